@@ -521,7 +521,7 @@ static void rates(const char *text)
 		snprintf(s, sizeof(s), "%.17g", v);
 		law(v > 0 && v <= 1 && parse_rate("x", s, &again) &&
 		    v == again, "a rate");
-		law(rate_to_ppt(v) >= 1 && rate_to_ppt(v) <= EPF_RATE_ONE,
+		law(epf_rate_ppt(v) >= 1 && epf_rate_ppt(v) <= EPF_RATE_ONE,
 		    "a rate in ppt");
 	}
 	if (parse_pps("x", text, &v)) {

@@ -6,7 +6,6 @@
 #include "common/clock.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,15 +258,6 @@ struct text fmt_ppt(__u64 ppt)
 double ppt_to_rate(__u64 ppt)
 {
 	return (double)ppt / (double)EPF_RATE_ONE;
-}
-
-__u64 rate_to_ppt(double rate)
-{
-	double ppt = round(rate * (double)EPF_RATE_ONE);
-
-	if (ppt < 1)
-		return 1;
-	return ppt < (double)EPF_RATE_ONE ? (__u64)ppt : EPF_RATE_ONE;
 }
 
 static const char *name_of(const char *const *names, size_t nr, __u32 i)

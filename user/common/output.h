@@ -45,7 +45,6 @@ struct text fmt_rate(double rate);
 struct text fmt_ppt(__u64 ppt);
 
 double ppt_to_rate(__u64 ppt);
-__u64 rate_to_ppt(double rate);
 
 const char *mode_name(__u32 mode);
 bool parse_hash(const char *what, const char *text, __u8 *hash);

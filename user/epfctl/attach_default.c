@@ -35,8 +35,8 @@ static bool exists(int dev, const char *name)
 
 static int create(int dev, struct xdp_want *want)
 {
-	struct plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
-	struct planned plan;
+	struct epf_plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
+	struct epf_planned plan;
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts), .shape = &plan.shape,
 		.flags = want->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0,

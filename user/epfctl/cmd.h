@@ -22,6 +22,7 @@
 #include "common/progress.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
+#include "libepf/plan.h"
 #include "caps.h"
 
 /* Verbs. The weak ones are NULL in a build without the libraries that they need. */
@@ -132,58 +133,7 @@ bool open_snapshot(const char *path, struct epf_snap_file *file);
 
 /* plan_request.c: the options of plan and create, and the geometry that follows from them */
 
-/**
- * struct plan_request - what the user asks of a filter; zero: not given
- * @window: insertions
- * @time_ns: ns
- * @pps: expected insertions per second
- * @budget: false-positive rate
- * @limit: estimated rate above which it fails open; 1: never
- * @max_bytes: memory
- * @nr_lines: explicit geometry, together with the next two
- * @lines_per_key: L, may be given without @nr_lines
- * @bits_per_key: k
- * @mode: enum epf_mode, valid if @has_mode
- * @kind: enum epf_kind
- * @slack: how long keys may stay after the window, as a fraction of it
- */
-struct plan_request {
-	__u64 window;
-	__u64 time_ns;
-	double pps;
-	double budget;
-	double limit;
-	__u64 max_bytes;
-	__u64 nr_lines;
-	__u64 lines_per_key;
-	__u64 bits_per_key;
-	__u32 mode;
-	bool has_mode;
-	__u8 kind;
-	double slack;
-};
-
-/**
- * struct planned - a filter that satisfies a struct plan_request
- * @params: all but the name
- * @shape: of a locked kind
- * @bytes: memory of the lines, or total memory of a locked kind
- * @epochs: complete epochs in the window
- * @slack: how long keys stay after the window at most, as a fraction of it
- * @keys: distinct keys per window that it was sized for; 0: unknown
- * @fpr: predicted false-positive rate at the worst phase; 0: unknown
- */
-struct planned {
-	struct epf_params params;
-	struct epf_shape shape;
-	__u64 bytes;
-	__u32 epochs;
-	double slack;
-	double keys;
-	double fpr;
-};
-
-/* Options of struct plan_request, in the verb's own table and help. */
+/* Options of struct epf_plan_request, in the verb's own table and help. */
 enum {
 	OPT_MODE = OPT_LONG,
 	OPT_RATE,
@@ -211,9 +161,9 @@ enum {
 extern const char plan_help[];
 
 /* Return: false: an error is printed (also for an @opt that is not one of these). */
-bool plan_option(struct plan_request *p, int opt, const char *arg);
+bool plan_option(struct epf_plan_request *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
-bool plan_geometry(const struct plan_request *p, struct planned *plan);
+bool plan_geometry(const struct epf_plan_request *p, struct epf_planned *plan);
 
 /* kind.c: kinds other than lanes */
 
@@ -223,7 +173,7 @@ bool plan_geometry(const struct plan_request *p, struct planned *plan);
 extern const char kind_help[];
 
 /* Like plan_option(), for verbs that also take KIND_LONGS. */
-bool kind_option(struct plan_request *p, int opt, const char *arg);
+bool kind_option(struct epf_plan_request *p, int opt, const char *arg);
 
 /* within.c: how long ago a key may have been inserted */
 
@@ -248,8 +198,6 @@ bool parse_rotate(const char *text, enum rotate *who);
  * If not, prints an error with the reason.
  */
 bool rotate_possible(enum rotate who, bool module);
-/* Size a locked kind. Return: false: an error is printed. */
-bool kind_plan(const struct plan_request *p, struct planned *plan, double budget);
 #define SHAPE_TEXT 256
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *shape);
 json_t *shape_json(__u8 kind, const struct epf_shape *shape);
@@ -259,7 +207,7 @@ json_t *shape_json(__u8 kind, const struct epf_shape *shape);
 extern const char compare_help[];
 
 /* Return: exit status. */
-int compare(const struct plan_request *p, const struct planned *plan);
+int compare(const struct epf_plan_request *p, const struct epf_planned *plan);
 
 /* keys.c: keys from arguments, standard input and files */
 
@@ -357,7 +305,7 @@ void keys_check(const char *name, const struct epf_info *info,
 
 void pace_print(const struct epf_params *p);
 void pace_json(json_t *o, const struct epf_params *p);
-void pace_warn(const struct plan_request *p, const struct epf_params *params);
+void pace_warn(const struct epf_plan_request *p, const struct epf_params *params);
 
 /* info.c: describe a filter as text and as JSON */
 

@@ -35,7 +35,7 @@ static const struct option longs[] = {
  * @key: hash key, if @has_key
  */
 struct request {
-	struct plan_request plan_request;
+	struct epf_plan_request plan_request;
 	bool first_seen;
 	__u8 hash;
 	bool align;
@@ -68,7 +68,7 @@ static bool take_option(struct request *w, int opt)
 	}
 }
 
-static void report(const struct planned *plan, __u32 id)
+static void report(const struct epf_planned *plan, __u32 id)
 {
 	__u64 bytes = plan->bytes;
 
@@ -95,9 +95,9 @@ static void report(const struct planned *plan, __u32 id)
 }
 
 /* Aligned epochs are longer, so they hold more keys. */
-static bool plan_aligned(struct request *w, struct planned *plan)
+static bool plan_aligned(struct request *w, struct epf_planned *plan)
 {
-	const struct plan_request *p = &w->plan_request;
+	const struct epf_plan_request *p = &w->plan_request;
 	struct epf_window window = { 0 };
 
 	if (p->kind || p->window ||
@@ -148,7 +148,7 @@ static void tell_backend(const struct request *w, const char *name)
 
 static int create(struct request *w, const char *name)
 {
-	struct planned plan;
+	struct epf_planned plan;
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts), .shape = &plan.shape,
 		.flags = (w->align ? EPF_CREATE_ALIGN : 0) |

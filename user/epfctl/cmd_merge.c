@@ -176,11 +176,11 @@ static int merge(struct epf_merge *m, const struct order *o)
 
 	if (fault)
 		return refused(fault, o->path[m->which], o->path[m->with]);
-	if (o->limit && rate_to_ppt(o->limit) < p->budget_ppt)
+	if (o->limit && epf_rate_ppt(o->limit) < p->budget_ppt)
 		return fail("--limit %s is below the budget of %s",
 			    fmt_rate(o->limit).s, fmt_ppt(p->budget_ppt).s);
 	if (o->limit)
-		p->limit_ppt = rate_to_ppt(o->limit);
+		p->limit_ppt = epf_rate_ppt(o->limit);
 	return save(m, o);
 }
 
@@ -233,7 +233,7 @@ int cmd_merge(int argc, char **argv)
 		.shorts = "o:",
 		.longs = longs,
 	};
-	struct plan_request p = { 0 };
+	struct epf_plan_request p = { 0 };
 	struct order o = { 0 };
 	int opt;
 

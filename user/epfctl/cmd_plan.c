@@ -23,7 +23,7 @@ struct kept {
 	__u64 min_ns, max_ns;
 };
 
-static struct kept kept_by(const struct planned *plan)
+static struct kept kept_by(const struct epf_planned *plan)
 {
 	__u64 epochs = (__u64)round(plan->epochs * (1 + plan->slack));
 	const struct epf_params *p = &plan->params;
@@ -39,7 +39,7 @@ static struct kept kept_by(const struct planned *plan)
 	};
 }
 
-static void print_json(const struct planned *plan, const struct kept *kept)
+static void print_json(const struct epf_planned *plan, const struct kept *kept)
 {
 	json_t *o = params_json(&plan->params, &plan->shape);
 	__u64 bytes = plan->bytes;
@@ -66,7 +66,7 @@ static void print_json(const struct planned *plan, const struct kept *kept)
 	out_json(o);
 }
 
-static void print_text(const struct planned *plan, const struct kept *kept)
+static void print_text(const struct epf_planned *plan, const struct kept *kept)
 {
 	__u64 bytes = plan->bytes;
 
@@ -96,8 +96,8 @@ int cmd_plan(int argc, char **argv)
 		.longs = longs,
 	};
 	bool comparing = false;
-	struct plan_request p = { 0 }, first;
-	struct planned plan;
+	struct epf_plan_request p = { 0 }, first;
+	struct epf_planned plan;
 	struct kept kept;
 	int opt;
 

@@ -73,7 +73,7 @@ static void print_json(const struct epf_compared *rows, double keys)
 	out_json(all);
 }
 
-static bool comparable(const struct plan_request *p)
+static bool comparable(const struct epf_plan_request *p)
 {
 	if (!p->kind && !p->nr_lines && !p->lines_per_key && !p->max_bytes)
 		return true;
@@ -82,7 +82,7 @@ static bool comparable(const struct plan_request *p)
 	return false;
 }
 
-int compare(const struct plan_request *p, const struct planned *plan)
+int compare(const struct epf_plan_request *p, const struct epf_planned *plan)
 {
 	struct epf_compared rows[EPF_COMPARE_KINDS];
 	struct epf_compare_req req = {

@@ -88,7 +88,7 @@ struct dedup_result {
 	bool exact;
 	__u64 held;
 	__u64 bytes;
-	struct planned planned;
+	struct epf_planned planned;
 	struct epf_info info;
 	struct capture_loss loss;
 	__u64 took_ns;

@@ -166,7 +166,7 @@ static int clip_window(struct judge *j, const struct source *in,
 
 /* The window and the rate for which the filter is sized. */
 static int set_window(struct judge *j, const struct source *in,
-		      struct meter *m, struct plan_request *p)
+		      struct meter *m, struct epf_plan_request *p)
 {
 	const struct dedup_ask *ask = j->ask;
 	__u64 most;
@@ -193,7 +193,7 @@ static int make_filter(struct judge *j, const struct source *in,
 {
 	const struct dedup_ask *ask = j->ask;
 	double limit = ask->budget * LIMIT_FACTOR;
-	struct plan_request plan_request = {
+	struct epf_plan_request plan_request = {
 		.budget = ask->budget,
 		.limit = ask->window || limit > 1 ? 1 : limit,
 		.max_bytes = ask->max_bytes,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kinds/compare.h"
-#include "libepf/query/kinds.h"
 
 /* clang-format off */
 const char kind_help[] =
@@ -31,80 +30,13 @@ static bool parse_kind(__u8 *kind, const char *arg)
 	return false;
 }
 
-bool kind_option(struct plan_request *p, int opt, const char *arg)
+bool kind_option(struct epf_plan_request *p, int opt, const char *arg)
 {
 	if (opt == OPT_KIND)
 		return parse_kind(&p->kind, arg);
 	if (opt == OPT_SLACK)
 		return parse_rate("--slack", arg, &p->slack);
 	return plan_option(p, opt, arg);
-}
-
-static bool in_time(__u8 kind)
-{
-	return epf_kind_ops(kind)->resizable;
-}
-
-static bool goes_with_kind(const struct plan_request *p, const struct planned *plan)
-{
-	const char *kind = epf_kind_name(p->kind);
-
-	if (p->nr_lines || p->lines_per_key || p->bits_per_key)
-		fail("--lines, --lines-per-key and --bits-per-key go with "
-		     "--kind lanes only");
-	else if (in_time(p->kind) && plan->params.mode != EPF_MODE_TIME)
-		fail("--kind %s has a window of time: give --time DURATION and --rate "
-		     "PPS, not --window", kind);
-	else if (!plan->keys)
-		fail("--kind %s needs --rate PPS to be sized", kind);
-	else
-		return true;
-	return false;
-}
-
-static bool kind_failed(const struct plan_request *p, const struct planned *plan,
-			double budget, int err)
-{
-	const char *kind = epf_kind_name(p->kind);
-
-	if (err == -EINVAL)
-		fail("out of range for --kind %s: --budget must be %s to 0.5, and the "
-		     "least --slack depends on the kind", kind,
-		     p->kind == EPF_KIND_ELASTIC ? "1e-5" : "1e-9");
-	else
-		fail("--kind %s cannot hold %.4g keys at %s%s: 'epfctl plan "
-		     "--compare' shows which kinds can", kind, plan->keys,
-		     fmt_rate(budget).s, p->slack ? " with that --slack" : "");
-	return false;
-}
-
-bool kind_plan(const struct plan_request *p, struct planned *plan, double budget)
-{
-	struct epf_compare_req req = {
-		.keys_per_window = plan->keys,
-		.budget = budget,
-		.slack = p->slack,
-	};
-	struct epf_compared c;
-	int err;
-
-	if (!goes_with_kind(p, plan))
-		return false;
-	err = epf_compare_kind(p->kind, &req, &c);
-	if (err)
-		return kind_failed(p, plan, budget, err);
-	if (p->max_bytes && c.bytes > p->max_bytes) {
-		fail("--kind %s takes %s, which is above --memory",
-		     epf_kind_name(p->kind), fmt_bytes(c.bytes).s);
-		return false;
-	}
-	plan->params.kind = p->kind;
-	plan->shape = c.shape;
-	plan->bytes = c.bytes;
-	plan->fpr = c.fpr;
-	plan->epochs = c.epochs;
-	plan->slack = c.slack;
-	return true;
 }
 
 /* ------------------------------------------------------------- shapes ---- */

@@ -34,7 +34,7 @@ void pace_json(json_t *o, const struct epf_params *p)
 				    json_integer((json_int_t)max_rate(p)));
 }
 
-void pace_warn(const struct plan_request *p, const struct epf_params *params)
+void pace_warn(const struct epf_plan_request *p, const struct epf_params *params)
 {
 	__u64 ns = params->mode == EPF_MODE_COUNT ? 0 : params->window_ns;
 	double least = ceil(p->pps * GRACE_NS / (double)NS_PER_SEC);

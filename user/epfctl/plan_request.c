@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Options of plan and create: from what the user asks of a filter to its parameters. */
+/* Options of plan and create, and what to do about a filter that cannot be. */
 #include "cmd.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "epf/geometry.h"
 #include "epf/window.h"
-
-#define BUDGET_DEFAULT 1e-4
-#define BUDGET_LEAST 1e-9
-#define BUDGET_MOST 0.5
-#define LIMIT_FACTOR 2 /* budget to limit */
+#include "kinds/compare.h"
 
 const char plan_help[] =
 	"  -W, --window COUNT      remember the last COUNT insertions\n"
@@ -31,7 +28,7 @@ const char plan_help[] =
 	"      --lines N --bits-per-key K\n"
 	"                          explicit geometry, with --lines-per-key\n";
 
-static bool parse_mode(struct plan_request *p, const char *arg)
+static bool parse_mode(struct epf_plan_request *p, const char *arg)
 {
 	for (p->mode = 0; p->mode <= EPF_MODE_MAX; p->mode++)
 		if (!strcmp(arg, mode_name(p->mode))) {
@@ -42,7 +39,7 @@ static bool parse_mode(struct plan_request *p, const char *arg)
 	return false;
 }
 
-static bool parse_limit(struct plan_request *p, const char *arg)
+static bool parse_limit(struct epf_plan_request *p, const char *arg)
 {
 	if (strcmp(arg, "never"))
 		return parse_rate("--limit", arg, &p->limit);
@@ -50,7 +47,7 @@ static bool parse_limit(struct plan_request *p, const char *arg)
 	return true;
 }
 
-bool plan_option(struct plan_request *p, int opt, const char *arg)
+bool plan_option(struct epf_plan_request *p, int opt, const char *arg)
 {
 	switch (opt) {
 	case 'W':
@@ -81,184 +78,130 @@ bool plan_option(struct plan_request *p, int opt, const char *arg)
 	return false; /* next_option() has printed why */
 }
 
-/* The mode that --window and --time mean. Return: false: an error is printed. */
-static bool derive_mode(const struct plan_request *p, __u32 *mode)
+static void geometry_failed(const struct epf_plan_request *p, enum epf_plan_fault fault)
 {
-	if (!p->window && !p->time_ns) {
-		fail("no window given: use --window COUNT, --time DURATION, or both");
-		return false;
-	}
-	if (p->window && p->time_ns) {
-		*mode = p->mode;
-		if (p->has_mode && *mode >= EPF_MODE_EITHER)
-			return true;
-		fail("--window and --time together need --mode either or "
-		     "--mode both");
-		return false;
-	}
-	*mode = p->window ? EPF_MODE_COUNT : EPF_MODE_TIME;
-	if (!p->has_mode || p->mode == *mode)
-		return true;
-	fail("--mode %s does not go with %s alone", mode_name(p->mode),
-	     p->window ? "--window" : "--time");
-	return false;
-}
-
-/* Distinct keys that a window holds at most; 0: unknown. */
-static double keys_of(const struct plan_request *p, __u32 mode)
-{
-	double by_time = p->pps * (double)p->time_ns / (double)NS_PER_SEC;
-	double by_count = (double)p->window;
-
-	if (mode == EPF_MODE_COUNT || mode == EPF_MODE_EITHER)
-		return by_count;
-	if (!p->pps)
-		return 0;
-	if (by_time < 1)
-		by_time = 1;
-	return mode == EPF_MODE_BOTH && by_count > by_time ? by_count : by_time;
-}
-
-static bool plan_explicit(const struct plan_request *p, struct planned *plan)
-{
-	struct epf_params *params = &plan->params;
-	struct epf_geom g;
-
-	if (!p->nr_lines || !p->lines_per_key || !p->bits_per_key) {
+	if (fault == EPF_PLAN_PARTIAL)
 		fail("an explicit geometry takes all of --lines, "
 		     "--lines-per-key and --bits-per-key");
-		return false;
-	}
-	if (p->max_bytes && p->nr_lines * EPF_LINE_BYTES > p->max_bytes) {
+	else if (fault == EPF_PLAN_LINES_MEMORY)
 		fail("--lines %llu take %s, which is above --memory",
 		     p->nr_lines, fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s);
-		return false;
-	}
-	if (epf_geom_init(&g, p->nr_lines, (__u32)p->lines_per_key,
-			  (__u32)p->bits_per_key)) {
+	else
 		fail("no such geometry: --lines-per-key is 1, 2 or 4; --lines and "
 		     "--bits-per-key are multiples of it; --lines is %llu..%llu, "
 		     "at most %llu for each line of a key; a key has 1..%u bits in "
 		     "each of its lines", EPF_LINES_MIN, EPF_LINES_MAX,
 		     EPF_PART_LINES_MAX, EPF_PART_BITS_MAX);
-		return false;
-	}
-	params->nr_lines = p->nr_lines;
-	params->lines_per_key = (__u16)p->lines_per_key;
-	params->bits_per_key = (__u16)p->bits_per_key;
-	if (plan->keys)
-		plan->fpr = epf_size_fpr(p->nr_lines, params->lines_per_key,
-					 params->bits_per_key,
-					 plan->keys / EPF_LIVE_EPOCHS);
-	return true;
 }
 
-static bool size_failed(int err, const struct plan_request *p,
-			const struct planned *plan, double budget,
-			const struct epf_size *size)
+static void size_failed(const struct epf_plan_request *p, const struct epf_planned *plan,
+			enum epf_plan_fault fault, int err)
 {
-	if (err == -ENOSPC)
+	if (fault == EPF_PLAN_FULL)
 		fail("%s cannot hold %.4g keys at %s, the best is %s: raise "
 		     "--memory or --budget",
-		     fmt_bytes(p->max_bytes).s, plan->keys, fmt_rate(budget).s,
-		     fmt_rate(size->fpr).s);
-	else if (err == -E2BIG)
+		     fmt_bytes(p->max_bytes).s, plan->keys, fmt_rate(plan->budget).s,
+		     fmt_rate(plan->fpr).s);
+	else if (fault == EPF_PLAN_TOO_MANY)
 		fail("%.4g keys at %s need more than the %s a filter may have",
-		     plan->keys, fmt_rate(budget).s,
+		     plan->keys, fmt_rate(plan->budget).s,
 		     fmt_bytes(EPF_LINES_MAX * EPF_LINE_BYTES).s);
 	else
 		fail("sizing the filter: %s", strerror(-err));
-	return false;
 }
 
-/* Are the options in range? If not, the error names the one that is not. */
-static bool can_be_sized(const struct plan_request *p, double budget)
+static void kind_failed(const struct epf_plan_request *p, const struct epf_planned *plan,
+			enum epf_plan_fault fault)
 {
-	if (budget < BUDGET_LEAST || budget > BUDGET_MOST)
+	const char *kind = epf_kind_name(p->kind);
+
+	if (fault == EPF_PLAN_KIND_GEOMETRY)
+		fail("--lines, --lines-per-key and --bits-per-key go with "
+		     "--kind lanes only");
+	else if (fault == EPF_PLAN_KIND_TIME)
+		fail("--kind %s has a window of time: give --time DURATION and --rate "
+		     "PPS, not --window", kind);
+	else if (fault == EPF_PLAN_KIND_RANGE)
+		fail("out of range for --kind %s: --budget must be 1e-9 to 0.5, and the "
+		     "least --slack depends on the kind", kind);
+	else if (fault == EPF_PLAN_KIND_MEMORY)
+		fail("--kind %s takes %s, which is above --memory", kind,
+		     fmt_bytes(plan->bytes).s);
+	else
+		fail("--kind %s cannot hold %.4g keys at %s%s: 'epfctl plan "
+		     "--compare' shows which kinds can", kind, plan->keys,
+		     fmt_rate(plan->budget).s, p->slack ? " with that --slack" : "");
+}
+
+static void window_failed(const struct epf_plan_request *p, enum epf_plan_fault fault)
+{
+	if (fault == EPF_PLAN_NO_WINDOW)
+		fail("no window given: use --window COUNT, --time DURATION, or both");
+	else if (fault == EPF_PLAN_TWO_WINDOWS)
+		fail("--window and --time together need --mode either or "
+		     "--mode both");
+	else if (fault == EPF_PLAN_MODE)
+		fail("--mode %s does not go with %s alone", mode_name(p->mode),
+		     p->window ? "--window" : "--time");
+	else if (p->kind)
+		fail("--kind %s needs --rate PPS to be sized", epf_kind_name(p->kind));
+	else
+		fail("a window of time needs --rate PPS to be sized, or an "
+		     "explicit geometry");
+}
+
+static void plan_failed(const struct epf_plan_request *p, const struct epf_planned *plan,
+			enum epf_plan_fault fault, int err)
+{
+	switch (fault) {
+	case EPF_PLAN_NO_WINDOW:
+	case EPF_PLAN_TWO_WINDOWS:
+	case EPF_PLAN_MODE:
+	case EPF_PLAN_NO_RATE:
+		window_failed(p, fault);
+		break;
+	case EPF_PLAN_PARTIAL:
+	case EPF_PLAN_LINES_MEMORY:
+	case EPF_PLAN_GEOMETRY:
+		geometry_failed(p, fault);
+		break;
+	case EPF_PLAN_BUDGET_RANGE:
 		fail("--budget %s is out of range: 1e-9 to 0.5",
-		     fmt_rate(budget).s);
-	else if (p->lines_per_key == 3)
-		fail("--lines-per-key 3: it is 1, 2 or 4");
-	else if (p->max_bytes && p->max_bytes < EPF_LINES_MIN * EPF_LINE_BYTES)
+		     fmt_rate(plan->budget).s);
+		break;
+	case EPF_PLAN_LINES_PER_KEY:
+		fail("--lines-per-key %llu: it is 1, 2 or 4", p->lines_per_key);
+		break;
+	case EPF_PLAN_MEMORY_LEAST:
 		fail("--memory %s is too small: the smallest filter takes %s",
 		     fmt_bytes(p->max_bytes).s,
 		     fmt_bytes(EPF_LINES_MIN * EPF_LINE_BYTES).s);
-	else
-		return true;
-	return false;
-}
-
-static bool plan_sized(const struct plan_request *p, struct planned *plan,
-		       double budget)
-{
-	struct epf_size_req req = {
-		.keys_per_window = plan->keys,
-		.budget = budget,
-		.max_bytes = p->max_bytes,
-		.lines_per_key = (unsigned int)p->lines_per_key,
-	};
-	struct epf_size size = { 0 };
-	int err;
-
-	if (!plan->keys) {
-		fail("a window of time needs --rate PPS to be sized, or an "
-		     "explicit geometry");
-		return false;
-	}
-	if (!can_be_sized(p, budget))
-		return false;
-	err = epf_size(&req, &size);
-	if (err)
-		return size_failed(err, p, plan, budget, &size);
-	plan->params.nr_lines = size.nr_lines;
-	plan->params.lines_per_key = (__u16)size.lines_per_key;
-	plan->params.bits_per_key = (__u16)size.bits_per_key;
-	plan->fpr = size.fpr;
-	return true;
-}
-
-static bool plan_lanes(const struct plan_request *p, struct planned *plan,
-		       double budget, bool explicit)
-{
-	if (explicit ? !plan_explicit(p, plan) : !plan_sized(p, plan, budget))
-		return false;
-	plan->bytes = plan->params.nr_lines * EPF_LINE_BYTES;
-	plan->epochs = EPF_LIVE_EPOCHS;
-	plan->slack = 1.0 / EPF_LIVE_EPOCHS;
-	if (!p->slack || p->slack >= plan->slack)
-		return true;
-	fail("--kind lanes keeps keys a seventh of the window longer, which is "
-	     "above --slack: 'epfctl plan --compare' shows other kinds");
-	return false;
-}
-
-bool plan_geometry(const struct plan_request *p, struct planned *plan)
-{
-	double budget = p->budget ? p->budget : BUDGET_DEFAULT;
-	bool explicit = p->nr_lines || p->bits_per_key;
-	struct epf_params *params = &plan->params;
-	double limit;
-	__u32 mode;
-
-	memset(plan, 0, sizeof(*plan));
-	if (!derive_mode(p, &mode))
-		return false;
-	params->mode = (__u8)mode;
-	params->window_inserts = p->window;
-	params->window_ns = p->time_ns;
-	plan->keys = keys_of(p, mode);
-	if (p->kind ? !kind_plan(p, plan, budget) :
-		      !plan_lanes(p, plan, budget, explicit))
-		return false;
-	if (explicit && !p->budget && plan->fpr)
-		budget = plan->fpr; /* the rate of this geometry */
-	limit = p->limit ? p->limit : LIMIT_FACTOR * budget;
-	if (limit < budget) {
+		break;
+	case EPF_PLAN_SLACK:
+		fail("--kind lanes keeps keys a seventh of the window longer, which is "
+		     "above --slack: 'epfctl plan --compare' shows other kinds");
+		break;
+	case EPF_PLAN_LIMIT:
 		fail("--limit %s is below the budget of %s",
-		     fmt_rate(limit).s, fmt_rate(budget).s);
-		return false;
+		     fmt_rate(plan->limit).s, fmt_rate(plan->budget).s);
+		break;
+	case EPF_PLAN_FULL:
+	case EPF_PLAN_TOO_MANY:
+	case EPF_PLAN_SIZING:
+		size_failed(p, plan, fault, err);
+		break;
+	default:
+		kind_failed(p, plan, fault);
 	}
-	params->budget_ppt = rate_to_ppt(budget);
-	params->limit_ppt = rate_to_ppt(limit);
-	return true;
+}
+
+bool plan_geometry(const struct epf_plan_request *p, struct epf_planned *plan)
+{
+	enum epf_plan_fault fault;
+	int err = epf_plan(p, plan, &fault);
+
+	if (!fault)
+		return true;
+	plan_failed(p, plan, fault, err);
+	return false;
 }

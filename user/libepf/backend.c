@@ -46,17 +46,22 @@ static bool is_missing(int fd)
 	return fd == -ENOENT || fd == -ENXIO || fd == -ENODEV;
 }
 
-int epf_backend_open(void)
+int epf_backend_open_of(enum epf_backend_choice choice)
 {
 	int dev, other;
 
-	if (chosen == EPF_BACKEND_OTHER)
+	if (choice == EPF_BACKEND_OTHER)
 		return open_other();
 	dev = open_module();
-	if (chosen == EPF_BACKEND_MODULE || !is_missing(dev))
+	if (choice == EPF_BACKEND_MODULE || !is_missing(dev))
 		return dev;
 	other = open_other();
 	return other < 0 ? dev : other;
+}
+
+int epf_backend_open(void)
+{
+	return epf_backend_open_of(chosen);
 }
 
 int epf_backend_second(int dev)

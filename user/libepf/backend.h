@@ -48,6 +48,8 @@ bool epf_backend_chosen(bool module, bool other);
 
 /* A control descriptor of the chosen backend; see epf_dev_open(). */
 int epf_backend_open(void);
+/* The same for a choice of this call's own. */
+int epf_backend_open_of(enum epf_backend_choice choice);
 /* Is @fd the module's? */
 bool epf_is_module(int fd);
 /* With EPF_BACKEND_AUTO, the second control descriptor beside @dev. -ENOENT: none. */

@@ -122,7 +122,7 @@ static __u32 id_of(const char *name)
 	return errno || v > 0xffffffffUL ? 0 : (__u32)v;
 }
 
-static int find_in(int dev, const char *name)
+int epf_dev_find_in(int dev, const char *name)
 {
 	int filter = epf_dev_filter(dev, name);
 
@@ -133,13 +133,13 @@ static int find_in(int dev, const char *name)
 
 int epf_dev_find(int dev, const char *name)
 {
-	int filter = find_in(dev, name), second;
+	int filter = epf_dev_find_in(dev, name), second;
 
 	if (filter != -ENOENT)
 		return filter;
 	second = epf_backend_second(dev);
 	if (second >= 0) {
-		filter = find_in(second, name);
+		filter = epf_dev_find_in(second, name);
 		epf_close(second);
 	}
 	return filter;

@@ -114,6 +114,43 @@ void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
 void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
 		  struct epf_info *info);
 
+struct epf_state;
+
+/**
+ * struct epf_mem_parts - what a snapshot of a filter is made of; valid until the next
+ *	call
+ * @params: as the creator gave them
+ * @key: hash key, two words
+ * @state: epochs
+ * @lines: the lines
+ * @bytes: their size
+ * @inserts: insertions since creation
+ */
+struct epf_mem_parts {
+	const struct epf_params *params;
+	const __u64 *key;
+	const struct epf_state *state;
+	const void *lines;
+	__u64 bytes;
+	__u64 inserts;
+};
+void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p);
+
+/* mem_save.c: */
+
+/**
+ * epf_mem_save() - write the filter into a snapshot file
+ * @m: filter, whose name is not empty
+ * @now_ns: as in all calls
+ * @wall_ns: the same moment on the wall clock
+ * @desc: what the keys are made of
+ * @path: as for epf_snap_save()
+ *
+ * Return: as epf_snap_save().
+ */
+int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns,
+		 const struct epf_key_desc *desc, const char *path);
+
 /* dev.c: filters in the kernel; thin wrappers of the ioctls */
 
 int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
@@ -152,6 +189,8 @@ int epf_dev_filter(int dev, const char *name); /* descriptor */
 int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
 /* The same; @name may also be an id, unless it is the name of a filter. */
 int epf_dev_find(int dev, const char *name);
+/* Likewise, in the backend of @dev alone. */
+int epf_dev_find_in(int dev, const char *name);
 /* The meaning of -EUCLEAN from any call on a filter of the BPF backend. */
 #define EPF_HALF_SWAPPED						      \
 	"a swap was killed half-way, so the filter refuses everything: "      \

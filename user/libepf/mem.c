@@ -14,6 +14,7 @@
 #define EPF_PRIVATE /* one thread: nothing of a filter is shared */
 
 #include "epf.h"
+#include "due.h"
 
 #include <epf/capacity.h>
 #include <epf/estimate.h>
@@ -266,28 +267,16 @@ static __u64 epoch_inserts(const struct epf_mem *m)
 	return epf_count_of(m->state.count, m->state.epoch);
 }
 
-/* End all epochs whose time ended before @now_ns. In EPF_MODE_BOTH the count
- * can delay an epoch's end, so at most one rotation is due; in EPF_MODE_TIME
- * epochs follow one another without gaps. After a long pause eight rotations
- * forget all keys, so no more are performed.
+/* End all epochs whose time ended before @now_ns. After a long pause eight ends
+ * forget all keys.
  */
 static void catch_up(struct epf_mem *m, __u64 now_ns)
 {
-	const struct epf_window *w = &m->window;
-	__u64 start = epoch_start(m);
-	__u64 i, nr;
+	__u64 at, nr = epf_ends_due(&m->window, epoch_inserts(m), epoch_start(m), now_ns,
+				    EPF_LANES, &at);
 
-	if (w->mode == EPF_MODE_COUNT || now_ns < start ||
-	    now_ns - start < w->epoch_ns)
-		return;
-	if (w->mode == EPF_MODE_BOTH) {
-		if (epf_window_due(w, epoch_inserts(m), now_ns - start))
-			end_epoch(m, now_ns);
-		return;
-	}
-	nr = (now_ns - start) / w->epoch_ns;
-	for (i = nr > EPF_LANES ? nr - EPF_LANES : 0; i < nr; i++)
-		end_epoch(m, start + (i + 1) * w->epoch_ns);
+	for (; nr; nr--, at += m->window.epoch_ns)
+		end_epoch(m, at);
 }
 
 /* @grew: the insertion set bits; see kmod/capacity.c. */
@@ -402,4 +391,11 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->stats = m->stats;
 	for (age = 0; age < EPF_EPOCHS; age++)
 		epoch_info(m, &est, age, now_ns, &info->epochs[age]);
+}
+
+void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p)
+{
+	catch_up(m, now_ns);
+	*p = (struct epf_mem_parts){ &m->params, m->hash.key, &m->state, m->lanes.line,
+				     lines_bytes(m), m->stats.inserts };
 }

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# kernel.c with the module loaded. Run as root in a VM; elsewhere the module must be there.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+loaded=
+if [ ! -e /dev/epochfilter ] && [ -n "${EPF_VM:-}" ]; then
+	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" || exit 1
+	loaded=1
+fi
+if [ ! -e /dev/epochfilter ]; then
+	printf 'TAP version 13\n1..0 # SKIP no /dev/epochfilter\n'
+	exit 4
+fi
+"${BUILD:-$top/build}/selftests/lib/kernel"
+status=$?
+[ -z "$loaded" ] || rmmod epochfilter
+exit $status

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Filters in the memory of the program. */
+#include "lib.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "epf/keydesc.h"
+#include "epf/window.h"
+#include "libepf/local.h"
+
+_Static_assert(LIBEPF_TIME_MAX == EPF_LOCAL_NS_MAX, "the times that locked kinds take");
+
+/**
+ * struct libepf_filter - a filter
+ * @turn: held during calls
+ * @mem: of kind lanes, or NULL
+ * @local: of another kind, or NULL
+ * @last_ns: time of the latest call
+ * @desc: what its keys are made of
+ */
+struct libepf_filter {
+	pthread_mutex_t turn;
+	struct epf_mem *mem;
+	struct epf_local *local;
+	uint64_t last_ns;
+	struct epf_key_desc desc;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Take the time of a call. Return: 0, or -EINVAL. */
+static int take_time(uint64_t *ns, clockid_t clock)
+{
+	if (*ns == LIBEPF_NOW)
+		*ns = clock_ns(clock);
+	return *ns <= LIBEPF_TIME_MAX || clock == CLOCK_REALTIME ? 0 :
+	       lib_fail(-EINVAL, "a time is 0 to %llu ns", (unsigned long long)LIBEPF_TIME_MAX);
+}
+
+/* Begin a call at @ns, which becomes the filter's time. */
+static int begin(struct libepf_filter *f, uint64_t *ns)
+{
+	int err = f ? take_time(ns, CLOCK_MONOTONIC) : lib_fail(-EINVAL, "no filter: NULL");
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&f->turn);
+	if (*ns < f->last_ns)
+		*ns = f->last_ns;
+	f->last_ns = *ns;
+	return 0;
+}
+
+static void end(struct libepf_filter *f)
+{
+	pthread_mutex_unlock(&f->turn);
+}
+
+static int make(struct libepf_filter *f, const struct lib_planned *p)
+{
+	const struct epf_params *params = &p->planned.params;
+	const __u64 *key = p->has_key ? p->key : NULL;
+	int err = 0;
+
+	if (params->kind == EPF_KIND_LANES)
+		f->mem = epf_mem_new(params, key, f->last_ns, &err);
+	else
+		f->local = epf_local_new(params, &p->planned.shape, key, f->last_ns, &err);
+	return err == -ENOMEM ? lib_no_memory() : err ? lib_errno(err, "making a filter") : 0;
+}
+
+int libepf_filter_new(const struct libepf_plan *plan, uint64_t time_ns,
+		      struct libepf_filter **filter)
+{
+	struct libepf_filter *f;
+	struct lib_planned p;
+	int err;
+
+	if (!filter)
+		return lib_fail(-EINVAL, "no place for the filter: NULL");
+	*filter = NULL;
+	err = take_time(&time_ns, CLOCK_MONOTONIC);
+	if (!err)
+		err = lib_plan(plan, &p);
+	if (err)
+		return err;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return lib_no_memory();
+	f->last_ns = time_ns;
+	f->desc = epf_key_desc_plain(EPF_KEYS_BYTES);
+	err = make(f, &p);
+	explicit_bzero(p.key, sizeof(p.key));
+	if (err) {
+		free(f);
+		return err;
+	}
+	pthread_mutex_init(&f->turn, NULL);
+	*filter = f;
+	return 0;
+}
+
+void libepf_filter_free(struct libepf_filter *f)
+{
+	if (!f)
+		return;
+	epf_mem_free(f->mem);
+	epf_local_free(f->local);
+	pthread_mutex_destroy(&f->turn);
+	free(f);
+}
+
+enum op { TEST, INSERT, TEST_AND_INSERT };
+
+static int one_mem(struct epf_mem *m, enum op op, const void *key, uint32_t len, uint64_t ns)
+{
+	__u64 digest = epf_mem_digest(m, key, len);
+
+	if (op == TEST)
+		return epf_mem_test(m, digest, ns);
+	if (op == TEST_AND_INSERT)
+		return epf_mem_test_and_insert(m, digest, ns);
+	epf_mem_insert(m, digest, ns);
+	return 0;
+}
+
+static int one_local(struct epf_local *l, enum op op, const void *key, uint32_t len,
+		     uint64_t ns)
+{
+	__u64 digest = epf_local_digest(l, key, len);
+
+	if (op == TEST)
+		return epf_local_test(l, digest, ns);
+	if (op == TEST_AND_INSERT)
+		return epf_local_test_and_insert(l, digest, ns);
+	epf_local_insert(l, digest, ns);
+	return 0;
+}
+
+static int64_t batch(struct libepf_filter *f, enum op op, const struct libepf_keys *keys,
+		     uint64_t ns, uint8_t *ages)
+{
+	int err = lib_keys(keys), verdict;
+	struct lib_walk w;
+	int64_t present = 0;
+	const void *key;
+	uint32_t len;
+
+	if (!err)
+		err = begin(f, &ns);
+	if (err)
+		return err;
+	w = lib_walk(keys);
+	while ((key = lib_next(&w, &len))) {
+		verdict = f->mem ? one_mem(f->mem, op, key, len, ns) :
+				   one_local(f->local, op, key, len, ns);
+		present += verdict > 0;
+		if (ages)
+			ages[w.i - 1] = lib_age(verdict);
+	}
+	end(f);
+	return present;
+}
+
+int libepf_filter_insert(struct libepf_filter *f, const struct libepf_keys *keys, uint64_t time_ns)
+{
+	return (int)batch(f, INSERT, keys, time_ns, NULL);
+}
+
+int64_t libepf_filter_test(struct libepf_filter *f, const struct libepf_keys *keys,
+			   uint64_t time_ns, uint8_t *ages)
+{
+	return batch(f, TEST, keys, time_ns, ages);
+}
+
+int64_t libepf_filter_test_and_insert(struct libepf_filter *f, const struct libepf_keys *keys,
+				      uint64_t time_ns, uint8_t *ages)
+{
+	return batch(f, TEST_AND_INSERT, keys, time_ns, ages);
+}
+
+int libepf_filter_rotate(struct libepf_filter *f, uint64_t time_ns)
+{
+	int err = begin(f, &time_ns);
+
+	if (err)
+		return err;
+	if (f->mem)
+		epf_mem_rotate(f->mem, time_ns);
+	else
+		epf_local_rotate(f->local, time_ns);
+	end(f);
+	return 0;
+}
+
+int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_info *info)
+{
+	struct epf_info now = { 0 };
+	struct libepf_info out;
+	int err = lib_out(info, LIB_INFO_FIRST);
+
+	if (!err)
+		err = begin(f, &time_ns);
+	if (err)
+		return err;
+	if (f->mem) {
+		epf_mem_info(f->mem, time_ns, &now);
+		now.window_epochs = EPF_LIVE_EPOCHS;
+	} else {
+		epf_local_info(f->local, time_ns, &now);
+	}
+	now.desc = f->desc;
+	end(f);
+	lib_info(&out, &now);
+	lib_give(info, &out, sizeof(out));
+	return 0;
+}
+
+int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_ns,
+		       uint64_t wall_ns)
+{
+	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) :
+			 lib_fail(-EINVAL, "no path: NULL");
+
+	if (!err)
+		err = begin(f, &time_ns);
+	if (err)
+		return err;
+	err = f->mem ? epf_mem_save(f->mem, time_ns, wall_ns, &f->desc, path) :
+		       epf_local_save(f->local, time_ns, wall_ns, &f->desc, path);
+	end(f);
+	return err ? lib_errno(err, path) : 0;
+}

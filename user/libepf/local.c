@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Filters of the locked kinds in this process: the core over memory of the heap, for one
+ * thread.
+ *
+ * The module's worker (kmod/kinds/owned.c) does its work behind the packets, and keeps the
+ * lock for short times. Here the call that finds work due does it inline, and whole: it
+ * ends the epoch, sweeps, allocates and frees, and estimates the error. So an epoch ends
+ * exactly when it is due, or with the next call after that.
+ */
+#define EPF_PRIVATE /* one thread: nothing of a filter is shared */
+
+#include "local.h"
+#include "due.h"
+#include "snap_image.h"
+
+#include <epf/estimate.h>
+#include <epf/image.h>
+#include <epf/kinds.h>
+#include <epf/params.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define PAST EPF_SNAP_PAST
+#define SCAN_LINES (1u << 20) /* of one call; the scan goes on until nothing is due */
+
+/**
+ * struct epf_local - a filter
+ * @core: filter and row
+ * @state: epoch, and its insertions; of a resizable kind the latter stay 0
+ * @window: when an epoch of a fixed-size kind ends
+ * @hash: keyed hash
+ * @params: as the creator gave them
+ * @stats: counters; "delayed" stays 0
+ * @created_ns: on the caller's clock
+ * @last_ns: time of the latest call
+ * @skew_ns: how far the clock of a resizable kind is ahead of the caller's; 1 and up,
+ *	since its times are not 0
+ * @skewed_ns: when @skew_ns last changed, on the caller's clock
+ * @tend_ns: when a resizable kind is to be looked after again
+ * @turns: epochs of a resizable kind that have been seen to end
+ * @begun: keys it had taken at the last of these ends
+ * @waits: failed allocations
+ * @starved: there was no memory; insertions do not ask again before @tend_ns
+ * @step: insertions after which the error is estimated again
+ * @estimate_at: that, as a number of insertions since creation
+ * @drawn: samples taken
+ * @saturated: the error was above the limit at the last estimate, or the count reached it
+ * @past: history; epoch e is at e mod PAST
+ */
+struct epf_local {
+	struct epf_locked core;
+	struct epf_state state;
+	struct epf_window window;
+	struct epf_hash hash;
+	struct epf_params params;
+	struct epf_stats stats;
+	__u64 created_ns;
+	__u64 last_ns;
+	__u64 skew_ns;
+	__u64 skewed_ns;
+	__u64 tend_ns;
+	__u64 turns;
+	__u64 begun;
+	__u32 waits;
+	bool starved;
+	__u64 step;
+	__u64 estimate_at;
+	__u64 drawn;
+	bool saturated;
+	struct epf_past past[PAST];
+};
+
+static const struct epf_resizable_ops *resizable(const struct epf_local *l)
+{
+	return l->core.ops->resizable;
+}
+
+/* The time that operations of the core get. */
+static __u64 clock_of(const struct epf_local *l)
+{
+	return l->last_ns + l->skew_ns;
+}
+
+/* ------------------------------------------------------------ memory ---- */
+
+static __u64 *words_new(__u64 words)
+{
+	size_t bytes = (words * sizeof(__u64) + EPF_LINE_BYTES - 1) &
+		       ~(size_t)(EPF_LINE_BYTES - 1);
+	void *word;
+
+	if (words > SIZE_MAX / sizeof(__u64) - EPF_LINE_BYTES)
+		return NULL;
+	word = aligned_alloc(EPF_LINE_BYTES, bytes);
+	return word ? memset(word, 0, bytes) : NULL;
+}
+
+/* Give a resizable kind the memory that it needs next. Return: false: it needs none, or
+ * there is none.
+ */
+static bool supply(struct epf_local *l)
+{
+	__u64 words = resizable(l)->plan(&l->core, clock_of(l));
+	__u64 *word = words ? words_new(words) : NULL;
+
+	l->waits += words && !word;
+	if (!word)
+		return false;
+	if (resizable(l)->add(&l->core, clock_of(l), word, words))
+		return true;
+	free(word);
+	return false;
+}
+
+static int first_memory(struct epf_local *l)
+{
+	if (!resizable(l)) {
+		l->core.word = words_new(l->core.words);
+		return l->core.word ? 0 : -ENOMEM;
+	}
+	while (!resizable(l)->ready(&l->core))
+		if (!supply(l))
+			return -ENOMEM;
+	l->turns = resizable(l)->turns(&l->core, 0);
+	return 0;
+}
+
+static void free_memory(struct epf_local *l)
+{
+	__u64 *word, words;
+
+	if (!resizable(l))
+		free(l->core.word);
+	else
+		while ((word = resizable(l)->take(&l->core, &words)))
+			free(word);
+}
+
+/* ---------------------------------------------------------- creation ---- */
+
+static bool shape_is_clean(const struct epf_shape *shape, __u32 used)
+{
+	static const struct epf_shape zero;
+
+	return !memcmp((const char *)shape + used, (const char *)&zero + used,
+		       sizeof(zero) - used);
+}
+
+static int init_core(struct epf_local *l, const struct epf_shape *shape)
+{
+	const struct epf_params *p = &l->params;
+	const struct epf_kind_ops *ops = epf_kind_row(p->kind);
+
+	if (!ops)
+		return -EOPNOTSUPP;
+	if (epf_params_check_owned(p) || !shape_is_clean(shape, ops->used) ||
+	    (ops->resizable && p->mode != EPF_MODE_TIME) ||
+	    epf_locked_init(&l->core, ops, shape, p->window_ns, clock_of(l)))
+		return -EINVAL;
+	return epf_window_init_epochs(&l->window, p->mode, p->refresh, p->window_inserts,
+				      p->window_ns, l->core.epochs);
+}
+
+/* Count if there is a limit, as the module does. */
+static int init_limit(struct epf_local *l)
+{
+	struct epf_locked *f = &l->core;
+	void *work = NULL;
+	int err;
+
+	if (l->params.limit_ppt >= EPF_RATE_ONE)
+		return 0;
+	f->room = calloc(1, sizeof(*f->room));
+	if (f->ops->count_bytes)
+		work = malloc(f->ops->count_bytes);
+	if (!f->room || (f->ops->count_bytes && !work)) {
+		free(work);
+		return -ENOMEM;
+	}
+	f->room->limit_q56 = epf_ppt_to_q56(l->params.limit_ppt);
+	err = f->ops->count(f, work);
+	free(work);
+	return err;
+}
+
+static int init_key(struct epf_local *l, const __u64 key[2])
+{
+	__u64 random[2];
+
+	if (!key && getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	key = key ? key : random;
+	epf_hash_init(&l->hash, key[0], key[1], l->params.hash);
+	explicit_bzero(random, sizeof(random));
+	return 0;
+}
+
+/* Insertions that raise the fill of an epoch by about 1/16, at eight bits a key; more where
+ * the estimate would be most of the work.
+ */
+static __u64 fill_step(const struct epf_local *l)
+{
+	__u64 step = l->core.words * 64 / (16 * 8) / (l->core.epochs + 1);
+
+	return step > EPF_GAUGE_SAMPLES ? step : EPF_GAUGE_SAMPLES;
+}
+
+static int init(struct epf_local *l, const struct epf_shape *shape, const __u64 key[2])
+{
+	int err = init_core(l, shape);
+
+	if (!err)
+		err = init_limit(l);
+	if (!err)
+		err = init_key(l, key);
+	if (!err)
+		err = first_memory(l);
+	l->step = l->estimate_at = fill_step(l);
+	return err;
+}
+
+struct epf_local *epf_local_new(const struct epf_params *params, const struct epf_shape *shape,
+				const __u64 key[2], __u64 now_ns, int *err)
+{
+	struct epf_local *l = calloc(1, sizeof(*l));
+
+	*err = -ENOMEM;
+	if (!l)
+		return NULL;
+	l->params = *params;
+	l->created_ns = l->last_ns = l->skewed_ns = l->tend_ns = now_ns;
+	l->skew_ns = 1;
+	epf_state_init(&l->state, now_ns);
+	l->past[EPF_EPOCH_FIRST] = l->state.ring[EPF_EPOCH_FIRST % EPF_LANES];
+	*err = now_ns > EPF_LOCAL_NS_MAX ? -EINVAL : init(l, shape, key);
+	if (!*err)
+		return l;
+	epf_local_free(l);
+	return NULL;
+}
+
+void epf_local_free(struct epf_local *l)
+{
+	if (!l)
+		return;
+	if (l->core.ops)
+		free_memory(l);
+	free(l->core.room);
+	explicit_bzero(&l->hash, sizeof(l->hash));
+	free(l);
+}
+
+__u64 epf_local_digest(const struct epf_local *l, const void *key, __u32 len)
+{
+	return epf_digest(&l->hash, key, len);
+}
+
+/* ------------------------------------------------------------- error ---- */
+
+static void saturate(struct epf_local *l, bool saturated)
+{
+	l->stats.saturations += saturated && !l->saturated;
+	l->saturated = saturated;
+}
+
+/* May the error be at the limit, by count? */
+static bool full(struct epf_local *l)
+{
+	struct epf_room *r = l->core.room;
+
+	if (r && r->stale)
+		l->core.ops->set_room(&l->core);
+	return r && epf_room_full(r);
+}
+
+static void take_samples(struct epf_local *l)
+{
+	__u32 i;
+
+	memset(&l->core.gauge, 0, sizeof(l->core.gauge));
+	for (i = 0; i < EPF_GAUGE_SAMPLES; i++, l->drawn++)
+		l->core.ops->sample(&l->core, epf_digest(&l->hash, &l->drawn, sizeof(l->drawn)),
+				    clock_of(l));
+}
+
+/* Estimate the error if that is due. The count alone opens the filter in time; estimates
+ * close it again.
+ */
+static void estimate(struct epf_local *l)
+{
+	if (!l->core.room || (!l->saturated && l->stats.inserts < l->estimate_at))
+		return;
+	l->estimate_at = l->stats.inserts + l->step;
+	take_samples(l);
+	saturate(l, epf_q56_to_ppt(l->core.ops->rate(&l->core, clock_of(l))) >
+			    l->params.limit_ppt || full(l));
+}
+
+/* ------------------------------------------------------------ epochs ---- */
+
+/* The core has ended the current epoch. */
+static void note_end(struct epf_local *l, __u64 at_ns)
+{
+	__u64 e = l->state.epoch;
+	__u64 begun;
+
+	epf_state_rotate(&l->state, at_ns);
+	if (resizable(l)) {
+		begun = resizable(l)->begun(&l->core);
+		l->state.ring[e % EPF_LANES].inserts = begun - l->begun;
+		l->begun = begun;
+	}
+	l->past[e % PAST] = l->state.ring[e % EPF_LANES];
+	l->past[(e + 1) % PAST] = l->state.ring[(e + 1) % EPF_LANES];
+	l->stats.rotations++;
+}
+
+static void end_epoch(struct epf_local *l, __u64 at_ns)
+{
+	epf_locked_rotate(&l->core);
+	note_end(l, at_ns);
+	estimate(l);
+}
+
+/* Note the epochs that a resizable kind has ended by itself. */
+static void see(struct epf_local *l)
+{
+	__u64 turns = resizable(l)->turns(&l->core, l->turns);
+
+	for (; l->turns != turns; l->turns++)
+		note_end(l, l->last_ns);
+	l->core.slices = resizable(l)->slices(&l->core);
+}
+
+/* What the worker does for a resizable kind. */
+static void tend(struct epf_local *l)
+{
+	__u64 *word, words;
+
+	while ((word = resizable(l)->expired(&l->core, clock_of(l), &words)))
+		free(word);
+	supply(l);
+	l->starved = false;
+	while (resizable(l)->scan && resizable(l)->scan(&l->core, SCAN_LINES))
+		;
+	see(l);
+	estimate(l);
+	l->tend_ns = l->last_ns + l->window.epoch_ns / l->core.ops->ticks + 1;
+}
+
+static __u64 epoch_start(const struct epf_local *l)
+{
+	return l->state.ring[l->state.epoch % EPF_LANES].start_ns;
+}
+
+static __u64 epoch_inserts(const struct epf_local *l)
+{
+	return resizable(l) ? resizable(l)->taken(&l->core) - l->begun :
+			      epf_count_of(l->state.count, l->state.epoch);
+}
+
+/* Do what is due at the beginning of a call. */
+static void catch_up(struct epf_local *l, __u64 now_ns)
+{
+	__u64 at, nr;
+
+	if (now_ns > l->last_ns)
+		l->last_ns = now_ns < EPF_LOCAL_NS_MAX ? now_ns : EPF_LOCAL_NS_MAX;
+	if (resizable(l)) {
+		if (l->last_ns >= l->tend_ns)
+			tend(l);
+		return;
+	}
+	nr = epf_ends_due(&l->window, epoch_inserts(l), epoch_start(l), l->last_ns,
+			  l->core.slices, &at);
+	for (; nr; nr--, at += l->window.epoch_ns)
+		end_epoch(l, at);
+}
+
+void epf_local_rotate(struct epf_local *l, __u64 now_ns)
+{
+	catch_up(l, now_ns);
+	if (!resizable(l)) {
+		end_epoch(l, l->last_ns);
+		return;
+	}
+	if (l->window.epoch_ns > EPF_LOCAL_NS_MAX - l->skew_ns)
+		return; /* the clock cannot go further */
+	l->skew_ns += l->window.epoch_ns;
+	l->skewed_ns = l->last_ns;
+	tend(l);
+}
+
+/* -------------------------------------------------------- operations ---- */
+
+static int look(const struct epf_local *l, __u64 digest)
+{
+	return l->core.ops->test(&l->core, digest, clock_of(l));
+}
+
+/* Count the verdict. Return: what the caller gets: under saturation -ENOSPC in place of
+ * a hit.
+ */
+static int answer(struct epf_local *l, int verdict)
+{
+	bool unknown = verdict && l->saturated;
+
+	l->stats.failed_open += unknown;
+	if (verdict && !unknown)
+		l->stats.hits++;
+	else
+		l->stats.misses++;
+	return unknown ? -ENOSPC : verdict;
+}
+
+/* Insert and count a key; end the epoch if that is due. */
+static void put(struct epf_local *l, __u64 digest)
+{
+	__u64 inserts;
+
+	l->core.ops->insert(&l->core, digest, clock_of(l));
+	l->stats.inserts++;
+	if (full(l))
+		saturate(l, true);
+	if (resizable(l)) {
+		if (!l->starved && resizable(l)->needs_memory(&l->core))
+			l->starved = !supply(l);
+		see(l);
+		return;
+	}
+	inserts = epf_count_add(&l->state, l->state.epoch, 1);
+	if (epf_window_due(&l->window, inserts, l->last_ns - epoch_start(l)))
+		end_epoch(l, l->last_ns);
+	else if (l->stats.inserts >= l->estimate_at)
+		estimate(l);
+}
+
+int epf_local_test(struct epf_local *l, __u64 digest, __u64 now_ns)
+{
+	catch_up(l, now_ns);
+	return answer(l, look(l, digest));
+}
+
+void epf_local_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
+{
+	catch_up(l, now_ns);
+	put(l, digest);
+}
+
+/* A first-seen filter that is saturated inserts what it finds: the caller treats such a
+ * key as new.
+ */
+int epf_local_test_and_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
+{
+	int verdict;
+	bool skip;
+
+	catch_up(l, now_ns);
+	verdict = look(l, digest);
+	skip = verdict && l->window.first_seen && !l->saturated;
+	verdict = answer(l, verdict);
+	if (!skip)
+		put(l, digest);
+	return verdict;
+}
+
+/* ------------------------------------------------------------ status ---- */
+
+/* Insertions and time since the oldest epoch that counts began. */
+static void covered(const struct epf_local *l, __u64 *inserts, __u64 *ns)
+{
+	__u64 e = l->state.epoch, back = e - EPF_EPOCH_FIRST, steady, x;
+
+	if (back > l->core.epochs)
+		back = l->core.epochs;
+	x = e - back;
+	*ns = l->last_ns - l->past[x % PAST].start_ns;
+	*inserts = epoch_inserts(l);
+	for (; x < e; x++)
+		*inserts += l->past[x % PAST].inserts;
+	if (!resizable(l))
+		return;
+	steady = l->last_ns - l->skewed_ns; /* starts are seen late; the promise is T */
+	if (steady > l->params.window_ns)
+		steady = l->params.window_ns;
+	if (*ns < steady)
+		*ns = steady;
+}
+
+static void epoch_info(const struct epf_local *l, __u32 age, struct epf_epoch_info *info)
+{
+	__u64 e = l->state.epoch - age, fill;
+
+	if (e < EPF_EPOCH_FIRST || age > l->core.epochs)
+		return;
+	info->epoch = e;
+	info->inserts = age ? l->past[e % PAST].inserts : epoch_inserts(l);
+	info->age_ns = l->last_ns - l->past[e % PAST].start_ns;
+	info->fpr_ppt = epf_q56_to_ppt(l->core.ops->layer(&l->core, age, clock_of(l), &fill));
+	info->fill_ppt = epf_q56_to_ppt(fill);
+}
+
+static __u64 memory_bytes(const struct epf_local *l)
+{
+	__u64 all = sizeof(*l) + (l->core.room ? sizeof(*l->core.room) : 0);
+	__u64 *word, words;
+	__u32 i;
+
+	for (i = 0; (words = l->core.ops->piece(&l->core, i, &word)); i++)
+		all += words * sizeof(__u64);
+	return all;
+}
+
+void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
+{
+	const struct epf_locked *f = &l->core;
+	__u32 age;
+
+	catch_up(l, now_ns);
+	take_samples(l);
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->flags = l->saturated ? EPF_INFO_SATURATED : 0;
+	info->params = l->params;
+	info->epoch = l->state.epoch;
+	info->memory_bytes = memory_bytes(l);
+	if (resizable(l) && resizable(l)->covered)
+		resizable(l)->covered(f, clock_of(l), l->last_ns - l->skewed_ns,
+				      &info->covered_inserts, &info->covered_ns);
+	else
+		covered(l, &info->covered_inserts, &info->covered_ns);
+	info->fpr_ppt = epf_q56_to_ppt(f->ops->rate(f, clock_of(l)));
+	info->age_ns = l->last_ns - l->created_ns;
+	info->stats = l->stats;
+	info->shape = f->shape;
+	info->needs = f->ops->needs;
+	info->window_epochs = f->epochs;
+	info->slices = f->slices;
+	info->waits = l->waits;
+	for (age = 0; age < EPF_EPOCHS; age++)
+		epoch_info(l, age, &info->epochs[age]);
+}
+
+/* --------------------------------------------------------- snapshots ---- */
+
+/* As the module does, see kmod/kinds/image.c. */
+static void save_state(struct epf_local *l, struct epf_snap_owned *s)
+{
+	__u64 e = l->state.epoch, *word, words;
+	__u32 age;
+
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	if (resizable(l)) {
+		word = resizable(l)->spare(&l->core, &words);
+		free(word); /* a snapshot has no reserve */
+	}
+	l->core.ops->save(&l->core, s, clock_of(l));
+	if (resizable(l)) {
+		see(l);
+		s->steady_ns = l->last_ns - l->skewed_ns;
+		e = l->state.epoch;
+	}
+	s->shape = l->core.shape;
+	s->epoch = e;
+	for (age = 0; age <= l->core.epochs && age <= e - EPF_EPOCH_FIRST && age < PAST; age++) {
+		s->past[age].inserts = l->past[(e - age) % PAST].inserts;
+		s->past[age].age_ns = l->last_ns - l->past[(e - age) % PAST].start_ns;
+	}
+	s->past[0].inserts = epoch_inserts(l);
+}
+
+static const void *core_piece(void *ctx, __u32 i, __u64 *bytes)
+{
+	struct epf_local *l = ctx;
+	__u64 *word = NULL;
+
+	*bytes = l->core.ops->piece(&l->core, i, &word) * sizeof(__u64);
+	return word;
+}
+
+int epf_local_save(struct epf_local *l, __u64 now_ns, __u64 wall_ns,
+		   const struct epf_key_desc *desc, const char *path)
+{
+	struct epf_snap_image image = { .desc = *desc, .piece = core_piece, .ctx = l };
+	struct epf_snap_owned *s = malloc(sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	catch_up(l, now_ns);
+	save_state(l, s);
+	image.state = s;
+	epf_snap_image_header(&image, &l->params, l->hash.key, l->stats.inserts, wall_ns);
+	epf_snap_image_epochs(&image, &l->state, l->last_ns);
+	image.header.epochs[l->state.epoch % EPF_EPOCHS].inserts = epoch_inserts(l);
+	ret = epf_snap_image_save(&image, path);
+	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
+	free(s);
+	return ret;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Snapshots of filters in this process, of kind lanes. */
+#include "epf.h"
+#include "snap_image.h"
+
+#include <string.h>
+
+/* The only piece: the lines. */
+static const void *lines_piece(void *ctx, __u32 i, __u64 *bytes)
+{
+	const struct epf_mem_parts *p = ctx;
+
+	*bytes = i ? 0 : p->bytes;
+	return p->lines;
+}
+
+int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns,
+		 const struct epf_key_desc *desc, const char *path)
+{
+	struct epf_mem_parts p;
+	struct epf_snap_image image = { .desc = *desc, .piece = lines_piece, .ctx = &p };
+	int ret;
+
+	epf_mem_parts(m, now_ns, &p);
+	epf_snap_image_header(&image, p.params, p.key, p.inserts, wall_ns);
+	epf_snap_image_epochs(&image, p.state, now_ns);
+	ret = epf_snap_image_save(&image, path);
+	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
+	return ret;
+}
