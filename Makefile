@@ -31,6 +31,8 @@ help:
 	@echo 'make style      the house rules a program can check'
 	@echo 'make mutants    what the broken variants break, and which test must fail [T=core/chain*]'
 	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
+	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
+	@echo 'make deb        Debian packages of it; build/deb'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make uninstall  remove all of that'
 	@echo 'make clean      remove build/'
@@ -115,6 +117,13 @@ style:
 mutants:
 	$(Q)selftests/mutants/table.py list $(if $(T),'$(T)')
 
+dist:
+	$(Q)scripts/dist.sh
+
+deb:
+	$(Q)scripts/deps.sh --install deb
+	$(Q)scripts/deb.sh
+
 # A staged install (DESTDIR) only lays files out; a real one also installs the
 # module for the running kernel.
 install:
@@ -131,4 +140,4 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants install uninstall clean
+	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall clean

@@ -62,5 +62,6 @@ static void __exit epf_exit(void)
 module_init(epf_init);
 module_exit(epf_exit);
 MODULE_LICENSE("GPL");
+MODULE_VERSION(EPF_VERSION);
 MODULE_AUTHOR("The epochfilter authors");
 MODULE_DESCRIPTION("Sliding-window membership filters for BPF programs");

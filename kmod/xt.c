@@ -339,6 +339,7 @@ module_init(epf_mt_init);
 module_exit(epf_mt_exit);
 EPF_IMPORT();
 MODULE_LICENSE("GPL");
+MODULE_VERSION(EPF_VERSION);
 MODULE_AUTHOR("The epochfilter authors");
 MODULE_DESCRIPTION("iptables match: was a packet seen recently? (epochfilter)");
 MODULE_ALIAS("ipt_epf");

@@ -17,14 +17,17 @@ data=$top/build/data
 captures='real.pcap random.pcap icmp_ttl.pcap'
 tools=$top/build/tools
 servers='bin/prometheus bin/promtool'
+loaders='shimx64.efi.signed grubx64.efi.signed'
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
 	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxtables-dev libxxhash-dev pahole bpftool kmod python3
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
-	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap'
-test_pkgs='wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables'
+	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
+test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables'
+# For "make deb", beside the Build-Depends of debian/control.
+deb_pkgs='build-essential xz-utils'
 # The firewalls that "make demo-firewall" compares, and a resolver.
 firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool nftables iptables ipset dnsmasq-base
 	python3'
@@ -37,7 +40,7 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|vm|test|firewall|bench|paper|all|debug]...
+                       [build|deb|vm|test|firewall|bench|paper|all|debug]...
 
   --install   (the default) install missing packages, fetch the test captures
               and Prometheus; without root, print the apt line instead of
@@ -109,11 +112,19 @@ want_debug() {
 	esac
 }
 
+# The packages of Build-Depends; two names in it are provided by packages of other names.
+build_depends() {
+	sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\).*/\1/p' "$top/debian/control" |
+		sed 's/^debhelper-compat$/debhelper/; s/^dh-sequence-/dh-/'
+}
+
 list_packages() {
 	rt=${kernel%-amd64}-rt-amd64
 	set --
 	# shellcheck disable=SC2086 # one word per package
 	if want build; then set -- $build_pkgs "linux-headers-$kernel"; fi
+	# shellcheck disable=SC2046,SC2086
+	if want deb; then set -- "$@" $deb_pkgs $(build_depends); fi
 	# shellcheck disable=SC2086
 	if want vm; then set -- "$@" $vm_pkgs; fi
 	# shellcheck disable=SC2086
@@ -153,6 +164,14 @@ missing_servers() {
 		name=${file##*/}
 		[ -x "$tools/$name" ] || command -v "$name" >/dev/null ||
 			echo "build/tools/$name"
+	done
+}
+
+# What boots a guest with Secure Boot.
+missing_loaders() {
+	want vm || return 0
+	for file in $loaders; do
+		[ -s "$tools/$file" ] || echo "build/tools/$file"
 	done
 }
 
@@ -201,6 +220,13 @@ fetch_servers() {
 	[ -z "$(missing_servers)" ]
 }
 
+# Not installed, because their packages change how this machine boots.
+fetch_loaders() {
+	# shellcheck disable=SC2086
+	fetch shim-signed "$tools" $loaders && fetch grub-efi-amd64-signed "$tools" $loaders
+	[ -z "$(missing_loaders)" ]
+}
+
 # Runs a step that leaves its output in $log. After a failure it is repeated after each
 # of $pauses, with fresh lists. Once one step has given up, later steps wait less.
 attempt() {
@@ -226,7 +252,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | vm | test | firewall | bench | paper | all | debug) purposes="$purposes $arg" ;;
+	build | deb | vm | test | firewall | bench | paper | all | debug) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -272,10 +298,16 @@ if [ -n "$(missing_servers)" ] && [ "$action" = install ]; then
 	say 'fetching Prometheus into build/tools'
 	attempt fetch_servers
 fi
+if [ -n "$(missing_loaders)" ] && [ "$action" = install ]; then
+	say 'fetching boot loaders into build/tools'
+	attempt fetch_loaders
+fi
 
 absent=$(missing_captures | paste -s -d ' ')
 unserved=$(missing_servers | paste -s -d ' ')
+unloaded=$(missing_loaders | paste -s -d ' ')
 [ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
 [ -z "$absent" ] || say "missing test captures: $absent (from Debian's package pathspider)"
 [ -z "$unserved" ] || say "missing: $unserved (from Debian's package prometheus)"
-[ -z "$missing$absent$unserved" ] && say 'everything is there'
+[ -z "$unloaded" ] || say "missing: $unloaded (from Debian's packages shim-signed and grub-efi-amd64-signed)"
+[ -z "$missing$absent$unserved$unloaded" ] && say 'everything is there'

@@ -38,7 +38,7 @@ die() {
 
 lay_out() {
 	mkdir -p "$dest$src" "$dest$udev"
-	cp -r Kbuild kmod include "$dest$src/"
+	cp -r Kbuild VERSION kmod include "$dest$src/"
 	sed "s/@VERSION@/$version/" packaging/dkms.conf.in > "$dest$src/dkms.conf"
 	cp packaging/60-epochfilter.rules "$dest$udev/"
 }
@@ -91,28 +91,8 @@ activate() {
 	fi
 }
 
-# Removes module $1 if it is loaded. The memory of destroyed filters keeps it for a grace
-# period.
-remove() {
-	grep -q "^$1 " /proc/modules 2> /dev/null || return 0
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		rmmod "$1" 2> /dev/null && return
-		sleep 0.2
-	done
-	rmmod "$1"
-}
-
-unload() {
-	remove xt_epf ||
-		die 'the iptables match is in use: delete rules with -m epf first (iptables-save)'
-	remove epochfilter_kinds ||
-		die 'filters of other kinds than lanes exist: destroy them first (epfctl list)'
-	remove epochfilter ||
-		die 'the module is in use: detach programs and close filters first'
-}
-
 deactivate() {
-	unload
+	scripts/unload.sh
 	if command -v dkms > /dev/null && dkms status "$name" | grep -q .; then
 		dkms remove "$name" --all
 	fi

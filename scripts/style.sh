@@ -83,7 +83,7 @@ only 'white space at the end' '[[:space:]]$' none "${files[@]}"
 for f in "${files[@]}"; do
 	[ -s "$f" ] || continue
 	case $f in
-	.gitignore | VERSION | */settings | *.bpf.skel.h) continue ;;
+	.gitignore | VERSION | debian/changelog | debian/copyright | debian/source/format | */settings | *.bpf.skel.h) continue ;;
 	esac
 	head -n 3 "$f" | grep -q SPDX-License-Identifier || say "no SPDX line: $f"
 done
@@ -130,6 +130,13 @@ awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md | cmp -s - bpf/e
 while read -r fault; do
 	say "mutant: $fault"
 done < <(selftests/mutants/table.py check 2>&1)
+
+# VERSION is the only source of the version; these two repeat it for their readers.
+version=$(cat VERSION)
+grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}(,|\$)" ||
+	say "CHANGELOG.md does not begin with version $version"
+head -n 1 debian/changelog | grep -q "^epochfilter (${version//./\\.}-" ||
+	say "debian/changelog does not begin with version $version"
 
 nr=$(wc -l <<< "$lengths")
 echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \

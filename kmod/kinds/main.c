@@ -185,6 +185,7 @@ static void __exit epf_kinds_exit(void)
 module_init(epf_kinds_init);
 module_exit(epf_kinds_exit);
 MODULE_LICENSE("GPL");
+MODULE_VERSION(EPF_VERSION);
 MODULE_AUTHOR("The epochfilter authors");
 MODULE_DESCRIPTION("Kinds of sliding-window membership filters from the papers");
 MODULE_ALIAS("epochfilter-kinds");

@@ -34,6 +34,9 @@ usage: selftests/vm/run.sh [OPTION]... -- COMMAND [ARG]...
                   waits for the host does not run into its time limits
   --parallel      one host thread per emulated CPU even on QEMU before 8.1,
                   where they take turns because this may crash the guest
+  --secure-boot CERTIFICATE
+                  boot by UEFI with Secure Boot on: shim, GRUB and the stock kernel as
+                  Debian signs them, and this machine-owner key (DER) enrolled
   --append ARGS   further kernel parameters
   --out DIR       writable share, EPF_OUT in the guest (build/vm/out)
   --keep-log FILE         keep the kernel's log
@@ -58,11 +61,11 @@ complaints+='|blocked for more than|corruption|unregister_netdevice: waiting'
 # The corresponding taint bits: machine check, bad page, oops, warning, soft lockup.
 bad_taint=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
 
-kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' idle=off parallel=''
+kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' idle=off parallel='' secure=''
 append='' out='' keep_log='' allow_warn=''
 while [ $# -gt 0 ]; do
 	case $1 in
-	--kernel | --modules | --root | --smp | --mem | --timeout | --append | --out | --keep-log)
+	--kernel | --modules | --root | --smp | --mem | --timeout | --secure-boot | --append | --out | --keep-log)
 		[ $# -ge 2 ] || die "$1 needs a value"
 		;;&
 	--kernel) kernel=$2; shift ;;
@@ -71,6 +74,7 @@ while [ $# -gt 0 ]; do
 	--smp) smp=$2; shift ;;
 	--mem) mem=$2; shift ;;
 	--timeout) timeout=$2; shift ;;
+	--secure-boot) secure=$2; shift ;;
 	--append) append=$2; shift ;;
 	--out) out=$2; shift ;;
 	--keep-log) keep_log=$2; shift ;;
@@ -152,18 +156,37 @@ patience+=' sysctl.kernel.hung_task_timeout_secs=600'
 # 7.2: 100 starts of epfctl take 7.0 s of CPU instead of 10.9).
 layout=norandmaps
 
+# usage: choose_boot INITRD: the options of QEMU that boot it with the image
+choose_boot() {
+	local line="console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $layout $append"
+	if [ -z "$secure" ]; then
+		boot=(-machine q35 -kernel "$image" -initrd "$1" -append "$line")
+		return
+	fi
+	"$here/secure_boot.py" "$secure" "$scratch/vars.fd" && mkdir -p "$scratch"/esp/EFI/{BOOT,debian} &&
+		cp "$repo/build/tools/shimx64.efi.signed" "$scratch/esp/EFI/BOOT/BOOTX64.EFI" &&
+		cp "$repo/build/tools/grubx64.efi.signed" "$scratch/esp/EFI/BOOT/grubx64.efi" &&
+		cp "$image" "$scratch/esp/vmlinuz" && cp "$1" "$scratch/esp/initrd" ||
+		die 'cannot prepare Secure Boot: scripts/deps.sh vm'
+	printf '%s\n' 'set timeout=0' "linux /vmlinuz $line" 'initrd /initrd' boot > "$scratch/esp/EFI/debian/grub.cfg"
+	boot=(-machine "q35,smm=on" -global "driver=cfi.pflash01,property=secure,value=on"
+		-drive "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.secboot.fd"
+		-drive "if=pflash,format=raw,unit=1,file=$scratch/vars.fd"
+		-drive "file=fat:$scratch/esp,format=raw,if=none,id=esp,readonly=on"
+		-device "virtio-blk-pci,drive=esp")
+}
+
 # usage: start_qemu SECONDS INITRD ARG...
 # Output, status and log are regular files: QEMU writes them at once and in
 # full, so that nothing is lost when the guest powers off or dies.
 start_qemu() {
 	local limit=$1 initrd=$2
 	shift 2
+	choose_boot "$initrd"
 	: > "$scratch/output"
 	: > "$scratch/status"
 	setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 "$@" \
-		-machine q35 -m "$mem" -nodefaults -no-user-config -display none -no-reboot \
-		-kernel "$image" -initrd "$initrd" \
-		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $layout $append" \
+		"${boot[@]}" -m "$mem" -nodefaults -no-user-config -display none -no-reboot \
 		-chardev "file,id=log,path=$scratch/log" -serial chardev:log \
 		-device virtio-serial-pci,ioeventfd=off \
 		-chardev "file,id=output,path=$scratch/output" \

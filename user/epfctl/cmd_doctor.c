@@ -16,6 +16,8 @@
 #define KERNEL_MIN_MAJOR 6
 #define KERNEL_MIN_MINOR 1
 #define LEN DOCTOR_LEN
+/* The certificate of the key with which DKMS signs modules. */
+#define DKMS_KEY "/var/lib/dkms/mok.pub"
 
 /* What a thing is needed for. */
 enum need {
@@ -152,7 +154,10 @@ static bool ask_signature(const struct machine *m, char *state, char *remedy)
 	put(state, doctor_wants_signature() ?
 			   "only signed modules load (Secure Boot or lockdown)" :
 			   "no signature needed");
-	put(remedy, "sign epochfilter.ko with a key enrolled by mokutil, or "
+	put(remedy, doctor_file("%s", DKMS_KEY) ?
+		    "modprobe epochfilter; if the key is rejected: mokutil --import " DKMS_KEY
+		    ", reboot, enroll the key" :
+		    "sign epochfilter.ko with a key enrolled by mokutil, or "
 		    "switch Secure Boot off");
 	return !doctor_wants_signature() ||
 	       doctor_file("%s", "/sys/module/epochfilter");

@@ -122,8 +122,9 @@ static void kind_failed(const struct epf_plan_request *p, const struct epf_plann
 		fail("--kind %s has a window of time: give --time DURATION and --rate "
 		     "PPS, not --window", kind);
 	else if (fault == EPF_PLAN_KIND_RANGE)
-		fail("out of range for --kind %s: --budget must be 1e-9 to 0.5, and the "
-		     "least --slack depends on the kind", kind);
+		fail("out of range for --kind %s: --budget must be %s to 0.5, and the "
+		     "least --slack depends on the kind",
+		     kind, p->kind == EPF_KIND_ELASTIC ? "1e-5" : "1e-9");
 	else if (fault == EPF_PLAN_KIND_MEMORY)
 		fail("--kind %s takes %s, which is above --memory", kind,
 		     fmt_bytes(plan->bytes).s);

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The packages of "make deb" on a minimal Debian with a stock kernel. packages.py SUITE
+installs, upgrades, removes and purges them there as apt does; DKMS compiles natively,
+for the root's kernel. Before it upgrades, it boots that root: Debian 12 with Secure Boot,
+where the modules have to be signed (packages_secure.sh); Debian 13 to upgrade and remove
+what is in use (packages_guest.sh).
+
+Both suites use one build, made on Debian 12 by whoever comes first. All roots are
+layers (overlayfs) over those of root.sh, in a mount namespace of our own: what a
+killed run leaves is the upper folders below build/install.
+"""
+
+import fcntl
+import functools
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+sys.path.insert(0, str(TOP / "selftests" / "dedup"))
+
+import newcomer
+import tap
+
+STATE = TOP / "build" / "install"
+HOME = "/home/user/epochfilter"
+VERSION = (TOP / "VERSION").read_text().strip()
+NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
+NAMES = ["epochfilter", "epochfilter-dkms"]
+MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
+APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
+
+
+def run(*command, **more):
+    """Its output; an exception that has it where the command fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **more)
+    if done.returncode:
+        raise AssertionError(f"exit {done.returncode}: {command}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+class Root:
+    """A layer over the bare root of a suite. What is written is in self.upper."""
+
+    def __init__(self, suite, name):
+        below = run(HERE / "root.sh", suite, "bare").split()[-1]
+        self.top = STATE / f"layer-{suite}-{name}"
+        self.upper, self.path = self.top / "upper", self.top / "root"
+        shutil.rmtree(self.top, ignore_errors=True)
+        for part in "upper", "work", "root":
+            (self.top / part).mkdir(parents=True)
+        run("mount", "-t", "overlay", "-o", f"lowerdir={below},upperdir={self.upper},"
+            f"workdir={self.top}/work", "overlay", self.path)
+        run("mount", "-t", "proc", "proc", self.path / "proc")
+        run("mount", "--bind", "/dev", self.path / "dev")
+
+    def run(self, command):
+        return run("chroot", self.path, "/bin/sh", "-c", command, cwd="/", env={
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"})
+
+    def kernel(self):
+        return next((self.path / "lib/modules").iterdir()).name
+
+    def modules(self):
+        """Those that DKMS has installed, by name: their version and signer."""
+        folder = f"/lib/modules/{self.kernel()}/updates/dkms"
+        return {name: tuple(self.run(f"modinfo -F {field} {folder}/{name}.ko*").strip()
+                            for field in ("version", "signer")) for name in MODULES}
+
+    def traces(self):
+        """Files of ours, and what dpkg and getent know."""
+        found = [str(path.relative_to(self.upper)) for path in self.upper.rglob("*")
+                 if re.search(r"epf|epochfilter", path.name) and os.path.lexists(
+                     self.path / path.relative_to(self.upper))
+                 and not str(path.relative_to(self.upper)).startswith("debs")]
+        return found + self.run(
+            "dpkg-query -W -f '${Status} ${Package}\\n' 'epochfilter*' 2> /dev/null |"
+            "grep -v 'unknown ok not-installed' || true; getent group epochfilter || true"
+        ).splitlines()
+
+    def remove(self):
+        for part in "dev", "proc", "":
+            run("umount", self.path / part)
+        shutil.rmtree(self.top)
+
+
+def tree_digest():
+    """Of all files that root.sh copies, but for the tests, which no package has."""
+    digest = hashlib.sha256()
+    names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
+                ".", ":!selftests", cwd=TOP)
+    for name in sorted(filter(None, names.split("\0"))):
+        path = TOP / name
+        digest.update(name.encode() + b"\0" + (path.read_bytes() if path.is_file() else b""))
+    return digest.hexdigest()
+
+
+def later(deb, where):
+    """The package of the version that comes next: the same but for its number."""
+    tree = where / "tree"
+    run("dpkg-deb", "-R", deb, tree)
+    (tree / "DEBIAN/md5sums").unlink()
+    for path in list(tree.glob("DEBIAN/*")) + list(tree.glob("usr/src/*/VERSION")) + list(
+            tree.glob("usr/src/*/dkms.conf")):
+        path.write_text(path.read_text().replace(VERSION, NEXT))
+    for path in tree.glob("usr/src/*"):
+        path.rename(path.with_name(path.name.replace(VERSION, NEXT)))
+    run("dpkg-deb", "--root-owner-group", "-b", tree, where)
+    shutil.rmtree(tree)
+
+
+def build(debs):
+    """An ordinary user builds the packages in a bare Debian 12."""
+    root = Root("bookworm", "build")
+    run(HERE / "root.sh", "--tree", root.path)
+    root.run(f"cd {HOME} && su user -c 'sudo make deps FOR=deb && make deb'")
+    shutil.rmtree(debs, ignore_errors=True)
+    shutil.copytree(root.path / HOME[1:] / "build/deb", debs)
+    root.remove()
+    (debs / "next").mkdir()
+    for name in NAMES:
+        later(*debs.glob(f"{name}_*.deb"), debs / "next")
+
+
+@functools.cache
+def packages():
+    """The folder of the packages of this tree, as it is when this is called first."""
+    debs, digest = STATE / "debs", tree_digest()
+    STATE.mkdir(parents=True, exist_ok=True)
+    with open(STATE / "debs.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = STATE / "debs.stamp"
+        if not stamp.exists() or stamp.read_text() != digest:
+            if hasattr(packages, "failed"):
+                raise AssertionError("the packages could not be built")
+            packages.failed = True
+            stamp.unlink(missing_ok=True)
+            build(debs)
+            stamp.write_text(digest)
+    return debs
+
+
+def builds():
+    """An ordinary user builds them in a bare Debian 12, with what Build-Depends names."""
+    names = sorted(path.name.split("_")[0] for path in packages().glob("*.deb")
+                   if "dbgsym" not in path.name)
+    return None if names == NAMES else f"built: {names}"
+
+
+def lintian():
+    """lintian finds nothing that debian/*.lintian-overrides does not explain."""
+    if not shutil.which("lintian"):
+        raise tap.Skip("lintian is missing: scripts/deps.sh deb")
+    changes = next(packages().glob("*.changes"))
+    return run("lintian", "--allow-root", "--fail-on", "none", changes).strip() or None
+
+
+def installs():
+    """apt installs tool and modules; DKMS signs all three; the agent is not enabled."""
+    global root
+    root = Root(suite, "installed")
+    shutil.copytree(packages(), root.path / "debs")
+    root.run(f"{APT} install /debs/epochfilter_*.deb /debs/epochfilter-dkms_*.deb")
+    told = root.run("epfctl --version; getent group epochfilter; "
+                    "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
+    if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:
+        return f"installed: {told}"
+    wanted = (VERSION, "DKMS module signing key")
+    if set(root.modules().values()) != {wanted}:
+        return f"modules: {root.modules()}, wanted {wanted}"
+    return None
+
+
+def upgrades():
+    """An upgrade replaces the modules, and keeps an edited agent.conf and the group.
+
+    DKMS compiles the new ones with EPF_THOROUGH only, as it did the first.
+    """
+    thorough = bool(os.environ.get("EPF_THOROUGH"))
+    if not thorough:
+        (root.path / "etc/dkms/no-autoinstall").touch()
+    conf = root.path / "etc/epochfilter/agent.conf"
+    conf.write_text("hold = no\n")
+    group = root.run("getent group epochfilter")
+    root.run(f"{APT} install /debs/next/*.deb")
+    if conf.read_text() != "hold = no\n" or root.run("getent group epochfilter") != group:
+        return "agent.conf or the group has changed"
+    if thorough and {version for version, _ in root.modules().values()} != {NEXT}:
+        return f"modules: {root.modules()}, wanted {NEXT}"
+    left = list(root.path.glob(f"var/lib/dkms/epochfilter/{VERSION}"))
+    if not thorough:
+        left += root.path.glob("lib/modules/*/updates/dkms/*.ko*")
+    return f"of the old version: {left}" if left else None
+
+
+def removes():
+    """A removal leaves agent.conf, the group and no module."""
+    root.run(f"{APT} remove {' '.join(NAMES)}")
+    if not (root.path / "etc/epochfilter/agent.conf").exists():
+        return "agent.conf is gone"
+    left = [path for path in root.traces() if path.endswith((".ko", ".ko.xz")) or "bin/" in path]
+    return f"left: {left}" if left else None
+
+
+def purges():
+    """Purging leaves nothing, also of what the agent kept."""
+    (root.path / "var/lib/epochfilter").mkdir()
+    root.run(f"{APT} purge {' '.join(NAMES)}")
+    return "\n".join(root.traces()) or None
+
+
+def guest(script, *options, **more):
+    """What the script says in a guest that boots the root, unless all is right."""
+    done = subprocess.run(
+        [TOP / "selftests/vm/run.sh", "--root", root.path, "--timeout", "1800", *options, "--",
+         HERE / script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, **more})
+    return None if done.returncode == 0 else f"exit {done.returncode}\n{done.stdout}"
+
+
+def survives():
+    """In a guest README's commands work; an upgrade and a removal keep filters in use."""
+    readme = "\n".join(line.removeprefix("sudo ") for line in newcomer.block()
+                       if "make" not in line and "doctor" not in line)
+    return guest("packages_guest.sh", EPF_README=readme, EPF_FRAME=newcomer.FRAME.hex())
+
+
+def secure():
+    """With Secure Boot the modules load once the key of DKMS is enrolled, else none."""
+    return guest("packages_secure.sh", "--secure-boot", root.path / "var/lib/dkms/mok.pub")
+
+
+def main():
+    if os.geteuid() or not shutil.which("mmdebstrap"):
+        print("1..0 # SKIP needs root and mmdebstrap")
+        sys.exit(4)
+    if "EPF_NAMESPACE" not in os.environ:
+        os.environ["EPF_NAMESPACE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
+                              sys.executable, __file__, suite])
+    cases = [builds, installs] + {"bookworm": [lintian, secure, upgrades],
+                                  "trixie": [survives]}[suite] + [removes, purges]
+    tap.main([(case.__doc__.splitlines()[0], case) for case in cases])
+
+
+if __name__ == "__main__":
+    suite = sys.argv[1]
+    main()
