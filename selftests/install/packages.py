@@ -32,7 +32,7 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-NAMES = ["epochfilter", "epochfilter-dkms"]
+NAMES = ["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1"]
 MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
 APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
 
@@ -168,7 +168,7 @@ def installs():
     global root
     root = Root(suite, "installed")
     shutil.copytree(packages(), root.path / "debs")
-    root.run(f"{APT} install /debs/epochfilter_*.deb /debs/epochfilter-dkms_*.deb")
+    root.run(f"{APT} install /debs/*.deb")
     told = root.run("epfctl --version; getent group epochfilter; "
                     "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
     if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:
