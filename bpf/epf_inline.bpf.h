@@ -322,7 +322,7 @@ EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 		   epf_inline_tell(&f, EPF_UNKNOWN, 0);
 }
 
-/* epf_inline_sight() for a key that the lanes of the current epoch @e hold. The answer is
+/* epf_inline_both() for a key that the lanes of the current epoch @e hold. The answer is
  * the same as on the other path, in fewer instructions.
  */
 static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
@@ -342,7 +342,7 @@ static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
 /* epf_lanes_test_and_insert_into() with a constant L. Whether a key that is found may be reported
  * is checked only once it is found.
  */
-static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
+static __always_inline int epf_inline_both(struct epf_inline *f, __u64 digest,
 					    __u32 parts)
 {
 	struct epf_probe p;
@@ -358,7 +358,7 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 		return epf_inline_tell(f, EPF_UNKNOWN, 0);
 	}
 	p.parts = parts; /* or the compiler reads it again for each line */
-	if (epf_lanes_sight_current(&f->lanes, &p, &e))
+	if (epf_lanes_in_current(&f->lanes, &p, &e))
 		return epf_inline_again(f, e);
 	verdict = epf_inline_any(epf_lanes_look(&p, e, 1));
 	if (verdict) {
@@ -368,11 +368,11 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 			return epf_inline_tell(f, verdict, 0);
 		}
 	}
-	was = epf_inline_any(epf_lanes_sight_set(&f->lanes, &p, EPF_ABSENT, e));
+	was = epf_inline_any(epf_lanes_insert_after(&f->lanes, &p, EPF_ABSENT, e));
 	epf_inline_leave(f);
 	if (was == EPF_MOVED)
 		return EPF_INLINE_MOVED - verdict;
-	verdict = epf_lanes_sight_verdict(verdict, was);
+	verdict = epf_lanes_final_verdict(verdict, was);
 	epf_inline_count(f, e, verdict != EPF_PRESENT);
 	return epf_inline_tell(f, verdict, knows);
 }
@@ -386,11 +386,11 @@ EPF_FN_APART int epf_inline_once(__u64 digest, __u32 at)
 		return ret;
 	switch (f.slot->geom.parts) {
 	case 1:
-		return epf_inline_sight(&f, digest, 1);
+		return epf_inline_both(&f, digest, 1);
 	case 2:
-		return epf_inline_sight(&f, digest, 2);
+		return epf_inline_both(&f, digest, 2);
 	case EPF_PARTS_MAX:
-		return epf_inline_sight(&f, digest, EPF_PARTS_MAX);
+		return epf_inline_both(&f, digest, EPF_PARTS_MAX);
 	}
 	return -ENODEV;
 }

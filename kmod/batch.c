@@ -124,7 +124,7 @@ static int epf_batch_fetch(struct run *r, u32 *bytes)
 	return nr;
 }
 
-static int epf_batch_do_owned(struct epf_table *t, enum op op, u64 digest)
+static int epf_batch_do_locked(struct epf_table *t, enum op op, u64 digest)
 {
 	switch (op) {
 	case OP_TEST:
@@ -152,7 +152,7 @@ static int epf_batch_do_lanes(struct epf_table *t, enum op op, const struct plac
 
 static int epf_batch_do_op(struct epf_table *t, enum op op, const struct place *p)
 {
-	return t->owned ? epf_batch_do_owned(t, op, p->digest) :
+	return t->locked ? epf_batch_do_locked(t, op, p->digest) :
 			  epf_batch_do_lanes(t, op, p);
 }
 
@@ -193,7 +193,7 @@ static void epf_batch_locate_group(const struct run *r, const struct epf_table *
 		else
 			p->digest = epf_digest(&t->hash,
 					       r->chunk->bytes + off, len);
-		if (!t->owned)
+		if (!t->locked)
 			epf_probe(&t->lanes, p->digest, &p->probe);
 		off += len;
 	}
@@ -239,16 +239,16 @@ out:
 	return n;
 }
 
-static bool epf_batch_is_owned(const struct epf_filter *f)
+static bool epf_batch_is_locked(const struct epf_filter *f)
 {
 	const struct epf_table *t;
-	bool owned;
+	bool locked;
 
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
-	owned = t && t->owned;
+	locked = t && t->locked;
 	rcu_read_unlock();
-	return owned;
+	return locked;
 }
 
 /* As epf_batch_do_group(), but batches on a locked kind take turns, one group each. Packet paths
@@ -262,7 +262,7 @@ static int epf_batch_do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
 {
 	int n;
 
-	if (!epf_batch_is_owned(r->f))
+	if (!epf_batch_is_locked(r->f))
 		return epf_batch_do_group(r, i, nr, off, late);
 	mutex_lock(&r->f->turn);
 	n = epf_batch_do_group(r, i, nr, off, late);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Failing open by count: how the promised error limit is kept without the worker.
- * This file is for lanes; kinds/owned.h describes what the other kinds count.
+ * This file is for lanes; kinds/locked.h describes what the other kinds count.
  *
  * When an epoch begins, the number of keys that it may take before the error of
  * the filter passes its limit is known: the errors of the seven epochs before it

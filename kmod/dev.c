@@ -269,7 +269,7 @@ static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order,
 
 	if (!t)
 		return ERR_PTR(-ENODEV);
-	j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
+	j = t->locked ? ERR_PTR(-EOPNOTSUPP) :
 		       epf_journal_begin(t, order, shards);
 	if (!IS_ERR(j) && rcu_access_pointer(f->table) != t)
 		epf_journal_stop(j);

@@ -463,7 +463,7 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 	else if (instead && old != instead)
 		err = -EAGAIN;
 	if (!err) {
-		if (old->window.align_ns && !t->owned)
+		if (old->window.align_ns && !t->locked)
 			epf_window_align(&t->window); /* mode time only */
 		epf_table_start(t, f, f->id);
 		epf_filter_install(f, t, old);

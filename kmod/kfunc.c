@@ -82,21 +82,21 @@ static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enu
  */
 static noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
 {
-	if (t->owned)
+	if (t->locked)
 		return t->ops->test(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_TEST);
 }
 
 static noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
 {
-	if (t->owned)
+	if (t->locked)
 		return t->ops->insert(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_INSERT);
 }
 
 static noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
 {
-	if (t->owned)
+	if (t->locked)
 		return t->ops->test_and_insert(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
 }

@@ -78,7 +78,7 @@ EPF_EXPORT(epf_skb_filter_id);
  */
 static bool epf_skb_has_clock(const struct epf_table *t)
 {
-	return !t->owned && (t->window.mode == EPF_MODE_TIME ||
+	return !t->locked && (t->window.mode == EPF_MODE_TIME ||
 			     t->window.mode == EPF_MODE_BOTH);
 }
 

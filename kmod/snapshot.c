@@ -400,7 +400,7 @@ int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 	t = epf_snapshot_table_to_map(filp->private_data);
 	if (!t)
 		return -ENODEV;
-	if (t->owned) {
+	if (t->locked) {
 		epf_table_put(t);
 		return -EOPNOTSUPP;
 	}

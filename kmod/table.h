@@ -12,7 +12,7 @@
  *
  *   lock       Protects rotation, the scan and each field below that says so.
  *              Packet paths of lanes only try the lock; those of the locked kinds
- *              take it (kinds/owned.h). It is a raw lock, taken with interrupts off
+ *              take it (kinds/locked.h). It is a raw lock, taken with interrupts off
  *              and held for microseconds.
  *   retry      A CPU that wants to rotate sets it before it tries the lock; the
  *              holder reads it after releasing the lock (full barriers on both
@@ -65,7 +65,7 @@
 
 struct epf_filter;
 struct epf_journal;
-struct epf_owned;
+struct epf_locked_state;
 struct epf_table_ops;
 
 /**
@@ -119,7 +119,7 @@ union epf_answer_word {
 
 /**
  * struct epf_table - see above
- * @lanes: shape and lines; without parts if @owned is set. With @cpu and the
+ * @lanes: shape and lines; without parts if @locked is set. With @cpu and the
  *	beginning of @hash it makes the first cache line. That line and the line of
  *	@answer are all that most packets read here
  * @cpu: per-CPU counters
@@ -131,7 +131,7 @@ union epf_answer_word {
  * @retired: no longer published
  * @plain: EPF_PARTS_MAX lines a key and no journal: all that the fast path checks
  * @journal: journal of this table, or NULL
- * @owned: state of a locked kind (kinds/owned.h); NULL: lanes. Constant
+ * @locked: state of a locked kind (kinds/locked.h); NULL: lanes. Constant
  * @group_batch: as @batch, for a group of CPUs
  * @pace: determines both batches and @trigger
  * @group: what each group of CPUs keeps; as many as @pace says; NULL: no groups
@@ -188,7 +188,7 @@ struct epf_table {
 	u32 batch;
 	bool retired;
 	bool plain;
-	struct epf_owned *owned;
+	struct epf_locked_state *locked;
 	struct epf_journal __rcu *journal;
 	u32 group_batch;
 	bool limited;
@@ -257,7 +257,7 @@ static_assert(sizeof(struct epf_group) == SMP_CACHE_BYTES);
  * struct epf_pin - a pin, by which a snapshot blocks rotation
  * @nr: number of the pin; after it has expired another snapshot may pin the table
  * @epoch: current epoch when the pin began
- * @moves: for a locked kind: @moves of struct epf_owned at that time
+ * @moves: for a locked kind: @moves of struct epf_locked_state at that time
  */
 struct epf_pin {
 	u64 nr;

@@ -23,7 +23,7 @@
 #define EPF_IMAGE_TABLE (sizeof(struct epf_snap_table) / sizeof(__u64))
 
 /* Is everything after the first @used words of slices or tables zero? */
-EPF_FN_BIG bool epf_image_ends(const struct epf_snap_owned *s, __u64 used)
+EPF_FN_BIG bool epf_image_ends(const struct epf_snap_locked *s, __u64 used)
 {
 	const __u64 *word = &s->slice[0].words;
 	__u64 any = 0;
@@ -34,7 +34,7 @@ EPF_FN_BIG bool epf_image_ends(const struct epf_snap_owned *s, __u64 used)
 }
 
 /* Is @s of a kind with @words words and no state but @now, 0 .. @last? */
-EPF_FN bool epf_image_plain(const struct epf_snap_owned *s, __u64 words,
+EPF_FN bool epf_image_plain(const struct epf_snap_locked *s, __u64 words,
 			    __u64 last)
 {
 	return s->words == words && s->now <= last && !s->nr &&
@@ -44,14 +44,14 @@ EPF_FN bool epf_image_plain(const struct epf_snap_owned *s, __u64 words,
 }
 
 /* State that resizable kinds have: time, and numbers of keys. */
-EPF_FN bool epf_image_timed(const struct epf_snap_owned *s)
+EPF_FN bool epf_image_timed(const struct epf_snap_locked *s)
 {
 	return s->now && s->now <= EPF_NS_MAX && s->steady_ns <= EPF_NS_MAX &&
 	       s->taken <= EPF_IMAGE_KEYS_MAX;
 }
 
 /* Is the part that does not depend on the kind valid? */
-EPF_FN_BIG bool epf_image_sound(const struct epf_snap_owned *s)
+EPF_FN_BIG bool epf_image_sound(const struct epf_snap_locked *s)
 {
 	__u32 i;
 

@@ -18,7 +18,7 @@
 #include "dict.h"
 #include "elastic.h"
 #include "estimate.h"
-#include "gauge.h"
+#include "estimator.h"
 #include "ge.h"
 #include "gebl.h"
 #include "room.h"
@@ -40,13 +40,13 @@
 struct epf_kind_ops;
 
 /**
- * struct epf_chain_gauge - estimator of a chain: sums over samples; zeroed before the first
+ * struct epf_chain_estimator - estimator of a chain: sums over samples; zeroed before the first
  *	one
  * @cover: for all tables; they have the same L and k
  * @fill: of each table; a switch between two samples blurs them
  * @samples: number of samples
  */
-struct epf_chain_gauge {
+struct epf_chain_estimator {
 	struct epf_cover cover;
 	struct epf_fill fill[EPF_CHAIN_TABLES];
 	__u64 samples;
@@ -63,7 +63,7 @@ struct epf_chain_gauge {
  * @room: count and limit, see room.h; NULL: there is no limit
  * @word: the memory; the state of each fixed-size kind begins with it
  * @ge, @gebl, @apbf, @apbbf, @tlbf, @dict, @chain, @elastic: the state of the core
- * @gauge: false-positive-rate estimator; zeroed before the first sample
+ * @estimator: false-positive-rate estimator; zeroed before the first sample
  */
 struct epf_locked {
 	const struct epf_kind_ops *ops;
@@ -84,9 +84,9 @@ struct epf_locked {
 		struct epf_elastic elastic;
 	};
 	union {
-		struct epf_gauge all;
-		struct epf_chain_gauge chain;
-	} gauge;
+		struct epf_estimator all;
+		struct epf_chain_estimator chain;
+	} estimator;
 };
 
 /**
@@ -182,8 +182,8 @@ struct epf_kind_ops {
 	int (*count)(struct epf_locked *f, void *work);
 	void (*set_room)(struct epf_locked *f);
 	void (*set_shares)(struct epf_locked *f);
-	void (*save)(struct epf_locked *f, struct epf_snap_owned *s, __u64 now_ns);
-	int (*load)(struct epf_locked *f, const struct epf_snap_owned *s);
+	void (*save)(struct epf_locked *f, struct epf_snap_locked *s, __u64 now_ns);
+	int (*load)(struct epf_locked *f, const struct epf_snap_locked *s);
 	__u64 (*piece)(const struct epf_locked *f, __u32 i, __u64 **word);
 	void (*place)(struct epf_locked *f, __u32 i, __u64 *word);
 	bool (*sound)(const struct epf_locked *f, __u32 i, __u64 at, __u64 n);

@@ -3,14 +3,14 @@
  * apbbf: its estimator, its room, its state in snapshots, its row (kind.h).
  *
  * The probability of a hit in a slice is the mean over blocks of the product over parts;
- * gauge_aged.h and room_aged.h do the rest. For the room, that of blocks which are equally
+ * estimator_aged.h and room_aged.h do the rest. For the room, that of blocks which are equally
  * full is used.
  */
 #ifndef EPF_KIND_APBBF_H
 #define EPF_KIND_APBBF_H
 
 #include "apbbf.h"
-#include "gauge_aged.h"
+#include "estimator_aged.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room_aged.h"
@@ -22,7 +22,7 @@
 /* Add a block of slice @i to the sample: a key hits there if in each part the one bit it
  * selects is set.
  */
-EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
+EPF_FN_BIG void epf_apbbf_sample_block(struct epf_estimator *g,
 				      const struct epf_apbbf *f, __u32 i,
 				      const __u64 *block)
 {
@@ -34,44 +34,44 @@ EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
 		q = (q >> f->part_shift) * set;
 		g->set[i] += set;
 	}
-	g->chance[i] += q >> EPF_GAUGE_SHIFT;
+	g->chance[i] += q >> EPF_ESTIMATOR_SHIFT;
 	g->seen[i] += f->shape.block_bits;
 }
 
 /**
- * epf_apbbf_gauge() - take one more sample
+ * epf_apbbf_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads a block in each of 16 slices; the next sample reads the next 16 slices.
  */
-EPF_FN void epf_apbbf_gauge(struct epf_gauge *g, const struct epf_apbbf *f,
+EPF_FN void epf_apbbf_sample(struct epf_estimator *g, const struct epf_apbbf *f,
 			    __u64 random)
 {
 	__u64 at = epf_mulhi(random, f->shape.nr_blocks) *
 		   (f->shape.block_bits / 64);
 	__u32 slices = epf_aged_counted(&f->ring), n;
 
-	for (n = epf_gauge_slices(slices); n; n--) {
-		__u32 i = epf_gauge_turn(g, slices);
+	for (n = epf_estimator_slices(slices); n; n--) {
+		__u32 i = epf_estimator_turn(g, slices);
 		__u64 place = epf_aged_place(&f->ring, i);
 
-		epf_apbbf_gauge_block(g, f, i,
+		epf_apbbf_sample_block(g, f, i,
 				      f->word + place * f->slice_words + at);
 	}
 	g->samples++;
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_apbbf_gauge_q56(const struct epf_gauge *g,
+/* The same as epf_ge_rate_q56(). */
+EPF_FN __u64 epf_apbbf_rate_q56(const struct epf_estimator *g,
 				 const struct epf_apbbf *f)
 {
 	return epf_row_q56(g, epf_aged_row(&f->ring, f->shape.block_bits));
 }
 
 /* The same as epf_row_layer_q56(). */
-EPF_FN __u64 epf_apbbf_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_apbbf_layer_q56(const struct epf_estimator *g,
 				       const struct epf_apbbf *f, __u32 age,
 				       __u64 *fill_q56)
 {
@@ -110,7 +110,7 @@ EPF_FN_BIG void epf_apbbf_set_room(struct epf_apbbf *f)
 }
 
 EPF_FN_BIG void epf_apbbf_set_shares(struct epf_apbbf *f,
-				     const struct epf_gauge *g)
+				     const struct epf_estimator *g)
 {
 	struct epf_row row = epf_aged_row(&f->ring, f->shape.block_bits);
 	__u64 all = epf_room_blocks(f->room, f->shape.nr_blocks);
@@ -143,13 +143,13 @@ EPF_FN struct epf_apbbf_shape epf_apbbf_shape_of(const struct epf_shape *s)
 	return to;
 }
 
-EPF_FN void epf_apbbf_save(const struct epf_apbbf *f, struct epf_snap_owned *s)
+EPF_FN void epf_apbbf_save(const struct epf_apbbf *f, struct epf_snap_locked *s)
 {
 	s->words = epf_apbbf_words(&f->shape);
 	s->now = f->ring.base;
 }
 
-EPF_FN int epf_apbbf_load(struct epf_apbbf *f, const struct epf_snap_owned *s)
+EPF_FN int epf_apbbf_load(struct epf_apbbf *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_apbbf_words(&f->shape),
 			     f->ring.k + f->ring.l - 1))

@@ -2,14 +2,14 @@
 /*
  * apbf: its estimator, its room, its state in snapshots, its row (kind.h).
  *
- * The probability of a hit in a slice is the share of its set bits; gauge_aged.h and
+ * The probability of a hit in a slice is the share of its set bits; estimator_aged.h and
  * room_aged.h do the rest.
  */
 #ifndef EPF_KIND_APBF_H
 #define EPF_KIND_APBF_H
 
 #include "apbf.h"
-#include "gauge_aged.h"
+#include "estimator_aged.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room_aged.h"
@@ -19,37 +19,37 @@
 /* --------------------------------------------- false-positive rate ---- */
 
 /**
- * epf_apbf_gauge() - take one more sample
+ * epf_apbf_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
  */
-EPF_FN void epf_apbf_gauge(struct epf_gauge *g, const struct epf_apbf *f,
+EPF_FN void epf_apbf_sample(struct epf_estimator *g, const struct epf_apbf *f,
 			   __u64 random)
 {
 	__u32 slices = epf_aged_counted(&f->ring), n;
 
-	for (n = epf_gauge_slices(slices); n; n--) {
-		__u32 i = epf_gauge_turn(g, slices);
+	for (n = epf_estimator_slices(slices); n; n--) {
+		__u32 i = epf_estimator_turn(g, slices);
 		__u64 place = epf_aged_place(&f->ring, i);
 
-		epf_gauge_word(g, i, f->word + place * f->slice_words,
+		epf_estimator_word(g, i, f->word + place * f->slice_words,
 			       f->slice_words, f->shape.slice_bits, random);
 	}
 	g->samples++;
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_apbf_gauge_q56(const struct epf_gauge *g,
+/* The same as epf_ge_rate_q56(). */
+EPF_FN __u64 epf_apbf_rate_q56(const struct epf_estimator *g,
 				const struct epf_apbf *f)
 {
 	return epf_row_q56(g, epf_aged_row(&f->ring, 0));
 }
 
 /* The same as epf_row_layer_q56(). */
-EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_apbf_layer_q56(const struct epf_estimator *g,
 				      const struct epf_apbf *f, __u32 age,
 				      __u64 *fill_q56)
 {
@@ -79,13 +79,13 @@ EPF_FN_BIG void epf_apbf_set_room(struct epf_apbf *f)
 }
 
 EPF_FN_BIG void epf_apbf_set_shares(struct epf_apbf *f,
-				    const struct epf_gauge *g)
+				    const struct epf_estimator *g)
 {
 	__u32 i;
 
 	for (i = 0; i < epf_aged_counted(&f->ring); i++)
 		f->room->share[epf_aged_place(&f->ring, i)] = epf_room_part(
-			epf_gauge_fill(g, i), f->shape.slice_bits);
+			epf_estimator_fill(g, i), f->shape.slice_bits);
 	f->room->stale = 1;
 }
 
@@ -107,13 +107,13 @@ EPF_FN struct epf_apbf_shape epf_apbf_shape_of(const struct epf_shape *s)
 	return to;
 }
 
-EPF_FN void epf_apbf_save(const struct epf_apbf *f, struct epf_snap_owned *s)
+EPF_FN void epf_apbf_save(const struct epf_apbf *f, struct epf_snap_locked *s)
 {
 	s->words = epf_apbf_words(&f->shape);
 	s->now = f->ring.base;
 }
 
-EPF_FN int epf_apbf_load(struct epf_apbf *f, const struct epf_snap_owned *s)
+EPF_FN int epf_apbf_load(struct epf_apbf *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_apbf_words(&f->shape),
 			     f->ring.k + f->ring.l - 1))

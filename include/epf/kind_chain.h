@@ -22,12 +22,12 @@ EPF_ASSERT(EPF_SNAP_TABLES == EPF_CHAIN_TABLES, "all tables of a chain");
 /* --------------------------------------------- false-positive rate ---- */
 
 /**
- * epf_chain_gauge() - take one more sample: a line of each part of each table
+ * epf_chain_estimator() - take one more sample: a line of each part of each table
  * @g: estimator
  * @f: filter whose time has been set
  * @random: 64 bits
  */
-EPF_FN_BIG void epf_chain_gauge(struct epf_chain_gauge *g,
+EPF_FN_BIG void epf_chain_estimator(struct epf_chain_estimator *g,
 				const struct epf_chain *f, __u64 random)
 {
 	__u32 i;
@@ -43,11 +43,11 @@ EPF_FN_BIG void epf_chain_gauge(struct epf_chain_gauge *g,
 }
 
 /**
- * epf_chain_gauge_q56() - the probability of a false positive, as sampled
+ * epf_chain_rate_q56() - the probability of a false positive, as sampled
  * @g: estimator
  * @f: filter
  */
-EPF_FN_BIG __u64 epf_chain_gauge_q56(const struct epf_chain_gauge *g,
+EPF_FN_BIG __u64 epf_chain_rate_q56(const struct epf_chain_estimator *g,
 				     const struct epf_chain *f)
 {
 	__u64 any = 0;
@@ -60,13 +60,13 @@ EPF_FN_BIG __u64 epf_chain_gauge_q56(const struct epf_chain_gauge *g,
 }
 
 /**
- * epf_chain_gauge_layer_q56() - the same for one epoch alone
+ * epf_chain_layer_q56() - the same for one epoch alone
  * @g: estimator
  * @f: filter
  * @age: of the epoch, 0 .. 7
  * @fill: set to the share of set positions in its lanes
  */
-EPF_FN_BIG __u64 epf_chain_gauge_layer_q56(const struct epf_chain_gauge *g,
+EPF_FN_BIG __u64 epf_chain_layer_q56(const struct epf_chain_estimator *g,
 					   const struct epf_chain *f, __u32 age,
 					   __u64 *fill)
 {
@@ -128,7 +128,7 @@ EPF_FN_BIG void epf_chain_set_room(struct epf_chain *f)
 }
 
 EPF_FN_BIG void epf_chain_set_shares(struct epf_chain *f,
-				     const struct epf_chain_gauge *g)
+				     const struct epf_chain_estimator *g)
 {
 	__u32 i, l;
 
@@ -179,7 +179,7 @@ EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s,
  * which memory is wanted next, and are computed again.
  */
 EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
-			       struct epf_snap_owned *s)
+			       struct epf_snap_locked *s)
 {
 	__u32 i;
 
@@ -200,7 +200,7 @@ EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
 
 /* The last key of a table must not be younger than that of the table before it in @s. */
 EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
-				  const struct epf_snap_owned *s, __u32 i)
+				  const struct epf_snap_locked *s, __u32 i)
 {
 	const struct epf_snap_table *a = &s->table[i];
 	__u64 lines = a->words / EPF_LANES;
@@ -218,7 +218,7 @@ EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
 }
 
 EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
-				      const struct epf_snap_owned *s)
+				      const struct epf_snap_locked *s)
 {
 	__u64 words = 0;
 	__u32 i;
@@ -241,7 +241,7 @@ EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
  * old tag becomes valid again.
  */
 EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
-			      const struct epf_snap_owned *s)
+			      const struct epf_snap_locked *s)
 {
 	__u32 i;
 
@@ -295,20 +295,20 @@ EPF_FN_BIG int epf_chain_row_test(const struct epf_locked *f, __u64 digest, __u6
 EPF_FN_BIG void epf_chain_row_sample(struct epf_locked *f, __u64 random, __u64 now_ns)
 {
 	(void)now_ns;
-	epf_chain_gauge(&f->gauge.chain, &f->chain, random);
+	epf_chain_estimator(&f->estimator.chain, &f->chain, random);
 }
 
 EPF_FN_BIG __u64 epf_chain_row_rate(const struct epf_locked *f, __u64 now_ns)
 {
 	(void)now_ns;
-	return epf_chain_gauge_q56(&f->gauge.chain, &f->chain);
+	return epf_chain_rate_q56(&f->estimator.chain, &f->chain);
 }
 
 EPF_FN_BIG __u64 epf_chain_row_layer(const struct epf_locked *f, __u32 age, __u64 now_ns,
 				     __u64 *fill)
 {
 	(void)now_ns;
-	return epf_chain_gauge_layer_q56(&f->gauge.chain, &f->chain, age, fill);
+	return epf_chain_layer_q56(&f->estimator.chain, &f->chain, age, fill);
 }
 
 EPF_FN_BIG int epf_chain_row_count(struct epf_locked *f, void *work)
@@ -323,17 +323,17 @@ EPF_FN_BIG void epf_chain_row_set_room(struct epf_locked *f)
 
 EPF_FN_BIG void epf_chain_row_set_shares(struct epf_locked *f)
 {
-	epf_chain_set_shares(&f->chain, &f->gauge.chain);
+	epf_chain_set_shares(&f->chain, &f->estimator.chain);
 }
 
-EPF_FN_BIG void epf_chain_row_save(struct epf_locked *f, struct epf_snap_owned *s,
+EPF_FN_BIG void epf_chain_row_save(struct epf_locked *f, struct epf_snap_locked *s,
 				   __u64 now_ns)
 {
 	epf_chain_tick(&f->chain, now_ns);
 	epf_chain_save(&f->chain, s);
 }
 
-EPF_FN_BIG int epf_chain_row_load(struct epf_locked *f, const struct epf_snap_owned *s)
+EPF_FN_BIG int epf_chain_row_load(struct epf_locked *f, const struct epf_snap_locked *s)
 {
 	return epf_chain_load(&f->chain, s);
 }

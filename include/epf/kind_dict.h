@@ -13,7 +13,7 @@
 #define EPF_KIND_DICT_H
 
 #include "dict.h"
-#include "gauge.h"
+#include "estimator.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room.h"
@@ -23,7 +23,7 @@
 /* --------------------------------------------- false-positive rate ---- */
 
 /* Count the live cells of a bucket by age. Return: their number. */
-EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
+EPF_FN_BIG __u32 epf_dict_sample_cells(const struct epf_dict *f,
 				      const struct epf_dict_table *t,
 				      const __u64 *bucket, __u32 *by_age)
 {
@@ -42,14 +42,14 @@ EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
 }
 
 /**
- * epf_dict_gauge() - take one more sample
+ * epf_dict_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads a bucket of each table.
  */
-EPF_FN void epf_dict_gauge(struct epf_gauge *g, const struct epf_dict *f,
+EPF_FN void epf_dict_sample(struct epf_estimator *g, const struct epf_dict *f,
 			   __u64 random)
 {
 	const __u64 *home = epf_dict_bucket(f, epf_mulhi(random,
@@ -57,12 +57,12 @@ EPF_FN void epf_dict_gauge(struct epf_gauge *g, const struct epf_dict *f,
 	const __u64 *yard = epf_dict_bucket(
 		f, f->shape.buckets + epf_mulhi(epf_word(random, 1),
 						f->shape.yard));
-	__u32 live = epf_dict_gauge_cells(f, &f->table[0], home, g->set);
+	__u32 live = epf_dict_sample_cells(f, &f->table[0], home, g->set);
 	__u32 pass = epf_dict_marked(f, home, EPF_DICT_PASS);
 
-	epf_dict_gauge_cells(f, &f->table[1], yard, g->seen);
+	epf_dict_sample_cells(f, &f->table[1], yard, g->seen);
 	if (pass != EPF_DICT_NEVER) {
-		g->chance[pass] += EPF_GAUGE_ONE;
+		g->chance[pass] += EPF_ESTIMATOR_ONE;
 		g->passed_cells += live;
 	} else if (epf_dict_marked(f, home, EPF_DICT_SPILL) !=
 		   EPF_DICT_NEVER) {
@@ -73,7 +73,7 @@ EPF_FN void epf_dict_gauge(struct epf_gauge *g, const struct epf_dict *f,
 }
 
 /* The probability of matching one of @cells cells found in @samples buckets. */
-EPF_FN __u64 epf_dict_gauge_agree(const struct epf_dict_table *t, __u64 cells,
+EPF_FN __u64 epf_dict_sample_agree(const struct epf_dict_table *t, __u64 cells,
 				  __u64 samples)
 {
 	return epf_ratio_q56(cells, samples * t->slots) >> t->rem_bits;
@@ -82,24 +82,24 @@ EPF_FN __u64 epf_dict_gauge_agree(const struct epf_dict_table *t, __u64 cells,
 /* The probability of matching @home cells of the first table, or of being looked up in the
  * backyard and matching @yard cells there.
  */
-EPF_FN __u64 epf_dict_gauge_cell(const struct epf_gauge *g,
+EPF_FN __u64 epf_dict_sample_cell(const struct epf_estimator *g,
 				 const struct epf_dict *f, __u64 home,
 				 __u64 yard)
 {
 	const struct epf_dict_table *t = f->table;
 	__u64 n = g->samples;
-	__u64 one = epf_dict_gauge_agree(&t[1], yard, n);
+	__u64 one = epf_dict_sample_agree(&t[1], yard, n);
 	__u64 asks = epf_ratio_q56(g->spilt, n);
-	__u64 there = epf_dict_gauge_agree(&t[0], g->spilt_cells, n);
-	__u64 sum = epf_dict_gauge_agree(&t[0], home, n);
+	__u64 there = epf_dict_sample_agree(&t[0], g->spilt_cells, n);
+	__u64 sum = epf_dict_sample_agree(&t[0], home, n);
 
 	if (asks > there)
 		sum += epf_mul_q56(asks - there, epf_either_q56(one, one));
 	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
+/* The same as epf_ge_rate_q56(). */
+EPF_FN __u64 epf_dict_rate_q56(const struct epf_estimator *g,
 				const struct epf_dict *f)
 {
 	__u64 passes = 0, home = 0, yard = 0, sum;
@@ -110,13 +110,13 @@ EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
 		home += g->set[age];
 		yard += g->seen[age];
 	}
-	sum = epf_gauge_mean(passes, g->samples) +
-	      epf_dict_gauge_cell(g, f, home - g->passed_cells, yard);
+	sum = epf_estimator_mean(passes, g->samples) +
+	      epf_dict_sample_cell(g, f, home - g->passed_cells, yard);
 	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
 }
 
 /**
- * epf_dict_gauge_layer_q56() - the part of one generation in it
+ * epf_dict_layer_q56() - the part of one generation in it
  * @g: samples
  * @f: filter
  * @age: of the generation
@@ -126,7 +126,7 @@ EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
  * one of its fingerprints, whatever the others hold; 0 for a generation that does not
  * count.
  */
-EPF_FN __u64 epf_dict_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_dict_layer_q56(const struct epf_estimator *g,
 				      const struct epf_dict *f, __u32 age,
 				      __u64 *fill_q56)
 {
@@ -143,8 +143,8 @@ EPF_FN __u64 epf_dict_gauge_layer_q56(const struct epf_gauge *g,
 			    cells * home +
 		    epf_ratio_q56(g->seen[age], g->samples * t[1].cells) /
 			    cells * yard;
-	return epf_either_q56(epf_gauge_mean(g->chance[age], g->samples),
-			      epf_dict_gauge_cell(g, f, g->set[age],
+	return epf_either_q56(epf_estimator_mean(g->chance[age], g->samples),
+			      epf_dict_sample_cell(g, f, g->set[age],
 						  g->seen[age]));
 }
 
@@ -164,13 +164,13 @@ EPF_FN_BIG void epf_dict_set_room(struct epf_dict *f)
 }
 
 /* Scale @n of the samples taken to all @buckets. */
-EPF_FN __u64 epf_dict_scaled(const struct epf_gauge *g, __u64 n, __u64 buckets)
+EPF_FN __u64 epf_dict_scaled(const struct epf_estimator *g, __u64 n, __u64 buckets)
 {
 	return g->samples ? n * buckets / g->samples : 0;
 }
 
 EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f,
-				    const struct epf_gauge *g)
+				    const struct epf_estimator *g)
 {
 	__u32 mask = (1u << f->shape.tag_bits) - 1, age;
 
@@ -178,7 +178,7 @@ EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f,
 		f->room->share[(f->now - age) & mask] =
 			epf_dict_scaled(g, g->set[age], f->shape.buckets) +
 			epf_dict_scaled(g, g->seen[age], f->shape.yard) +
-			epf_dict_scaled(g, g->chance[age] / EPF_GAUGE_ONE,
+			epf_dict_scaled(g, g->chance[age] / EPF_ESTIMATOR_ONE,
 					f->shape.buckets) *
 				epf_dict_passes(f);
 	f->room->stale = 1;
@@ -207,7 +207,7 @@ EPF_FN struct epf_dict_shape epf_dict_shape_of(const struct epf_shape *s)
 }
 
 /* The position of the scan is not saved: a copy made piece by piece has none. */
-EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_owned *s)
+EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_locked *s)
 {
 	s->words = epf_dict_words(&f->shape);
 	s->now = f->now;
@@ -216,7 +216,7 @@ EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_owned *s)
 /* Before inserting, the owner must check and tidy every bucket: then all have been visited,
  * and no old tag becomes valid again. For tests, checking is enough.
  */
-EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_owned *s)
+EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_dict_words(&f->shape),
 			     (1u << f->shape.tag_bits) - 1))

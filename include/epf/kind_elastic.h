@@ -16,7 +16,7 @@
 #define EPF_KIND_ELASTIC_H
 
 #include "elastic.h"
-#include "gauge.h"
+#include "estimator.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room.h"
@@ -99,14 +99,14 @@ EPF_FN __u64 epf_elastic_meets(const struct epf_elastic_load *h, __u32 words,
 }
 
 /**
- * epf_elastic_gauge() - take one more sample
+ * epf_elastic_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads a line. Inserters may be at work: a line that they do not leave alone is no sample.
  */
-EPF_FN void epf_elastic_gauge(struct epf_gauge *g, const struct epf_elastic *f,
+EPF_FN void epf_elastic_sample(struct epf_estimator *g, const struct epf_elastic *f,
 			      __u64 random)
 {
 	__u32 counted = epf_elastic_counted(f, f->phase), lag, age, t;
@@ -125,24 +125,24 @@ EPF_FN void epf_elastic_gauge(struct epf_gauge *g, const struct epf_elastic *f,
 			continue;
 		p = epf_elastic_meets(&met, w.l.words, t);
 		miss = epf_mul_q56(miss, EPF_Q56_ONE - p);
-		g->chance[age] += p >> EPF_GAUGE_SHIFT;
+		g->chance[age] += p >> EPF_ESTIMATOR_SHIFT;
 		g->set[age] += epf_elastic_byte(h.n, t) *
 			       (4 + epf_elastic_byte(h.wide, t));
 	}
-	g->any += (EPF_Q56_ONE - miss) >> EPF_GAUGE_SHIFT;
+	g->any += (EPF_Q56_ONE - miss) >> EPF_ESTIMATOR_SHIFT;
 	g->samples++;
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_elastic_gauge_q56(const struct epf_gauge *g,
+/* The same as epf_ge_rate_q56(). */
+EPF_FN __u64 epf_elastic_rate_q56(const struct epf_estimator *g,
 				   const struct epf_elastic *f)
 {
 	(void)f;
-	return epf_gauge_mean(g->any, g->samples);
+	return epf_estimator_mean(g->any, g->samples);
 }
 
 /**
- * epf_elastic_gauge_layer_q56() - the part of one epoch in it
+ * epf_elastic_layer_q56() - the part of one epoch in it
  * @g: samples
  * @f: filter
  * @age: of the epoch
@@ -151,7 +151,7 @@ EPF_FN __u64 epf_elastic_gauge_q56(const struct epf_gauge *g,
  * Return: the probability that such a key meets one of its items, whatever the others
  * hold; 0 for an epoch that does not count.
  */
-EPF_FN __u64 epf_elastic_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_elastic_layer_q56(const struct epf_estimator *g,
 					 const struct epf_elastic *f, __u32 age,
 					 __u64 *fill_q56)
 {
@@ -160,7 +160,7 @@ EPF_FN __u64 epf_elastic_gauge_layer_q56(const struct epf_gauge *g,
 		return 0;
 	*fill_q56 = epf_ratio_q56(g->set[age],
 				  g->samples * 64 * f->shape.line_words);
-	return epf_gauge_mean(g->chance[age], g->samples);
+	return epf_estimator_mean(g->chance[age], g->samples);
 }
 
 /* ------------------------------------------------------------ room ---- */
@@ -171,7 +171,7 @@ EPF_FN_BIG void epf_elastic_set_room(struct epf_elastic *f)
 }
 
 EPF_FN_BIG void epf_elastic_set_shares(struct epf_elastic *f,
-				       const struct epf_gauge *g)
+				       const struct epf_estimator *g)
 {
 	struct epf_room *r = f->room;
 	__u32 age, t;
@@ -181,7 +181,7 @@ EPF_FN_BIG void epf_elastic_set_shares(struct epf_elastic *f,
 	for (age = 0; age < epf_elastic_counted(f, f->phase); age++) {
 		t = (__u32)((f->phase >> 1) - age) & 7;
 		r->share[t] = epf_room_part(
-			epf_gauge_mean(g->chance[age], g->samples),
+			epf_estimator_mean(g->chance[age], g->samples),
 			epf_elastic_all(&f->shape));
 		r->tags.sum[t] = r->share[t] >> r->shift << r->shift;
 	}
@@ -214,14 +214,14 @@ EPF_FN struct epf_elastic_shape epf_elastic_shape_of(const struct epf_shape *s)
 /* Stamps say no more of an epoch. Which part of the lines the next sweep visits follows
  * from it, too.
  */
-EPF_FN void epf_elastic_save(const struct epf_elastic *f, struct epf_snap_owned *s)
+EPF_FN void epf_elastic_save(const struct epf_elastic *f, struct epf_snap_locked *s)
 {
 	s->words = epf_elastic_words(&f->shape);
 	s->now = (f->phase >> 1) & (EPF_ELASTIC_STAMPS - 1);
 }
 
 /* The owner must check every line. */
-EPF_FN int epf_elastic_load(struct epf_elastic *f, const struct epf_snap_owned *s)
+EPF_FN int epf_elastic_load(struct epf_elastic *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_elastic_words(&f->shape),
 			     EPF_ELASTIC_STAMPS - 1))

@@ -68,20 +68,20 @@ EPF_FN_BIG void epf_##kind##_row_advance(struct epf_locked *f)				\
 EPF_FN_BIG void epf_##kind##_row_sample(struct epf_locked *f, __u64 random, __u64 now_ns) \
 {											\
 	(void)now_ns;									\
-	epf_##kind##_gauge(&f->gauge.all, &f->kind, random);				\
+	epf_##kind##_sample(&f->estimator.all, &f->kind, random);				\
 }											\
 											\
 EPF_FN_BIG __u64 epf_##kind##_row_rate(const struct epf_locked *f, __u64 now_ns)	\
 {											\
 	(void)now_ns;									\
-	return epf_##kind##_gauge_q56(&f->gauge.all, &f->kind);				\
+	return epf_##kind##_rate_q56(&f->estimator.all, &f->kind);				\
 }											\
 											\
 EPF_FN_BIG __u64 epf_##kind##_row_layer(const struct epf_locked *f, __u32 age,		\
 					__u64 now_ns, __u64 *fill)			\
 {											\
 	(void)now_ns;									\
-	return epf_##kind##_gauge_layer_q56(&f->gauge.all, &f->kind, age, fill);	\
+	return epf_##kind##_layer_q56(&f->estimator.all, &f->kind, age, fill);	\
 }											\
 											\
 EPF_FN_BIG int epf_##kind##_row_count(struct epf_locked *f, void *work)			\
@@ -98,17 +98,17 @@ EPF_FN_BIG void epf_##kind##_row_set_room(struct epf_locked *f)				\
 											\
 EPF_FN_BIG void epf_##kind##_row_set_shares(struct epf_locked *f)			\
 {											\
-	epf_##kind##_set_shares(&f->kind, &f->gauge.all);				\
+	epf_##kind##_set_shares(&f->kind, &f->estimator.all);				\
 }											\
 											\
-EPF_FN_BIG void epf_##kind##_row_save(struct epf_locked *f, struct epf_snap_owned *s,	\
+EPF_FN_BIG void epf_##kind##_row_save(struct epf_locked *f, struct epf_snap_locked *s,	\
 				      __u64 now_ns)					\
 {											\
 	(void)now_ns;									\
 	epf_##kind##_save(&f->kind, s);							\
 }											\
 											\
-EPF_FN_BIG int epf_##kind##_row_load(struct epf_locked *f, const struct epf_snap_owned *s) \
+EPF_FN_BIG int epf_##kind##_row_load(struct epf_locked *f, const struct epf_snap_locked *s) \
 {											\
 	return epf_##kind##_load(&f->kind, s);						\
 }											\

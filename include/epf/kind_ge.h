@@ -12,7 +12,7 @@
 #define EPF_KIND_GE_H
 
 #include "ge.h"
-#include "gauge.h"
+#include "estimator.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room.h"
@@ -22,7 +22,7 @@
 /* --------------------------------------------- false-positive rate ---- */
 
 /* Count one line of cells. */
-EPF_FN void epf_ge_gauge_cells(struct epf_gauge *g, const struct epf_ge *f,
+EPF_FN void epf_ge_sample_cells(struct epf_estimator *g, const struct epf_ge *f,
 			       __u64 random)
 {
 	__u32 cell = epf_ge_cell(&f->shape), age, i;
@@ -43,14 +43,14 @@ EPF_FN void epf_ge_gauge_cells(struct epf_gauge *g, const struct epf_ge *f,
 }
 
 /**
- * epf_ge_gauge() - take one more sample
+ * epf_ge_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads 8 words, or r + 1 with layout EPF_GE_SEGMENTS.
  */
-EPF_FN void epf_ge_gauge(struct epf_gauge *g, const struct epf_ge *f,
+EPF_FN void epf_ge_sample(struct epf_estimator *g, const struct epf_ge *f,
 			 __u64 random)
 {
 	__u64 words = epf_ge_stride(&f->shape);
@@ -58,11 +58,11 @@ EPF_FN void epf_ge_gauge(struct epf_gauge *g, const struct epf_ge *f,
 
 	g->samples++;
 	if (f->shape.layout == EPF_GE_TRANSPOSED) {
-		epf_ge_gauge_cells(g, f, random);
+		epf_ge_sample_cells(g, f, random);
 		return;
 	}
 	for (age = 0; age < epf_ge_counted(f); age++)
-		epf_gauge_word(g, age,
+		epf_estimator_word(g, age,
 			       f->word + words * epf_ge_segment(f, age), words,
 			       f->shape.segment_bits, random);
 }
@@ -103,7 +103,7 @@ EPF_FN __u64 epf_ge_union_half(struct epf_ge_union *u)
  * from q to k of F(d) - F(k), where F(d) is the probability for d positions, F(k) = @all;
  * by Simpson's rule. @u: at power 1.
  */
-EPF_FN __u64 epf_ge_gauge_more(struct epf_ge_union *u,
+EPF_FN __u64 epf_ge_sample_more(struct epf_ge_union *u,
 			       const struct epf_ge_shape *s, __u64 all)
 {
 	__u64 low = epf_ge_union_q56(u), weight = 0, more = 0;
@@ -126,7 +126,7 @@ EPF_FN __u64 epf_ge_gauge_more(struct epf_ge_union *u,
 }
 
 /* The probability for epochs @from .. @to - 1. */
-EPF_FN_BIG __u64 epf_ge_gauge_span(const struct epf_gauge *g,
+EPF_FN_BIG __u64 epf_ge_sample_span(const struct epf_estimator *g,
 				   const struct epf_ge_shape *s, __u32 from,
 				   __u32 to)
 {
@@ -137,31 +137,31 @@ EPF_FN_BIG __u64 epf_ge_gauge_span(const struct epf_gauge *g,
 	u.from = from;
 	u.to = to;
 	for (e = from; e < to; e++)
-		u.power[e] = epf_pow_q56(epf_gauge_fill(g, e), s->bits);
+		u.power[e] = epf_pow_q56(epf_estimator_fill(g, e), s->bits);
 	all = epf_ge_union_q56(&u);
 	for (e = from; e < to; e++) {
-		u.power[e] = epf_gauge_fill(g, e);
+		u.power[e] = epf_estimator_fill(g, e);
 		u.root[e] = epf_sqrt_q56(u.power[e]);
 	}
-	all += epf_ge_gauge_more(&u, s, all);
+	all += epf_ge_sample_more(&u, s, all);
 	return all < EPF_Q56_ONE ? all : EPF_Q56_ONE;
 }
 
 /**
- * epf_ge_gauge_q56() - the probability that a key never inserted is present
+ * epf_ge_rate_q56() - the probability that a key never inserted is present
  * @g: samples
  * @f: filter
  *
  * Return: q56; without a sample 0.
  */
-EPF_FN __u64 epf_ge_gauge_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_ge_rate_q56(const struct epf_estimator *g,
 			      const struct epf_ge *f)
 {
-	return epf_ge_gauge_span(g, &f->shape, 0, epf_ge_counted(f));
+	return epf_ge_sample_span(g, &f->shape, 0, epf_ge_counted(f));
 }
 
 /**
- * epf_ge_gauge_layer_q56() - the part of one epoch in it
+ * epf_ge_layer_q56() - the part of one epoch in it
  * @g: samples
  * @f: filter
  * @age: of the epoch
@@ -170,15 +170,15 @@ EPF_FN __u64 epf_ge_gauge_q56(const struct epf_gauge *g,
  * Return: the probability that such a key is in that epoch, whatever the others hold; 0
  * with @fill_q56 0 for an epoch that does not count.
  */
-EPF_FN __u64 epf_ge_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_ge_layer_q56(const struct epf_estimator *g,
 				    const struct epf_ge *f, __u32 age,
 				    __u64 *fill_q56)
 {
 	*fill_q56 = 0;
 	if (age >= epf_ge_counted(f))
 		return 0;
-	*fill_q56 = epf_gauge_fill(g, age);
-	return epf_ge_gauge_span(g, &f->shape, age, age + 1);
+	*fill_q56 = epf_estimator_fill(g, age);
+	return epf_ge_sample_span(g, &f->shape, age, age + 1);
 }
 
 /* ------------------------------------------------------------ room ---- */
@@ -212,7 +212,7 @@ EPF_FN_BIG __u64 epf_ge_room_more(const struct epf_ge *f, __u64 set)
 		u.power[age] = fill;
 		u.root[age] = epf_sqrt_q56(fill);
 	}
-	return epf_ge_gauge_more(&u, &f->shape, all);
+	return epf_ge_sample_more(&u, &f->shape, all);
 }
 
 /**
@@ -242,13 +242,13 @@ EPF_FN_BIG void epf_ge_set_room(struct epf_ge *f)
  *
  * The functions of the other kinds do the same.
  */
-EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_gauge *g)
+EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_estimator *g)
 {
 	__u32 age;
 
 	for (age = 0; age < epf_ge_counted(f); age++)
 		f->room->share[epf_ge_segment(f, age)] = epf_room_part(
-			epf_gauge_fill(g, age), f->shape.segment_bits);
+			epf_estimator_fill(g, age), f->shape.segment_bits);
 	f->room->stale = 1;
 }
 
@@ -285,7 +285,7 @@ EPF_FN struct epf_ge_shape epf_ge_shape_of(const struct epf_shape *s)
  *
  * The functions of the other kinds do the same.
  */
-EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_owned *s)
+EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_locked *s)
 {
 	s->words = epf_ge_words(&f->shape);
 	s->now = f->now;
@@ -300,7 +300,7 @@ EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_owned *s)
  *
  * Return: 0; -EINVAL: it is not a state of such a filter.
  */
-EPF_FN int epf_ge_load(struct epf_ge *f, const struct epf_snap_owned *s)
+EPF_FN int epf_ge_load(struct epf_ge *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_ge_words(&f->shape), f->shape.epochs))
 		return -EINVAL;

@@ -12,7 +12,7 @@
 #define EPF_KIND_GEBL_H
 
 #include "gebl.h"
-#include "gauge.h"
+#include "estimator.h"
 #include "image.h"
 #include "kind_fixed.h"
 #include "room.h"
@@ -24,13 +24,13 @@
 /* Double hashing in one group with step @step. Return: the probability of a hit in one of
  * the epochs.
  */
-EPF_FN_BIG __u64 epf_gebl_gauge_double(struct epf_gauge *g,
+EPF_FN_BIG __u64 epf_gebl_sample_double(struct epf_estimator *g,
 				       const struct epf_gebl *f,
 				       const __u64 *group, __u32 step)
 {
 	__u64 starts[EPF_GEBL_BLOCK_WORDS], any[EPF_GEBL_BLOCK_WORDS] = { 0 };
 	__u32 n = epf_gebl_block(&f->shape), age, w, sum = 0;
-	__u64 unit = EPF_GAUGE_ONE / f->shape.block_bits;
+	__u64 unit = EPF_ESTIMATOR_ONE / f->shape.block_bits;
 
 	for (age = 0; age < epf_gebl_counted(f); age++) {
 		epf_gebl_starts(group + epf_gebl_segment(f, age) * n, n,
@@ -42,11 +42,11 @@ EPF_FN_BIG __u64 epf_gebl_gauge_double(struct epf_gauge *g,
 	}
 	for (w = 0; w < n; w++)
 		sum += epf_popcount(any[w]);
-	return unit * sum << EPF_GAUGE_SHIFT;
+	return unit * sum << EPF_ESTIMATOR_SHIFT;
 }
 
 /* The same for distinct positions. */
-EPF_FN __u64 epf_gebl_gauge_distinct(struct epf_gauge *g,
+EPF_FN __u64 epf_gebl_sample_distinct(struct epf_estimator *g,
 				     const struct epf_gebl *f,
 				     const __u32 *set)
 {
@@ -55,21 +55,21 @@ EPF_FN __u64 epf_gebl_gauge_distinct(struct epf_gauge *g,
 
 	for (age = 0; age < epf_gebl_counted(f); age++) {
 		q = epf_gebl_cover(g->inverse, set[age], f->shape.bits);
-		g->chance[age] += q >> EPF_GAUGE_SHIFT;
+		g->chance[age] += q >> EPF_ESTIMATOR_SHIFT;
 		any = epf_either_q56(any, q);
 	}
 	return any;
 }
 
 /**
- * epf_gebl_gauge() - take one more sample
+ * epf_gebl_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
  * Reads r + 1 adjacent blocks.
  */
-EPF_FN_BIG void epf_gebl_gauge(struct epf_gauge *g, const struct epf_gebl *f,
+EPF_FN_BIG void epf_gebl_sample(struct epf_estimator *g, const struct epf_gebl *f,
 			       __u64 random)
 {
 	__u32 n = epf_gebl_block(&f->shape), age, i;
@@ -88,31 +88,31 @@ EPF_FN_BIG void epf_gebl_gauge(struct epf_gauge *g, const struct epf_gebl *f,
 		g->seen[age] += 64 * n;
 	}
 	any = f->shape.offsets == EPF_GEBL_DOUBLE ?
-		      epf_gebl_gauge_double(g, f, group,
+		      epf_gebl_sample_double(g, f, group,
 					    (__u32)epf_word(random, 1)) :
-		      epf_gebl_gauge_distinct(g, f, set);
-	g->any += any >> EPF_GAUGE_SHIFT;
+		      epf_gebl_sample_distinct(g, f, set);
+	g->any += any >> EPF_ESTIMATOR_SHIFT;
 	g->samples++;
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_gebl_gauge_q56(const struct epf_gauge *g,
+/* The same as epf_ge_rate_q56(). */
+EPF_FN __u64 epf_gebl_rate_q56(const struct epf_estimator *g,
 				const struct epf_gebl *f)
 {
 	(void)f;
-	return epf_gauge_mean(g->any, g->samples);
+	return epf_estimator_mean(g->any, g->samples);
 }
 
-/* The same as epf_ge_gauge_layer_q56(). */
-EPF_FN __u64 epf_gebl_gauge_layer_q56(const struct epf_gauge *g,
+/* The same as epf_ge_layer_q56(). */
+EPF_FN __u64 epf_gebl_layer_q56(const struct epf_estimator *g,
 				      const struct epf_gebl *f, __u32 age,
 				      __u64 *fill_q56)
 {
 	*fill_q56 = 0;
 	if (age >= epf_gebl_counted(f))
 		return 0;
-	*fill_q56 = epf_gauge_fill(g, age);
-	return epf_gauge_mean(g->chance[age], g->samples);
+	*fill_q56 = epf_estimator_fill(g, age);
+	return epf_estimator_mean(g->chance[age], g->samples);
 }
 
 /* ------------------------------------------------------------ room ---- */
@@ -131,14 +131,14 @@ EPF_FN_BIG void epf_gebl_set_room(struct epf_gebl *f)
 }
 
 EPF_FN_BIG void epf_gebl_set_shares(struct epf_gebl *f,
-				    const struct epf_gauge *g)
+				    const struct epf_estimator *g)
 {
 	__u64 all = epf_room_blocks(f->room, f->shape.blocks);
 	__u32 age;
 
 	for (age = 0; age < epf_gebl_counted(f); age++)
 		f->room->share[epf_gebl_segment(f, age)] = epf_room_part(
-			epf_gauge_mean(g->chance[age], g->samples), all);
+			epf_estimator_mean(g->chance[age], g->samples), all);
 	f->room->stale = 1;
 }
 
@@ -167,13 +167,13 @@ EPF_FN struct epf_gebl_shape epf_gebl_shape_of(const struct epf_shape *s)
 	return to;
 }
 
-EPF_FN void epf_gebl_save(const struct epf_gebl *f, struct epf_snap_owned *s)
+EPF_FN void epf_gebl_save(const struct epf_gebl *f, struct epf_snap_locked *s)
 {
 	s->words = epf_gebl_words(&f->shape);
 	s->now = f->now;
 }
 
-EPF_FN int epf_gebl_load(struct epf_gebl *f, const struct epf_snap_owned *s)
+EPF_FN int epf_gebl_load(struct epf_gebl *f, const struct epf_snap_locked *s)
 {
 	if (!epf_image_plain(s, epf_gebl_words(&f->shape), f->shape.epochs))
 		return -EINVAL;

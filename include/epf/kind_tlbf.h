@@ -2,13 +2,13 @@
 /*
  * tlbf: its estimator, its room, its state in snapshots, its row (kind.h).
  *
- * The probability of a hit in a slice is the share of its set bits; gauge_aged.h and
+ * The probability of a hit in a slice is the share of its set bits; estimator_aged.h and
  * room_aged.h do the rest.
  */
 #ifndef EPF_KIND_TLBF_H
 #define EPF_KIND_TLBF_H
 
-#include "gauge_aged.h"
+#include "estimator_aged.h"
 #include "image.h"
 #include "kind.h"
 #include "room_aged.h"
@@ -20,7 +20,7 @@ EPF_ASSERT(EPF_SNAP_SLICES == EPF_TLBF_SLICES, "all slices of a tlbf");
 
 /* --------------------------------------------- false-positive rate ---- */
 
-EPF_ASSERT(EPF_TLBF_SLICES == EPF_GAUGE_LAYERS, "places are layers");
+EPF_ASSERT(EPF_TLBF_SLICES == EPF_ESTIMATOR_LAYERS, "places are layers");
 
 /* A slice's layer is its place, which does not change when others come. */
 EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
@@ -32,7 +32,7 @@ EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
 }
 
 /**
- * epf_tlbf_gauge() - take one more sample
+ * epf_tlbf_sample() - take one more sample
  * @g: samples so far
  * @f: filter
  * @now_ns: on the owner's clock
@@ -40,38 +40,38 @@ EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
  *
  * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
  */
-EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
+EPF_FN void epf_tlbf_sample(struct epf_estimator *g, const struct epf_tlbf *f,
 			   __u64 now_ns, __u64 random)
 {
 	struct epf_row row = epf_tlbf_row(f, now_ns);
 	__u32 n;
 
-	for (n = epf_gauge_slices(row.nr); n; n--) {
-		__u32 i = epf_gauge_turn(g, row.nr);
+	for (n = epf_estimator_slices(row.nr); n; n--) {
+		__u32 i = epf_estimator_turn(g, row.nr);
 		const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 
-		epf_gauge_word(g, epf_row_layer(row, i), s->word, s->words,
+		epf_estimator_word(g, epf_row_layer(row, i), s->word, s->words,
 			       64 * s->words, random);
 	}
 	g->samples++;
 }
 
 /**
- * epf_tlbf_gauge_q56() - the probability that a key never inserted is present
+ * epf_tlbf_rate_q56() - the probability that a key never inserted is present
  * @g: samples
  * @f: filter
  * @now_ns: on the owner's clock
  *
  * Return: q56; without a sample 0.
  */
-EPF_FN __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_tlbf_rate_q56(const struct epf_estimator *g,
 				const struct epf_tlbf *f, __u64 now_ns)
 {
 	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
 }
 
 /* The same as epf_row_layer_q56(), at a time on the owner's clock. */
-EPF_FN __u64 epf_tlbf_gauge_layer_q56(const struct epf_gauge *g,
+EPF_FN __u64 epf_tlbf_layer_q56(const struct epf_estimator *g,
 				      const struct epf_tlbf *f, __u64 now_ns,
 				      __u32 age, __u64 *fill_q56)
 {
@@ -112,14 +112,14 @@ EPF_FN_BIG void epf_tlbf_set_room(struct epf_tlbf *f)
 }
 
 EPF_FN_BIG void epf_tlbf_set_shares(struct epf_tlbf *f,
-				    const struct epf_gauge *g)
+				    const struct epf_estimator *g)
 {
 	__u32 i, place;
 
 	for (i = 0; i < epf_tlbf_live(f, f->now_ns); i++) {
 		place = (f->head + i) % EPF_TLBF_SLICES;
 		f->room->share[place] = epf_room_part(
-			epf_gauge_fill(g, place), 64 * epf_tlbf_at(f, i)->words);
+			epf_estimator_fill(g, place), 64 * epf_tlbf_at(f, i)->words);
 	}
 	f->room->stale = 1;
 }
@@ -165,7 +165,7 @@ EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i,
 }
 
 EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f,
-			      struct epf_snap_owned *s, __u64 now_ns)
+			      struct epf_snap_locked *s, __u64 now_ns)
 {
 	__u32 i;
 
@@ -183,7 +183,7 @@ EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f,
  * times and numbers must not grow.
  */
 EPF_FN bool epf_tlbf_slice_sound(const struct epf_tlbf_shape *shape,
-				 const struct epf_snap_owned *s, __u32 i)
+				 const struct epf_snap_locked *s, __u32 i)
 {
 	const struct epf_snap_slice *a = &s->slice[i];
 	bool takes = i < shape->k;
@@ -201,7 +201,7 @@ EPF_FN bool epf_tlbf_slice_sound(const struct epf_tlbf_shape *shape,
 }
 
 EPF_FN_BIG bool epf_tlbf_state_sound(const struct epf_tlbf_shape *shape,
-				     const struct epf_snap_owned *s)
+				     const struct epf_snap_locked *s)
 {
 	__u64 words = 0;
 	__u32 i;
@@ -222,7 +222,7 @@ EPF_FN_BIG bool epf_tlbf_state_sound(const struct epf_tlbf_shape *shape,
 /* The slices have no memory yet. The youngest is in the last place of the ring, as after
  * one shift.
  */
-EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_owned *s)
+EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_locked *s)
 {
 	__u32 i;
 
@@ -274,18 +274,18 @@ EPF_FN_BIG int epf_tlbf_row_test(const struct epf_locked *f, __u64 digest, __u64
 
 EPF_FN_BIG void epf_tlbf_row_sample(struct epf_locked *f, __u64 random, __u64 now_ns)
 {
-	epf_tlbf_gauge(&f->gauge.all, &f->tlbf, now_ns, random);
+	epf_tlbf_sample(&f->estimator.all, &f->tlbf, now_ns, random);
 }
 
 EPF_FN_BIG __u64 epf_tlbf_row_rate(const struct epf_locked *f, __u64 now_ns)
 {
-	return epf_tlbf_gauge_q56(&f->gauge.all, &f->tlbf, now_ns);
+	return epf_tlbf_rate_q56(&f->estimator.all, &f->tlbf, now_ns);
 }
 
 EPF_FN_BIG __u64 epf_tlbf_row_layer(const struct epf_locked *f, __u32 age, __u64 now_ns,
 				    __u64 *fill)
 {
-	return epf_tlbf_gauge_layer_q56(&f->gauge.all, &f->tlbf, now_ns, age, fill);
+	return epf_tlbf_layer_q56(&f->estimator.all, &f->tlbf, now_ns, age, fill);
 }
 
 EPF_FN_BIG int epf_tlbf_row_count(struct epf_locked *f, void *work)
@@ -302,16 +302,16 @@ EPF_FN_BIG void epf_tlbf_row_set_room(struct epf_locked *f)
 
 EPF_FN_BIG void epf_tlbf_row_set_shares(struct epf_locked *f)
 {
-	epf_tlbf_set_shares(&f->tlbf, &f->gauge.all);
+	epf_tlbf_set_shares(&f->tlbf, &f->estimator.all);
 }
 
-EPF_FN_BIG void epf_tlbf_row_save(struct epf_locked *f, struct epf_snap_owned *s,
+EPF_FN_BIG void epf_tlbf_row_save(struct epf_locked *f, struct epf_snap_locked *s,
 				  __u64 now_ns)
 {
 	epf_tlbf_save(&f->tlbf, s, now_ns);
 }
 
-EPF_FN_BIG int epf_tlbf_row_load(struct epf_locked *f, const struct epf_snap_owned *s)
+EPF_FN_BIG int epf_tlbf_row_load(struct epf_locked *f, const struct epf_snap_locked *s)
 {
 	return epf_tlbf_load(&f->tlbf, s);
 }

@@ -434,7 +434,7 @@ EPF_FN_RARE enum epf_was epf_lanes_set_other(const struct epf_lanes *f,
 /* Pass copies, so that @f and @p can stay in registers because nobody takes their address.
  * A verifier gets the originals, because it knows less about copies.
  */
-EPF_FN enum epf_was epf_lanes_set_aside(const struct epf_lanes *f,
+EPF_FN enum epf_was epf_lanes_set_copy(const struct epf_lanes *f,
 					const struct epf_probe *p, __u64 e)
 {
 	struct epf_lanes lanes = *f;
@@ -502,8 +502,8 @@ EPF_FN_RARE __u64 epf_lanes_insert_anew(const struct epf_lanes *f,
 	return epf_lanes_insert_into(f, p, lanes, &grew);
 }
 
-/* See epf_lanes_set_aside(). */
-EPF_FN __u64 epf_lanes_insert_aside(const struct epf_lanes *f,
+/* See epf_lanes_set_copy(). */
+EPF_FN __u64 epf_lanes_insert_copy(const struct epf_lanes *f,
 				    const struct epf_probe *p, __u64 *lanes)
 {
 	struct epf_lanes lanes_copy = *f;
@@ -529,7 +529,7 @@ EPF_FN __u64 epf_lanes_insert(const struct epf_lanes *f, const struct epf_probe 
 /* Does the current lane have the digest? *@e: the current epoch. This comes first, because
  * most repeats follow soon.
  */
-EPF_FN bool epf_lanes_sight_current(const struct epf_lanes *f,
+EPF_FN bool epf_lanes_in_current(const struct epf_lanes *f,
 				    const struct epf_probe *p, __u64 *e)
 {
 	__u32 parts = epf_probe_parts(p); /* before the acquire, so it may stay a constant */
@@ -539,14 +539,14 @@ EPF_FN bool epf_lanes_sight_current(const struct epf_lanes *f,
 }
 
 /* The verdict before the insert. *@e: the epoch it applies to. */
-EPF_FN int epf_lanes_sight(const struct epf_lanes *f, const struct epf_probe *p,
+EPF_FN int epf_lanes_first_lookup(const struct epf_lanes *f, const struct epf_probe *p,
 			   __u64 *e)
 {
-	return epf_lanes_sight_current(f, p, e) ? EPF_PRESENT : epf_lanes_look(p, *e, 1);
+	return epf_lanes_in_current(f, p, e) ? EPF_PRESENT : epf_lanes_look(p, *e, 1);
 }
 
 /* Try to insert, at epoch @e, a digest that had @verdict then. EPF_MOVED: insert it again. */
-EPF_FN enum epf_was epf_lanes_sight_set(const struct epf_lanes *f,
+EPF_FN enum epf_was epf_lanes_insert_after(const struct epf_lanes *f,
 					const struct epf_probe *p, int verdict,
 					__u64 e)
 {
@@ -554,7 +554,7 @@ EPF_FN enum epf_was epf_lanes_sight_set(const struct epf_lanes *f,
 		if (!epf_lane_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0],
 				    e))
 			return epf_lanes_set_first(f, p, e);
-		return epf_lanes_set_aside(f, p, e);
+		return epf_lanes_set_copy(f, p, e);
 	}
 	/* all bits are there already, and were loaded with acquire */
 	return epf_load_ordered(f->epoch) == e ? EPF_WAS_COMPLETE : /* O2 */
@@ -562,7 +562,7 @@ EPF_FN enum epf_was epf_lanes_sight_set(const struct epf_lanes *f,
 }
 
 /* The verdict to report after a successful try. */
-EPF_FN int epf_lanes_sight_verdict(int verdict, enum epf_was was)
+EPF_FN int epf_lanes_final_verdict(int verdict, enum epf_was was)
 {
 	if (!verdict && was == EPF_WAS_COMPLETE)
 		return EPF_PRESENT; /* a concurrent insert of the key came first */
@@ -603,21 +603,21 @@ EPF_FN int epf_lanes_test_and_insert_into(const struct epf_lanes *f,
 
 	if (epf_probe_missing(p))
 		goto unknown;
-	verdict = epf_lanes_sight(f, p, e);
+	verdict = epf_lanes_first_lookup(f, p, e);
 	if (verdict && first_seen) {
 		*e = 0;
 		return verdict;
 	}
 	*lanes |= 1ULL << (*e & 7);
-	was = epf_lanes_sight_set(f, p, verdict, *e);
+	was = epf_lanes_insert_after(f, p, verdict, *e);
 	if (was == EPF_MOVED) {
-		*e = epf_lanes_insert_aside(f, p, &later);
+		*e = epf_lanes_insert_copy(f, p, &later);
 		*lanes |= later;
 		if (EPF_VERIFIED && !*e)
 			goto unknown;
 		return verdict;
 	}
-	return epf_lanes_sight_verdict(verdict, was);
+	return epf_lanes_final_verdict(verdict, was);
 unknown:
 	*e = 0;
 	return EPF_UNKNOWN;

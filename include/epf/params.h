@@ -46,7 +46,7 @@ EPF_FN_BIG int epf_params_check_lanes(const struct epf_params *p)
 }
 
 /**
- * epf_params_check_owned() - do the parameters make a filter of a locked kind?
+ * epf_params_check_locked() - do the parameters make a filter of a locked kind?
  * @p: of a kind that the caller knows
  *
  * The shape of such a filter is elsewhere (struct epf_shape), so the numbers for lanes are
@@ -54,7 +54,7 @@ EPF_FN_BIG int epf_params_check_lanes(const struct epf_params *p)
  *
  * Return: 0, or -EINVAL.
  */
-EPF_FN_BIG int epf_params_check_owned(const struct epf_params *p)
+EPF_FN_BIG int epf_params_check_locked(const struct epf_params *p)
 {
 	if (p->nr_lines || p->lines_per_key || p->bits_per_key)
 		return -EINVAL;

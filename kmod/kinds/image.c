@@ -6,7 +6,7 @@
  * the window at the end. Why:
  *
  * All kinds: BEGIN blocks the ends of epochs, and waits for one that is under way.
- * From then on epf_owned.moves does not change until the pin is over and something
+ * From then on epf_locked_state.moves does not change until the pin is over and something
  * has moved. If it changes, the snapshot is void and ESTALE is returned. So all
  * pieces have the same current epoch, none is retired, and no memory is emptied,
  * added or removed.
@@ -39,7 +39,7 @@
  * The contents of a restored snapshot are untrusted: see image.h and kind_*.h of the
  * core.
  */
-#include "owned.h"
+#include "locked.h"
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -52,7 +52,7 @@
 /* ------------------------------------------------------------ saving ---- */
 
 /**
- * epf_owned_hold() - wait until the layout of the memory is stable
+ * epf_locked_begin_snapshot() - wait until the layout of the memory is stable
  * @t: table, pinned for EPF_PIN_MAX_NS, by reference
  * @pin_ns: how long the pin lasts once the layout is stable
  * @pin: of the table; @epoch and @moves are set to those of the snapshot
@@ -64,9 +64,9 @@
  * Return: 0; -EINTR; -EAGAIN: the table has been replaced meanwhile, or the wait
  * took longer than any pin.
  */
-int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
+int epf_locked_begin_snapshot(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	u64 *spare = NULL;
 	u64 words;
@@ -92,25 +92,25 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 }
 
 /**
- * epf_owned_moved() - is a snapshot void?
+ * epf_locked_moved() - is a snapshot void?
  * @t: table, by reference
  * @moves: layout number of the snapshot
  */
-bool epf_owned_moved(struct epf_table *t, u64 moves)
+bool epf_locked_moved(struct epf_table *t, u64 moves)
 {
 	unsigned long flags;
 	bool moved;
 
 	epf_table_lock(t, &flags);
-	moved = t->owned->moves != moves;
+	moved = t->locked->moves != moves;
 	epf_table_unlock(t, flags);
 	return moved;
 }
 
 /* Save the history of epochs. Caller holds the lock. */
-static void epf_image_save_past(const struct epf_table *t, struct epf_snap_owned *s)
+static void epf_image_save_past(const struct epf_table *t, struct epf_snap_locked *s)
 {
-	const struct epf_owned *o = t->owned;
+	const struct epf_locked_state *o = t->locked;
 	u64 e = t->state.epoch, now = ktime_get_ns();
 	u32 age;
 
@@ -119,7 +119,7 @@ static void epf_image_save_past(const struct epf_table *t, struct epf_snap_owned
 	for (age = 0; age <= o->core.epochs && age <= e - EPF_EPOCH_FIRST;
 	     age++) {
 		const struct epf_past *p = &o->past[(e - age) %
-						    EPF_OWNED_PAST];
+						    EPF_LOCKED_PAST];
 
 		s->past[age].inserts = p->inserts;
 		s->past[age].age_ns = now - p->start_ns;
@@ -127,19 +127,19 @@ static void epf_image_save_past(const struct epf_table *t, struct epf_snap_owned
 	s->past[0].inserts = epf_count_of(epf_load(&t->state.count), e);
 }
 
-static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
+static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_locked *s)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	bool moved;
 
 	s->size = sizeof(*s);
 	epf_table_lock(t, &flags);
 	if (o->core.ops->resizable)
-		epf_resizable_stir(o);
-	o->core.ops->save(&o->core, s, epf_owned_clock(o));
+		epf_resizable_invalidate(o);
+	o->core.ops->save(&o->core, s, epf_locked_clock(o));
 	if (o->core.ops->resizable) {
-		epf_resizable_see(t);
+		epf_resizable_sync_epochs(t);
 		s->steady_ns = ktime_get_ns() - o->skewed_ns;
 	}
 	s->shape = o->core.shape;
@@ -152,7 +152,7 @@ static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_owned 
 static int epf_image_read_state(struct epf_table *t, u64 moves,
 				const struct epf_snap_read *a)
 {
-	struct epf_snap_owned *s;
+	struct epf_snap_locked *s;
 	int err;
 
 	if (a->offset || a->bytes != sizeof(*s))
@@ -203,10 +203,10 @@ static int epf_image_read_piece(struct epf_table *t, u64 moves,
 	int err;
 
 	epf_table_lock(t, &flags);
-	if (t->owned->moves != moves)
+	if (t->locked->moves != moves)
 		err = -ESTALE;
 	else
-		err = epf_image_copy_piece(&t->owned->core, a->offset + done, buf, n) ?
+		err = epf_image_copy_piece(&t->locked->core, a->offset + done, buf, n) ?
 			      0 :
 			      -EINVAL;
 	epf_table_unlock(t, flags);
@@ -239,7 +239,7 @@ static int epf_image_read_memory(struct epf_table *t, u64 moves,
 }
 
 /**
- * epf_owned_read() - read a part of a snapshot
+ * epf_locked_read() - read a part of a snapshot
  * @t: table, by reference
  * @moves: layout number of the snapshot
  * @args: what to read
@@ -247,7 +247,7 @@ static int epf_image_read_memory(struct epf_table *t, u64 moves,
  * Context: process; sleeps.
  * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR; -ESTALE: the snapshot is void.
  */
-int epf_owned_read(struct epf_table *t, u64 moves,
+int epf_locked_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args)
 {
 	return args->flags & EPF_SNAP_STATE ? epf_image_read_state(t, moves, args) :
@@ -260,29 +260,29 @@ int epf_owned_read(struct epf_table *t, u64 moves,
  * as if the snapshot had been taken now. Start times before boot wrap around; only
  * differences matter.
  */
-static void epf_image_load_past(struct epf_table *t, const struct epf_snap_owned *s)
+static void epf_image_load_past(struct epf_table *t, const struct epf_snap_locked *s)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	u64 now = ktime_get_ns();
 	u64 e = s->epoch, x;
 	u32 age;
 
 	t->state.epoch = e;
 	t->state.scanned = e;
-	for (age = 0; age < EPF_OWNED_PAST && age <= e - EPF_EPOCH_FIRST;
+	for (age = 0; age < EPF_LOCKED_PAST && age <= e - EPF_EPOCH_FIRST;
 	     age++) {
 		x = e - age;
-		o->past[x % EPF_OWNED_PAST].inserts = s->past[age].inserts;
-		o->past[x % EPF_OWNED_PAST].start_ns = now -
+		o->past[x % EPF_LOCKED_PAST].inserts = s->past[age].inserts;
+		o->past[x % EPF_LOCKED_PAST].start_ns = now -
 						       s->past[age].age_ns;
 		if (age < EPF_EPOCHS)
-			t->state.ring[x & 7] = o->past[x % EPF_OWNED_PAST];
+			t->state.ring[x & 7] = o->past[x % EPF_LOCKED_PAST];
 	}
 	t->state.count = epf_count_pack(e, s->past[0].inserts);
 	epf_table_reset_trigger(t);
 }
 
-static void epf_image_load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
+static void epf_image_load_clock(struct epf_locked_state *o, const struct epf_snap_locked *s)
 {
 	u64 now = ktime_get_ns();
 
@@ -293,9 +293,9 @@ static void epf_image_load_clock(struct epf_owned *o, const struct epf_snap_owne
 	o->core.slices = o->core.ops->resizable->slices(&o->core);
 }
 
-static int epf_image_load_state(struct epf_table *t, const struct epf_snap_owned *s)
+static int epf_image_load_state(struct epf_table *t, const struct epf_snap_locked *s)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	int err;
 
 	if (o->core.ops->resizable)
@@ -303,7 +303,7 @@ static int epf_image_load_state(struct epf_table *t, const struct epf_snap_owned
 	err = o->core.ops->load(&o->core, s) ? -EBADMSG : 0;
 	if (!err && o->core.ops->resizable) {
 		epf_image_load_clock(o, s);
-		err = epf_resizable_adopt(t);
+		err = epf_resizable_alloc_loaded(t);
 	}
 	epf_image_load_past(t, s);
 	return err;
@@ -345,7 +345,7 @@ static int epf_image_load_memory(struct epf_locked *f, const u8 __user *from)
 }
 
 static struct epf_table *epf_image_restore(const struct epf_restore *a,
-					   struct epf_snap_owned *s)
+					   struct epf_snap_locked *s)
 {
 	const u8 __user *from = u64_to_user_ptr(a->lines);
 	const struct epf_snap_header *h = &a->header;
@@ -362,7 +362,7 @@ static struct epf_table *epf_image_restore(const struct epf_restore *a,
 		return PTR_ERR(t) == -EINVAL ? ERR_PTR(-EBADMSG) : t;
 	/* clang-format off */
 	err = epf_image_load_state(t, s) ?:
-	      epf_image_load_memory(&t->owned->core, from + sizeof(*s));
+	      epf_image_load_memory(&t->locked->core, from + sizeof(*s));
 	/* clang-format on */
 	if (!err)
 		return t;
@@ -371,16 +371,16 @@ static struct epf_table *epf_image_restore(const struct epf_restore *a,
 }
 
 /**
- * epf_owned_restore() - make a table from a snapshot
+ * epf_locked_restore() - make a table from a snapshot
  * @args: its header is checked
  *
  * Context: process; sleeps.
  * Return: the table, or an error pointer: -EBADMSG, -EFAULT, -EINTR, or as
  * epf_table_new() and epf_table_grow().
  */
-struct epf_table *epf_owned_restore(const struct epf_restore *args)
+struct epf_table *epf_locked_restore(const struct epf_restore *args)
 {
-	struct epf_snap_owned *s;
+	struct epf_snap_locked *s;
 	struct epf_table *t;
 
 	s = kvmalloc(sizeof(*s), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The locked kinds: the rows of the core (epf/kinds.h), compiled for the module. */
-#include "owned.h"
+#include "locked.h"
 
 #include <epf/kinds.h>
 

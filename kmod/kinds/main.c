@@ -3,7 +3,7 @@
  * epochfilter_kinds.ko: the locked kinds of filters, loaded by epochfilter.ko with the
  * first filter of such a kind, or by hand. It is in use as long as there is one.
  */
-#include "owned.h"
+#include "locked.h"
 #include "compat.h"
 
 #include <linux/irqflags.h>
@@ -17,7 +17,7 @@
  * for one change of it.
  *
  * An insertion counts for the epoch that it reads first. Its key is in that epoch or in a
- * later one: epf_owned_begin_next() makes the core advance before it stores the epoch, and
+ * later one: epf_locked_begin_next() makes the core advance before it stores the epoch, and
  * the acquire load here pairs with that store. So an epoch never counts a key that is older,
  * and the last W insertions are retained.
  */
@@ -25,7 +25,7 @@
 /* As epf_table_test(). */
 static int epf_line_test(struct epf_table *t, u64 digest)
 {
-	const struct epf_locked *f = &t->owned->core;
+	const struct epf_locked *f = &t->locked->core;
 
 	return epf_table_verdict(t, f->ops->test(f, digest, 0),
 				 READ_ONCE(t->answer.now));
@@ -33,7 +33,7 @@ static int epf_line_test(struct epf_table *t, u64 digest)
 
 static bool epf_line_full(const struct epf_table *t)
 {
-	return t->owned->core.room && epf_room_full(t->owned->core.room);
+	return t->locked->core.room && epf_room_full(t->locked->core.room);
 }
 
 /* Fail open if the limit is reached, and count an insertion of epoch @e. @was_full: before
@@ -53,7 +53,7 @@ static int epf_line_count(struct epf_table *t, u64 e, bool was_full, int ret)
 /* As epf_table_insert(). */
 static int epf_line_insert(struct epf_table *t, u64 digest)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 	u64 e = epf_load_acquire(&t->state.epoch);
 	bool was_full = epf_line_full(t);
 	unsigned long flags;
@@ -67,7 +67,7 @@ static int epf_line_insert(struct epf_table *t, u64 digest)
 /* As epf_table_test_and_insert(). */
 static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 	u64 e = epf_load_acquire(&t->state.epoch);
 	u8 answer = READ_ONCE(t->answer.now);
 	bool was_full = epf_line_full(t);
@@ -89,32 +89,32 @@ static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 /* What fixed-size and resizable kinds have in common. */
 #define LOCKED_TABLE_OPS						\
 	.owner = THIS_MODULE,						\
-	.state_bytes = sizeof(struct epf_owned),			\
-	.check = epf_owned_check,					\
-	.make = epf_owned_make,						\
-	.free = epf_owned_free,						\
-	.fill_step = epf_owned_fill_step,				\
-	.shape = epf_owned_shape,					\
-	.may_end = epf_owned_may_end,					\
-	.ended = epf_owned_rotated,					\
-	.late = epf_owned_send,						\
-	.wait = epf_owned_wait,						\
-	.pinned = epf_owned_pinned,					\
-	.unpinned = epf_owned_send,					\
-	.estimate = epf_owned_estimate,					\
-	.full = epf_owned_full,						\
-	.measured = epf_owned_measured,					\
-	.info = epf_owned_info,						\
-	.hold = epf_owned_hold,						\
-	.moved = epf_owned_moved,					\
-	.read = epf_owned_read,						\
-	.restore = epf_owned_restore
+	.state_bytes = sizeof(struct epf_locked_state),			\
+	.check = epf_locked_check,					\
+	.make = epf_locked_make,						\
+	.free = epf_locked_free,						\
+	.fill_step = epf_locked_fill_step,				\
+	.shape = epf_locked_shape,					\
+	.may_end = epf_locked_may_end,					\
+	.ended = epf_locked_rotated,					\
+	.late = epf_locked_send,						\
+	.wait = epf_locked_wait,						\
+	.pinned = epf_locked_pinned,					\
+	.unpinned = epf_locked_send,					\
+	.estimate = epf_locked_estimate,					\
+	.full = epf_locked_full,						\
+	.measured = epf_locked_measured,					\
+	.info = epf_locked_info,						\
+	.hold = epf_locked_begin_snapshot,						\
+	.moved = epf_locked_moved,					\
+	.read = epf_locked_read,						\
+	.restore = epf_locked_restore
 
 /* Operations on keys under the lock of the filter. */
 #define ONE_LOCK_OPS							\
-	.test = epf_owned_test,						\
-	.insert = epf_owned_insert,					\
-	.test_and_insert = epf_owned_test_and_insert
+	.test = epf_locked_test,						\
+	.insert = epf_locked_insert,					\
+	.test_and_insert = epf_locked_test_and_insert
 
 #define FIXED_TABLE_OPS							\
 	.fill = epf_fixed_fill,						\
@@ -142,11 +142,11 @@ static const struct epf_table_ops line_lock_table_ops = {
 static const struct epf_table_ops resizable_table_ops = {
 	LOCKED_TABLE_OPS,
 	ONE_LOCK_OPS,
-	.fill = epf_owned_fill,
+	.fill = epf_locked_fill,
 	.rotate = epf_resizable_rotate,
 	.turnover = epf_resizable_turnover,
 	.tick_ns = epf_resizable_tick_ns,
-	.tick = epf_owned_send,
+	.tick = epf_locked_send,
 	.work = epf_resizable_work,
 	.still = epf_resizable_still,
 	.worked = epf_resizable_done,

@@ -5,7 +5,7 @@
  * next and what has expired; the worker allocates the one and frees the other. They
  * have a clock of their own, which forced rotation advances.
  */
-#include "owned.h"
+#include "locked.h"
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -18,12 +18,12 @@
 #define STILL_NS (100 * NSEC_PER_MSEC)
 
 /**
- * epf_resizable_see() - end the epochs of the table that the core has ended
+ * epf_resizable_sync_epochs() - end the epochs of the table that the core has ended
  * @t: table, locked
  */
-void epf_resizable_see(struct epf_table *t)
+void epf_resizable_sync_epochs(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	u64 turns = o->core.ops->resizable->turns(&o->core, o->turns);
 
 	lockdep_assert_held(&t->lock);
@@ -33,13 +33,13 @@ void epf_resizable_see(struct epf_table *t)
 }
 
 /**
- * epf_resizable_stir() - change the layout number before the clock is updated
+ * epf_resizable_invalidate() - change the layout number before the clock is updated
  * @o: of a table, locked
  *
  * The update may take the reserve into use. Nothing else that a snapshot depends on
  * can change by an insertion or by time.
  */
-void epf_resizable_stir(struct epf_owned *o)
+void epf_resizable_invalidate(struct epf_locked_state *o)
 {
 	o->moves += o->core.ops->resizable->spared(&o->core);
 }
@@ -53,12 +53,12 @@ void epf_resizable_stir(struct epf_owned *o)
  */
 bool epf_resizable_insert(struct epf_table *t, u64 digest)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 
 	lockdep_assert_held(&t->lock);
-	epf_resizable_stir(o);
-	o->core.ops->insert(&o->core, digest, epf_owned_now(o));
-	epf_resizable_see(t);
+	epf_resizable_invalidate(o);
+	o->core.ops->insert(&o->core, digest, epf_locked_now(o));
+	epf_resizable_sync_epochs(t);
 	return !o->alloc_failed && o->core.ops->resizable->needs_memory(&o->core);
 }
 
@@ -74,17 +74,17 @@ static bool epf_resizable_held(const struct epf_table *t)
 /* Take out memory that no longer counts. Return: NULL: there is none. */
 static u64 *epf_resizable_expired(struct epf_table *t, u64 *words)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	u64 *word = NULL;
 
 	epf_table_lock(t, &flags);
 	if (!epf_resizable_held(t)) {
-		epf_resizable_stir(o);
-		word = o->core.ops->resizable->expired(&o->core, epf_owned_now(o),
+		epf_resizable_invalidate(o);
+		word = o->core.ops->resizable->expired(&o->core, epf_locked_now(o),
 						       words);
 		o->moves += !!word;
-		epf_resizable_see(t);
+		epf_resizable_sync_epochs(t);
 	}
 	epf_table_unlock(t, flags);
 	return word;
@@ -102,13 +102,13 @@ static void epf_resizable_give_back(struct epf_table *t)
 /* Size in words of the memory that is needed; 0: none is. */
 static u64 epf_resizable_plan(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	u64 words = 0;
 
 	epf_table_lock(t, &flags);
 	if (!epf_resizable_held(t)) {
-		words = o->core.ops->resizable->plan(&o->core, epf_owned_now(o));
+		words = o->core.ops->resizable->plan(&o->core, epf_locked_now(o));
 		if (!words) /* the failed allocation is no longer needed */
 			o->alloc_failed = false;
 	}
@@ -121,7 +121,7 @@ static u64 epf_resizable_plan(struct epf_table *t)
  */
 static int epf_resizable_supply(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	u64 words = epf_resizable_plan(t);
 	unsigned long flags;
 	bool taken = false;
@@ -136,9 +136,9 @@ static int epf_resizable_supply(struct epf_table *t)
 		o->alloc_failed = IS_ERR(word);
 		o->moves++;
 		taken = !IS_ERR(word) &&
-			o->core.ops->resizable->add(&o->core, epf_owned_now(o),
+			o->core.ops->resizable->add(&o->core, epf_locked_now(o),
 						    word, words);
-		epf_resizable_see(t);
+		epf_resizable_sync_epochs(t);
 	}
 	epf_table_unlock(t, flags);
 	if (!taken && !IS_ERR(word))
@@ -152,7 +152,7 @@ static int epf_resizable_supply(struct epf_table *t)
 static void epf_resizable_scan(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	bool more;
 
@@ -181,11 +181,11 @@ static void epf_resizable_scan(struct epf_table *t)
  */
 u64 *epf_resizable_hold(struct epf_table *t, u64 *words)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	u64 *word;
 
 	lockdep_assert_held(&t->lock);
-	epf_resizable_stir(o);
+	epf_resizable_invalidate(o);
 	word = o->core.ops->resizable->spare(&o->core, words);
 	o->alloc_failed = true;
 	o->core.slices = o->core.ops->resizable->slices(&o->core);
@@ -201,7 +201,7 @@ u64 *epf_resizable_hold(struct epf_table *t, u64 *words)
  */
 void epf_resizable_work(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 
 	epf_table_lock(t, &flags);
@@ -220,7 +220,7 @@ void epf_resizable_work(struct epf_table *t)
  */
 void epf_resizable_done(struct epf_table *t, bool estimated)
 {
-	WRITE_ONCE(t->owned->followed, t->owned->follows);
+	WRITE_ONCE(t->locked->followed, t->locked->follows);
 	wake_up_all(&t->moved);
 }
 
@@ -228,7 +228,7 @@ void epf_resizable_done(struct epf_table *t, bool estimated)
  * keys, epochs ended and jumps only grow, and the slice count, a few hundred at
  * most, is above bit 48.
  */
-static u64 epf_resizable_sight(const struct epf_owned *o)
+static u64 epf_resizable_fingerprint(const struct epf_locked_state *o)
 {
 	return o->core.ops->resizable->taken(&o->core) +
 	       ((o->turns + o->jumps) << 24) + ((u64)o->core.slices << 48);
@@ -245,14 +245,14 @@ static u64 epf_resizable_sight(const struct epf_owned *o)
  */
 bool epf_resizable_still(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	u64 now = ktime_get_ns();
 	unsigned long flags;
 	u64 seen;
 	bool still;
 
 	epf_table_lock(t, &flags);
-	seen = epf_resizable_sight(o);
+	seen = epf_resizable_fingerprint(o);
 	still = seen == o->seen && now - o->seen_ns < STILL_NS;
 	epf_table_unlock(t, flags);
 	if (!still) {
@@ -271,7 +271,7 @@ bool epf_resizable_still(struct epf_table *t)
  */
 int epf_resizable_fill(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	int err = 0;
 
 	while (!err && !o->core.ops->resizable->ready(&o->core))
@@ -287,7 +287,7 @@ int epf_resizable_fill(struct epf_table *t)
  */
 void epf_resizable_free(struct epf_table *t)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 	u64 words;
 	u64 *word;
 
@@ -296,7 +296,7 @@ void epf_resizable_free(struct epf_table *t)
 }
 
 /**
- * epf_resizable_adopt() - allocate the memory of a state that was loaded
+ * epf_resizable_alloc_loaded() - allocate the memory of a state that was loaded
  * @t: table, not yet published, whose pieces have no memory yet
  *
  * Pieces get memory from the oldest on: epf_resizable_free() begins there, too, and stops
@@ -305,9 +305,9 @@ void epf_resizable_free(struct epf_table *t)
  * Context: process; sleeps.
  * Return: 0, -EINTR, or as epf_table_grow().
  */
-int epf_resizable_adopt(struct epf_table *t)
+int epf_resizable_alloc_loaded(struct epf_table *t)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 	u64 words;
 	u64 *word;
 	u32 i;
@@ -344,20 +344,20 @@ u32 epf_resizable_turnover(const struct epf_table *t)
  */
 u64 epf_resizable_tick_ns(const struct epf_table *t)
 {
-	return max_t(u64, t->window.epoch_ns / t->owned->core.ops->ticks,
+	return max_t(u64, t->window.epoch_ns / t->locked->core.ops->ticks,
 		     MEND_MIN_NS);
 }
 
 static int epf_resizable_jump(struct epf_table *t, u64 *jumps)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	int err = 0;
 
 	epf_table_lock(t, &flags);
 	if (epf_table_pinned(t, ktime_get_ns()))
 		err = -EBUSY;
-	else if (epf_owned_now(o) > S64_MAX - t->window.epoch_ns)
+	else if (epf_locked_now(o) > S64_MAX - t->window.epoch_ns)
 		err = -EOVERFLOW;
 	if (!err) {
 		o->skew_ns += t->window.epoch_ns;
@@ -391,7 +391,7 @@ int epf_resizable_rotate(struct epf_table *t, u32 count)
 			break;
 		mod_delayed_work(epf_wq, &t->work, 0);
 		err = wait_event_interruptible(
-			t->moved, READ_ONCE(t->owned->followed) >= jumps ||
+			t->moved, READ_ONCE(t->locked->followed) >= jumps ||
 					  READ_ONCE(t->retired));
 		if (READ_ONCE(t->retired))
 			return -ENODEV;

@@ -24,14 +24,14 @@
  * kinds the first property is that a key is present until T ns after its insert began,
  * by their own clock, and the second and third do not apply.
  */
-#include "kinds/owned.h"
+#include "kinds/locked.h"
 
 #include <linux/hrtimer.h>
 
 #ifndef EPF_BROKEN /* selftests/torture/broken defines what is disabled */
 #define epf_broken 0u
 #define BROKEN_STALL 0u
-#define BROKEN_OWNED 0u
+#define BROKEN_LOCKED 0u
 #endif
 
 #define RECENT 256u	/* own keys that an actor remembers */
@@ -163,7 +163,7 @@ static u64 clock_of(struct epf_table *t)
 	if (!epf_is_resizable(t))
 		return 0;
 	epf_table_lock(t, &flags);
-	ns = epf_owned_now(t->owned);
+	ns = epf_locked_now(t->locked);
 	epf_table_unlock(t, flags);
 	return ns;
 }
@@ -172,7 +172,7 @@ static int put(struct epf_table *t, u64 digest, bool sight)
 {
 	struct epf_probe p;
 
-	if (t->owned)
+	if (t->locked)
 		return sight ? t->ops->test_and_insert(t, digest) :
 			       t->ops->insert(t, digest);
 	epf_probe(&t->lanes, digest, &p);
@@ -184,7 +184,7 @@ static int ask(struct epf_table *t, u64 digest)
 {
 	struct epf_probe p;
 
-	if (t->owned)
+	if (t->locked)
 		return t->ops->test(t, digest);
 	epf_probe(&t->lanes, digest, &p);
 	return epf_table_test(t, &p);
@@ -196,7 +196,7 @@ static bool has_room(const struct epf_table *t)
 	u64 e = epf_load(&t->state.epoch);
 	u64 keys = epf_count_of(epf_load(&t->state.count), e);
 
-	if (!t->owned && t->window.mode != EPF_MODE_BOTH)
+	if (!t->locked && t->window.mode != EPF_MODE_BOTH)
 		return true;
 	return keys < (epf_is_resizable(t) ? FLUID_KEYS :
 					     FLOOD * t->window.epoch_inserts);
@@ -254,7 +254,7 @@ static bool is_ghost(const struct epf_table *t, const struct insertion *k,
 {
 	s64 age = r->verdict - EPF_PRESENT;
 
-	if (t->owned)
+	if (t->locked)
 		return r->verdict && gone;
 	return r->verdict && age < (s64)(r->first - k->high);
 }
@@ -283,7 +283,7 @@ static void judge(struct actor *a, struct epf_table *t,
 /* Record the state of @t after the test. */
 static void see(struct epf_table *t, struct answer *r)
 {
-	const struct epf_owned *o = t->owned;
+	const struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 
 	r->kept = EPF_LIVE_EPOCHS;
@@ -295,7 +295,7 @@ static void see(struct epf_table *t, struct answer *r)
 	epf_table_lock(t, &flags);
 	r->last = t->state.epoch;
 	r->kept = o->core.epochs - o->retiring;
-	r->now_ns = epf_owned_now(o);
+	r->now_ns = epf_locked_now(o);
 	epf_table_unlock(t, flags);
 }
 

@@ -98,8 +98,8 @@ static bool usable(struct actor *a, struct epf_table *t, bool *wait)
 {
 	bool late = epf_table_late(t);
 
-	*wait = late && (!t->owned || !draw(a, 4));
-	return !late || t->owned;
+	*wait = late && (!t->locked || !draw(a, 4));
+	return !late || t->locked;
 }
 
 /* Look up the table of a slot, as programs do by id, and call @use on it in an RCU
@@ -201,7 +201,7 @@ static int thread(void *arg)
 /* Only lanes if a protection is disabled that only they have. */
 static const struct shape *next_shape(void)
 {
-	if (epf_broken & ~(BROKEN_STALL | BROKEN_OWNED))
+	if (epf_broken & ~(BROKEN_STALL | BROKEN_LOCKED))
 		return &shapes[1];
 	return &shapes[made++ % ARRAY_SIZE(shapes)];
 }
@@ -308,7 +308,7 @@ static void snapshot(struct actor *a, struct epf_table *t)
 	u64 epoch;
 	u32 i;
 
-	if (t->owned) /* has no lines to copy */
+	if (t->locked) /* has no lines to copy */
 		return;
 	if (epf_table_pin(t, 1 + draw(a, 5 * NSEC_PER_MSEC), &pin))
 		return;

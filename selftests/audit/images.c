@@ -6,7 +6,7 @@
  * without any bad access (run with sanitizers).
  */
 #define EPF_PRIVATE
-#include "../owned.h"
+#include "../locked.h"
 #include "../core/tap.h"
 
 #include "audit.h"
@@ -36,7 +36,7 @@ static __u64 draw(__u64 sides)
  * @last: epoch of the last insertion of each key; 0: never
  */
 struct sim {
-	struct owned o;
+	struct locked o;
 	struct epf_shape shape;
 	__u64 words;
 	__u64 epoch;
@@ -48,16 +48,16 @@ static void put(struct sim *s, bool rotates)
 {
 	__u32 key = (__u32)draw(KEYS);
 
-	owned_insert(&s->o, epf_word(key, 2));
+	locked_insert(&s->o, epf_word(key, 2));
 	s->last[key] = s->epoch;
 	if (!rotates || ++s->count < EPOCH)
 		return;
-	owned_rotate(&s->o);
+	locked_rotate(&s->o);
 	s->epoch++;
 	s->count = 0;
 }
 
-static void save(struct sim *s, struct epf_snap_owned *to)
+static void save(struct sim *s, struct epf_snap_locked *to)
 {
 	memset(to, 0, sizeof(*to));
 	to->size = sizeof(*to);
@@ -69,7 +69,7 @@ static void save(struct sim *s, struct epf_snap_owned *to)
 /* A shape without false positives for so few keys, but still with few words. */
 static struct epf_shape roomy(__u32 kind)
 {
-	struct epf_shape s = owned_shape(kind);
+	struct epf_shape s = locked_shape(kind);
 
 	if (kind == EPF_KIND_DICT)
 		s.dict = (struct epf_shape_dict){ 60, 6, 5, 3, 20, 8, 1, 0 };
@@ -80,12 +80,12 @@ static struct epf_shape roomy(__u32 kind)
 
 static void start(struct sim *s, __u32 kind, bool is_roomy)
 {
-	struct epf_snap_owned state;
+	struct epf_snap_locked state;
 
 	memset(s, 0, sizeof(*s));
-	s->shape = is_roomy ? roomy(kind) : owned_shape(kind);
+	s->shape = is_roomy ? roomy(kind) : locked_shape(kind);
 	s->epoch = EPF_EPOCH_FIRST;
-	if (!owned_init(&s->o, kind, &s->shape))
+	if (!locked_init(&s->o, kind, &s->shape))
 		abort();
 	save(s, &state);
 	s->words = state.words;
@@ -99,7 +99,7 @@ struct tally {
 };
 
 static void judge(const struct sim *s, const __u64 *last,
-		  const struct epf_snap_owned *state, const __u64 *copy,
+		  const struct epf_snap_locked *state, const __u64 *copy,
 		  struct tally *t)
 {
 	struct epf_asked a = { 0 };
@@ -134,7 +134,7 @@ static void copy_and_judge(struct sim *s, __u64 piece, bool rotates,
 {
 	__u64 *copy = aligned_alloc(64, s->words * sizeof(*copy));
 	__u64 n = s->words / piece, i;
-	struct epf_snap_owned state;
+	struct epf_snap_locked state;
 	__u64 last[KEYS];
 	bool down = draw(2);
 
@@ -168,7 +168,7 @@ static struct tally copies(__u32 kind, bool is_roomy, __u64 piece, bool rotates)
 			put(&s, true);
 		copy_and_judge(&s, piece, rotates, &t);
 	}
-	owned_free(&s.o);
+	locked_free(&s.o);
 	return t;
 }
 
@@ -178,7 +178,7 @@ static void law(__u32 kind)
 	struct tally t = copies(kind, false, 8, false);
 
 	tap_ok(t.live > 10000 && !t.lost, "%s: %llu keys asked for in %u copies, %llu lost",
-	       owned_name(kind), t.live, ROUNDS, t.lost);
+	       locked_name(kind), t.live, ROUNDS, t.lost);
 	tap_ok(!t.old, "%llu reported older than they are", t.old);
 }
 
@@ -208,7 +208,7 @@ static void noticed(void)
 /* ---------------------------------------------------------- hostile ---- */
 
 /* Return: a valid state of @kind with little memory. */
-static void sound_state(struct epf_snap_owned *s, struct epf_params *p,
+static void sound_state(struct epf_snap_locked *s, struct epf_params *p,
 			__u32 kind)
 {
 	struct sim sim;
@@ -218,10 +218,10 @@ static void sound_state(struct epf_snap_owned *s, struct epf_params *p,
 	memset(s, 0, sizeof(*s));
 	p->kind = (__u8)kind;
 	p->window_ns = 7000;
-	if (owned_is_fixed(kind)) {
+	if (locked_is_fixed(kind)) {
 		start(&sim, kind, false);
 		save(&sim, s);
-		owned_free(&sim.o);
+		locked_free(&sim.o);
 		return;
 	}
 	s->size = sizeof(*s);
@@ -273,10 +273,10 @@ static __u64 odd(__u64 was)
 	}
 }
 
-static void spoil(struct epf_snap_owned *s)
+static void spoil(struct epf_snap_locked *s)
 {
-	size_t head = offsetof(struct epf_snap_owned, past) / 8;
-	size_t behind = offsetof(struct epf_snap_owned, slice) / 8;
+	size_t head = offsetof(struct epf_snap_locked, past) / 8;
+	size_t behind = offsetof(struct epf_snap_locked, slice) / 8;
 	size_t at = draw(2) ? draw(head) : behind + draw(60);
 	__u64 v;
 
@@ -313,7 +313,7 @@ static void bend(struct epf_asked *a, __u64 *word)
 		for (i = draw(20); i; i--)
 			word[draw(a->f.words)] ^= 1ULL << draw(64);
 	}
-	owned_free(&sim.o);
+	locked_free(&sim.o);
 }
 
 static void tame(struct epf_asked *a)
@@ -345,7 +345,7 @@ static void use(struct epf_asked *a)
 static void hostile(__u32 kind, __u32 states)
 {
 	__u32 i, taken = 0, sound = 0;
-	struct epf_snap_owned s;
+	struct epf_snap_locked s;
 	struct epf_params p;
 
 	for (i = 0; i < states; i++) {
@@ -370,7 +370,7 @@ static void hostile(__u32 kind, __u32 states)
 	tap_ok(taken > states / 10 && taken < states &&
 	       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
 	       "%s: %u states, %u accepted, with %u random memories",
-	       owned_name(kind), states, taken, sound);
+	       locked_name(kind), states, taken, sound);
 }
 
 int main(int argc, char **argv)
@@ -378,10 +378,10 @@ int main(int argc, char **argv)
 	__u32 states = argc > 1 ? (__u32)atoi(argv[1]) : STATES;
 	__u32 kinds[EPF_KIND_MAX], kind;
 
-	tap_plan((int)owned_fixed_kinds(kinds) * LAW_POINTS + NOTICED_POINTS +
+	tap_plan((int)locked_fixed_kinds(kinds) * LAW_POINTS + NOTICED_POINTS +
 		 EPF_KIND_MAX * HOSTILE_POINTS);
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
-		if (owned_is_fixed(kind))
+		if (locked_is_fixed(kind))
 			law(kind);
 	noticed();
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)

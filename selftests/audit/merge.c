@@ -678,7 +678,7 @@ static void refused_lines(void)
 	       mappings() == before,
 	       "a snapshot with refused lines is not left mapped");
 	/* closing again would unmap what has been mapped there since */
-	tap_ok(!file.map && !file.owned, "and closing it does nothing");
+	tap_ok(!file.map && !file.locked, "and closing it does nothing");
 }
 
 static void old(void)

@@ -9,7 +9,7 @@
  * behind the ioctls and mappings of the module.
  */
 #define EPF_PRIVATE
-#include "../owned.h"
+#include "../locked.h"
 #include "../core/tap.h"
 
 #include <errno.h>
@@ -120,7 +120,7 @@ static unsigned int most_pages(void)
  * struct filter - a filter of the module, as the library sees it
  * @fd: descriptor of its lines
  * @line: the lines, mapped
- * @owned: it is a dictionary, with @words and @state
+ * @locked: it is a dictionary, with @words and @state
  * @journal: its mapped journal, of @journal_fd
  * @begun: snapshots under way
  * @voids: snapshots that will be invalid when they end
@@ -130,9 +130,9 @@ static struct {
 	int fd;
 	struct epf_lanes f;
 	__u64 epoch;
-	struct owned dict;
-	struct epf_snap_owned state;
-	bool owned;
+	struct locked dict;
+	struct epf_snap_locked state;
+	bool locked;
 	void *journal;
 	int journal_fd;
 	int begun;
@@ -146,8 +146,8 @@ static struct epf_params params(void)
 				.budget_ppt = EPF_RATE_ONE / 1000,
 				.limit_ppt = EPF_RATE_ONE / 100 };
 
-	p.kind = filter.owned ? EPF_KIND_DICT : EPF_KIND_LANES;
-	if (!filter.owned) {
+	p.kind = filter.locked ? EPF_KIND_DICT : EPF_KIND_LANES;
+	if (!filter.locked) {
 		p.nr_lines = LINES;
 		p.lines_per_key = 1;
 		p.bits_per_key = 7;
@@ -226,7 +226,7 @@ static int do_info(struct epf_info *info)
 {
 	info->params = params();
 	info->epoch = filter.epoch;
-	info->memory_bytes = filter.owned ? words_bytes() : lines_bytes();
+	info->memory_bytes = filter.locked ? words_bytes() : lines_bytes();
 	return 0;
 }
 
@@ -377,9 +377,9 @@ static __u64 sum_of(const char *first, size_t bytes, const void *then,
 
 static bool is_copied(void)
 {
-	size_t more = filter.owned ? sizeof(filter.state) : 0;
-	size_t bytes = filter.owned ? words_bytes() : lines_bytes();
-	const void *from = filter.owned ? (void *)filter.dict.f.word :
+	size_t more = filter.locked ? sizeof(filter.state) : 0;
+	size_t bytes = filter.locked ? words_bytes() : lines_bytes();
+	const void *from = filter.locked ? (void *)filter.dict.f.word :
 					  (void *)filter.f.line;
 
 	return same_bytes((const char *)d.file.lines + more, from, bytes) &&
@@ -388,7 +388,7 @@ static bool is_copied(void)
 		       sum_of(from, bytes, &filter.state, more);
 }
 
-static bool is_owned_view(void)
+static bool is_locked_view(void)
 {
 	return d.view.asked &&
 	       same_bytes(d.view.asked->f.word, filter.dict.f.word, words_bytes());
@@ -547,7 +547,7 @@ static void of_view(void)
 	open_checked();
 	ended("a view of dict", begin_view);
 	epf_view_close(&d.view);
-	claim("a view of dict", words_bytes(), begin_view, is_owned_view);
+	claim("a view of dict", words_bytes(), begin_view, is_locked_view);
 	close_all();
 }
 
@@ -664,11 +664,11 @@ static void make_lines(void)
 
 static void make_dict(void)
 {
-	struct epf_shape shape = owned_shape(EPF_KIND_DICT);
+	struct epf_shape shape = locked_shape(EPF_KIND_DICT);
 
 	shape.dict.buckets = BUCKETS;
 	shape.dict.yard = 1000;
-	if (!owned_init(&filter.dict, EPF_KIND_DICT, &shape))
+	if (!locked_init(&filter.dict, EPF_KIND_DICT, &shape))
 		abort();
 	filter.state.size = sizeof(filter.state);
 	filter.state.shape = shape;
@@ -686,12 +686,12 @@ int main(void)
 	sigaction(SIGSEGV, &act, NULL);
 	make_lines();
 	make_dict();
-	filter.owned = true;
+	filter.locked = true;
 	of_filter("dict", words_bytes());
 	of_voids();
 	of_view();
 	close(d.fd);
-	filter.owned = false;
+	filter.locked = false;
 	of_filter("lanes", lines_bytes());
 	of_settling();
 	of_mirror();

@@ -448,7 +448,7 @@ gives 0 'kind +dict: .*memory +768 B.*sound' show --file "$tmp/dict"
 gives 0 '"kind":"dict".*"inserts":123' -j show --file "$tmp/dict"
 for fault in state-size: state-shape: state-words: state-more:truncated \
 	state-less:longer state-now: state-epoch: state-past: state-kind: \
-	state-mode:'parameters that no' owned-lines:'parameters that no' \
+	state-mode:'parameters that no' locked-lines:'parameters that no' \
 	window:'parameters that no' memory-map:'memory that no filter can have'; do
 	text=${fault#*:}
 	mksnap --dict "$tmp/bad" "${fault%%:*}"

@@ -202,8 +202,8 @@ claim 'test --within: a number of epochs' ages_within cli-ages 2 2
 claim 'test --within: a duration is rounded up to epochs' ages_within cli-ages 2000001ms 3
 "$EPFCTL" destroy cli-ages > "$tmp/out"
 "$EPFCTL" create cli-ages --kind ge -W 1M > "$tmp/out"
-claim 'an owned kind with a key of each age' aged cli-ages
-claim 'test --within: epochs of an owned kind' ages_within cli-ages 2 2
+claim 'a locked kind with a key of each age' aged cli-ages
+claim 'test --within: epochs of a locked kind' ages_within cli-ages 2 2
 claim 'test --within: which have no certain length' bad_within cli-ages 'by insertions' 1s
 "$EPFCTL" destroy cli-ages > "$tmp/out"
 

@@ -58,7 +58,7 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 		exit(2);
 }
 
-static void spoil_owned(struct epf_snap_header *h, struct epf_snap_owned *s,
+static void spoil_locked(struct epf_snap_header *h, struct epf_snap_locked *s,
 			__u64 *words, const char *fault)
 {
 	if (!strcmp(fault, "state-size"))
@@ -83,14 +83,14 @@ static void spoil_owned(struct epf_snap_header *h, struct epf_snap_owned *s,
 		h->params.kind = EPF_KIND_TLBF;
 	else if (!strcmp(fault, "memory-map"))
 		words[8] = ~0ULL; /* more cells than a bucket has room for */
-	else if (!strcmp(fault, "owned-lines"))
+	else if (!strcmp(fault, "locked-lines"))
 		h->params.nr_lines = LINES;
 	else
 		spoil(h, fault);
 }
 
 /* Make a dictionary of ten buckets and two in the backyard. */
-static void make_owned(struct epf_snap_header *h, struct epf_snap_owned *s)
+static void make_locked(struct epf_snap_header *h, struct epf_snap_locked *s)
 {
 	h->params.kind = EPF_KIND_DICT;
 	h->params.lines_per_key = 0;
@@ -104,7 +104,7 @@ static void make_owned(struct epf_snap_header *h, struct epf_snap_owned *s)
 }
 
 static __u64 sum_of(const void *words, size_t bytes,
-		    const struct epf_snap_owned *s)
+		    const struct epf_snap_locked *s)
 {
 	XXH3_state_t *state = XXH3_createState();
 	__u64 sum;
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 {
 	static char lines[LINES * LINE_BYTES];
 	static __u64 words[WORDS];
-	static struct epf_snap_owned owned;
+	static struct epf_snap_locked locked;
 	struct epf_snap_header h = {
 		.magic = EPF_SNAP_MAGIC,
 		.version = EPF_SNAP_VERSION,
@@ -172,10 +172,10 @@ int main(int argc, char **argv)
 	if (argc < 2 || argc > 3)
 		return 2;
 	if (dict)
-		make_owned(&h, &owned);
+		make_locked(&h, &locked);
 	if (argc == 3 && dict)
-		spoil_owned(&h, &owned, words, argv[2]);
-	h.lines_xxh3 = dict ? sum_of(words, sizeof(words), &owned) :
+		spoil_locked(&h, &locked, words, argv[2]);
+	h.lines_xxh3 = dict ? sum_of(words, sizeof(words), &locked) :
 			      XXH3_64bits(lines, sizeof(lines));
 	if (argc == 3 && !dict)
 		spoil(&h, argv[2]);
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 	head.h.header_xxh3 = XXH3_64bits(&head, keys ? sizeof(head) : sizeof(h));
 	f = fopen(argv[1], "w");
 	if (!f || fwrite(&head, keys ? sizeof(head) : sizeof(h), 1, f) != 1 ||
-	    (dict && (fwrite(&owned, sizeof(owned), 1, f) != 1 ||
+	    (dict && (fwrite(&locked, sizeof(locked), 1, f) != 1 ||
 		      fwrite(words, sizeof(words), 1, f) != 1)) ||
 	    (!dict && fwrite(lines, sizeof(lines), 1, f) != 1) || fclose(f))
 		return 1;

@@ -14,7 +14,7 @@
 #define STRETCH EPOCH
 #define KEY_SEED 0x636861696e
 
-#include "fluid_laws.h"
+#include "resizable_laws.h"
 
 #define NEVER (~0ULL)
 

@@ -12,7 +12,7 @@
 #define SCRIPT_RATES { 1, 2, 20, 2, 80, 8, 1, 1 }
 #define SCRIPT_GAPS 4
 
-#include "fluid_kind.h"
+#include "resizable_kind.h"
 
 /* --- the model's script ------------------------------------------------- */
 

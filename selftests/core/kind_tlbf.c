@@ -12,7 +12,7 @@
 #define SCRIPT_RATES { 1, 2, 10, 1, 40, 4, 1, 1 }
 #define SCRIPT_GAPS 8
 
-#include "fluid_kind.h"
+#include "resizable_kind.h"
 
 /* --- the model's script ------------------------------------------------- */
 

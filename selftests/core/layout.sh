@@ -17,7 +17,7 @@ command -v pahole > /dev/null || ktap_skip_all 'no pahole'
 
 # Members that every packet reads. Inserters write @batch and @answer too, but only a few
 # times per epoch and when the filter opens.
-read_by_all='lanes cpu answer batch retired plain owned journal state.epoch'
+read_by_all='lanes cpu answer batch retired plain locked journal state.epoch'
 # Members that inserters and rotations write. CPU words and group words are not in this
 # struct.
 written='trigger state.count lock retry'

@@ -96,7 +96,7 @@ static void lanes_at(const struct edge *edge)
 }
 
 /* Locked kinds have no shape here: any field other than zero is refused. */
-static void owned_at(const struct edge *edge)
+static void locked_at(const struct edge *edge)
 {
 	struct epf_params p = sound();
 	bool good = is_shape(edge) ? !edge->value : edge->good;
@@ -104,8 +104,8 @@ static void owned_at(const struct edge *edge)
 	p.kind = EPF_KIND_GE;
 	p.nr_lines = p.lines_per_key = p.bits_per_key = 0;
 	p = with(p, edge);
-	tap_ok(epf_params_check_owned(&p) == (good ? 0 : -EINVAL),
-	       "owned: %s%s", edge->what, good ? "" : ": refused");
+	tap_ok(epf_params_check_locked(&p) == (good ? 0 : -EINVAL),
+	       "locked: %s%s", edge->what, good ? "" : ": refused");
 }
 
 static void other_kinds(void)
@@ -176,7 +176,7 @@ int main(void)
 	tap_plan(2 * EDGES + 5);
 	for (i = 0; i < EDGES; i++) {
 		lanes_at(&edges[i]);
-		owned_at(&edges[i]);
+		locked_at(&edges[i]);
 	}
 	other_kinds();
 	samples();

@@ -5,7 +5,7 @@
  * no epoch ends and no memory is added. At the moment when it is full its error is
  * measured with random keys that were never inserted.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "tap.h"
 
 #include <kinds/compare.h>
@@ -27,7 +27,7 @@
  * @sent: keys sent so far, from stream @seed
  */
 struct subject {
-	struct owned o;
+	struct locked o;
 	__u32 epochs;
 	struct epf_room room;
 	__u64 sent;
@@ -115,28 +115,28 @@ static void start(struct subject *s, const struct plan *p,
 	if (p->adapt)
 		p->adapt(&shape);
 	memset(s, 0, sizeof(*s));
-	if (!(owned_is_resizable(p->kind) ?
-		      owned_init_resizable(&s->o, p->kind, &shape, SPAN) :
-		      owned_init(&s->o, p->kind, &shape)))
+	if (!(locked_is_resizable(p->kind) ?
+		      locked_init_resizable(&s->o, p->kind, &shape, SPAN) :
+		      locked_init(&s->o, p->kind, &shape)))
 		abort();
 	s->seed = seed;
 	s->room.limit_q56 = epf_ppt_to_q56((__u64)(LIMIT * 1e12));
-	owned_count(&s->o, &s->room);
+	locked_count(&s->o, &s->room);
 	s->epochs = s->o.epochs;
 }
 
 static void insert(struct subject *s, __u64 digest)
 {
-	owned_insert(&s->o, digest);
-	owned_see(&s->o);
+	locked_insert(&s->o, digest);
+	locked_see(&s->o);
 }
 
 /* Do the worker's part. */
 static void care(struct subject *s)
 {
 	if (s->o.f.ops->resizable)
-		owned_care(&s->o);
-	owned_see(&s->o);
+		locked_care(&s->o);
+	locked_see(&s->o);
 }
 
 /* Insert @windows windows at the planned rate. Return: was it never full? */
@@ -150,7 +150,7 @@ static bool settle(struct subject *s, __u32 windows)
 		care(s);
 		fits &= !epf_room_full(&s->room);
 		if (!s->o.f.ops->resizable && s->sent % epoch == 0)
-			owned_rotate(&s->o);
+			locked_rotate(&s->o);
 	}
 	return fits;
 }
@@ -175,7 +175,7 @@ static double measure(const struct subject *s)
 	__u32 i, hits = 0;
 
 	for (i = 0; i < QUERIES; i++)
-		hits += owned_test(&s->o, epf_word(s->seed + 1000000, i)) > 0;
+		hits += locked_test(&s->o, epf_word(s->seed + 1000000, i)) > 0;
 	return (double)hits / QUERIES;
 }
 
@@ -202,7 +202,7 @@ static struct brink at_the_brink(const struct plan *p,
 		b.settled &= settle(&s, 4);
 		n = flood(&s, p->rate, FLOOD * W);
 		b.least = n < b.least ? n : b.least;
-		owned_free(&s.o);
+		locked_free(&s.o);
 		start(&s, p, row, 100 + i); /* the same again, without the last key */
 		settle(&s, 4);
 		flood(&s, p->rate, n - 1);
@@ -216,7 +216,7 @@ static struct brink at_the_brink(const struct plan *p,
 		s.o.now_ns += 20 * SPAN;
 		settle(&s, 4);
 		b.recovers &= !epf_room_full(&s.room);
-		owned_free(&s.o);
+		locked_free(&s.o);
 	}
 	b.mean = sum / FILTERS;
 	b.margin = 6 * sqrt(fmax(squares / FILTERS - b.mean * b.mean, 0) /

@@ -13,7 +13,7 @@
 #define STRETCH (SPAN / 4)
 #define KEY_SEED 0x746c6266
 
-#include "fluid_laws.h"
+#include "resizable_laws.h"
 
 static __u64 come(struct epf_tlbf *f, __u64 now, const struct care *care,
 		  __u64 value)

@@ -85,7 +85,7 @@ ktap_check 'create says that nobody ends its epochs yet' grep -q "epfctl hold $a
 ktap_check 'it is listed' eval 'epf list --names | grep -qx "$a"'
 ktap_check 'its maps are for root only' [ "$(stat -c %a "$pins/$a")" = 700 ]
 ktap_check 'the same name again is refused' says 'already' epf create "$a" --window 100
-ktap_check 'an owned kind is refused' says 'lanes' epf create "$b" --window 100 --kind ge
+ktap_check 'a locked kind is refused' says 'lanes' epf create "$b" --window 100 --kind ge
 insert "$a" 1 1000
 ktap_check 'the error says how to end epochs' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
 ktap_is 'nobody ends its epochs: not known' "$(unknown "$a" 1 1000)" 1000

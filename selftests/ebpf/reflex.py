@@ -89,7 +89,7 @@ def flows(first, count=200):
     return [f.query() for f in made], [f.answer() for f in made]
 
 
-def owned():
+def locked():
     """A kind of filter whose operations exclude one another."""
     known, other = flows(0), flows(1000)
     with Filter("--kind", "dict", "--time", "1h", "--rate", "1", "-b", "1e-6"), \
@@ -177,7 +177,7 @@ def ages(*options, within=(1, 2, 6, 7)):
     return net.unlike(ages=(got, want)) or nothing_left()
 
 
-def ages_owned():
+def ages_locked():
     """The same for other kinds, which have more epochs in a window than lanes."""
     kind = ("--kind", "ge", "-W", 1000000, "-b", "1e-6")
     got = ages_of(2, filter_options=kind, until=4)
@@ -696,10 +696,10 @@ def of_module():
             ("key peer", of(key, "peer", SAME | {"port", "remote"})),
             ("learning is never lost to a flood on the same CPU", race),
             ("headers that lie in pages", paged),
-            ("a kind that is owned", owned),
+            ("a locked kind", locked),
             ("answers within so many epochs", of(ages, within=some)),
             ("the same, tc", of(ages, "--ask", "tc", within=some)),
-            ("a kind that is owned, within so many epochs", ages_owned),
+            ("a locked kind, within so many epochs", ages_locked),
             ("detached from another network namespace", elsewhere),
             ("zones", of(zones, flows(0))), ("the rule is shown as it was given", told)]
 

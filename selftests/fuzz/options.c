@@ -464,7 +464,7 @@ static void command_line(const char *text, size_t len)
 {
 	char *argv[WORDS_MAX + 2] = { strdup("epfctl") };
 	char *copy = malloc(len + 1), *rest, *word;
-	char *owned[WORDS_MAX + 1];
+	char *locked[WORDS_MAX + 1];
 	int argc = 1, code, i;
 
 	if (!copy || !argv[0])
@@ -476,7 +476,7 @@ static void command_line(const char *text, size_t len)
 		watching |= !strcmp(word, "watch");
 		argv[argc++] = strdup(word);
 	}
-	memcpy(owned, argv, sizeof(owned)); /* getopt moves words */
+	memcpy(locked, argv, sizeof(locked)); /* getopt moves words */
 	code = run(argc, argv);
 	law((code >= EXIT_YES && code <= EXIT_FAIL) ||
 	    (watching && code == EXIT_SIGNAL + SIGINT), "an exit code of ours");
@@ -485,7 +485,7 @@ static void command_line(const char *text, size_t len)
 	law(!sink_says("error: out of memory") &&
 	    !sink_says("{\"error\":\"out of memory"), "there is memory");
 	for (i = 0; i < argc; i++)
-		free(owned[i]);
+		free(locked[i]);
 	free(copy);
 }
 

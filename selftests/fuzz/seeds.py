@@ -52,8 +52,8 @@ def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
     return out if keys is None else out + struct.pack("<BBHI", *keys)
 
 
-def owned(words, now, *shape):
-    """Return the beginning of struct epf_snap_owned; the rest is zero."""
+def locked(words, now, *shape):
+    """Return the beginning of struct epf_snap_locked; the rest is zero."""
     return struct.pack("<IIQ", 16528, 0, words) + \
         struct.pack(*shape).ljust(64, b"\0") + struct.pack("<2Q", 9, now)
 
@@ -75,8 +75,8 @@ def snap():
         (5, 0, 0, 1), (2, 3, 0, 0), (2, 0, 1, 0), (2, 2, 0, 64), (2, 1, 8, 0))]
     for octets in sound + odd + made:
         yield b"\7\0\1" + octets
-    ge = owned(8, 1, "<Q4I", 64, 2, 1, 0, 0)
-    words = owned(96, 2, "<2Q6I", 10, 2, 5, 3, 7, 16, 1, 0)
+    ge = locked(8, 1, "<Q4I", 64, 2, 1, 0, 0)
+    words = locked(96, 2, "<2Q6I", 10, 2, 5, 3, 7, 16, 1, 0)
     for number, state in ((1, ge), (6, words), (1, words), (6, ge), (5, ge)):
         yield b"\7\0\1" + header(kind=(number, 0, 0, 0),
                                  shape=(0, 0, 0)) + state

@@ -31,11 +31,11 @@ static int fake_call(int fd, unsigned long cmd, void *arg);
 			"0123456789._-"
 
 /* The kernel's side of a filter: its lines are those of a file, or it is of a locked
- * kind and has @kernel_owned and its words.
+ * kind and has @kernel_locked and its words.
  */
 static struct epf_snap_header kernel;
 static struct epf_key_desc kernel_desc;
-static const struct epf_snap_owned *kernel_owned;
+static const struct epf_snap_locked *kernel_locked;
 static int kernel_restored;
 
 int epf_filter_info(int filter, struct epf_info *info)
@@ -55,14 +55,14 @@ int epf_filter_key(int filter, __u64 key[2])
 
 static int read_kernel(const struct epf_snap_read *r)
 {
-	const char *from = (const char *)(kernel_owned + 1) + r->offset;
+	const char *from = (const char *)(kernel_locked + 1) + r->offset;
 
-	law(r->size == sizeof(*r) && kernel.params.kind, "only owned kinds are");
+	law(r->size == sizeof(*r) && kernel.params.kind, "only locked kinds are");
 	if (r->flags & EPF_SNAP_STATE)
-		from = (const char *)kernel_owned;
+		from = (const char *)kernel_locked;
 	else
 		law(!(r->offset % EPF_SNAP_PIECE) &&
-		    r->offset + r->bytes <= kernel_owned->words * 8,
+		    r->offset + r->bytes <= kernel_locked->words * 8,
 		    "a read is of memory");
 	memcpy((void *)(uintptr_t)r->data, from, r->bytes);
 	return 0;
@@ -131,10 +131,10 @@ static enum epf_snap_fault fault_of(const void *bytes, size_t len)
 }
 
 /* Sum of words, then state. */
-static __u64 owned_sum(const __u8 *at, size_t len)
+static __u64 locked_sum(const __u8 *at, size_t len)
 {
 	XXH3_state_t *state = XXH3_createState();
-	size_t first = sizeof(struct epf_snap_owned);
+	size_t first = sizeof(struct epf_snap_locked);
 	__u64 sum;
 
 	if (!state)
@@ -147,15 +147,15 @@ static __u64 owned_sum(const __u8 *at, size_t len)
 	return sum;
 }
 
-static void owned_has_to_be(const __u8 *at, size_t len,
+static void locked_has_to_be(const __u8 *at, size_t len,
 			    const struct epf_snap_header *h)
 {
-	static struct epf_snap_owned s;
+	static struct epf_snap_locked s;
 
 	law(len > sizeof(s), "a state is there");
 	memcpy(&s, at, sizeof(s));
 	law(s.size == sizeof(s) && len == sizeof(s) + s.words * 8, "length");
-	law(h->lines_xxh3 == owned_sum(at, len), "words' sum");
+	law(h->lines_xxh3 == locked_sum(at, len), "words' sum");
 	law(!h->params.nr_lines && !h->params.lines_per_key &&
 	    !h->params.bits_per_key, "no lines");
 	law(s.epoch >= h->epoch_begin && s.epoch <= h->epoch_end, "epoch");
@@ -221,7 +221,7 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 	law(h.magic == EPF_SNAP_MAGIC && h.version <= EPF_SNAP_VERSION_DESC &&
 	    h.version && h.header_bytes == first, "magic, version, size");
 	if (p->kind) {
-		owned_has_to_be(lines, len - first, &h);
+		locked_has_to_be(lines, len - first, &h);
 	} else {
 		law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
 		    len - first == p->nr_lines * 64, "length");
@@ -310,7 +310,7 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 	kernel.version = EPF_SNAP_VERSION;
 	kernel.header_bytes = sizeof(kernel);
 	kernel_desc = f->desc;
-	kernel_owned = f->owned;
+	kernel_locked = f->locked;
 	law(!epf_snap_restore(0, f) && kernel_restored, "the kernel gets it");
 	asked(f);
 	nothing_else(bytes, len, bit);
@@ -319,10 +319,10 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 }
 
 /* Make it as long as its state says, within bounds. */
-static size_t mend_owned(__u8 *bytes, size_t len)
+static size_t mend_locked(__u8 *bytes, size_t len)
 {
-	size_t first = head_bytes(bytes) + sizeof(struct epf_snap_owned);
-	struct epf_snap_owned *s = (void *)(bytes + head_bytes(bytes));
+	size_t first = head_bytes(bytes) + sizeof(struct epf_snap_locked);
+	struct epf_snap_locked *s = (void *)(bytes + head_bytes(bytes));
 	size_t want;
 
 	if (len < first) {
@@ -352,7 +352,7 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 	memcpy(&head, bytes, first);
 	want = first + (size_t)h.params.nr_lines * EPF_LINE_BYTES;
 	if (how & SNAP_SIZE && h.params.kind)
-		len = mend_owned(bytes, len);
+		len = mend_locked(bytes, len);
 	else if (how & SNAP_SIZE && h.params.nr_lines < FILE_MAX / EPF_LINE_BYTES) {
 		if (want > len)
 			memset(bytes + len, 0, want - len);
@@ -360,8 +360,8 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 	}
 	if (how & SNAP_LINES_SUM)
 		h.lines_xxh3 = h.params.kind &&
-			       len > first + sizeof(struct epf_snap_owned) ?
-			owned_sum(bytes + first, len - first) :
+			       len > first + sizeof(struct epf_snap_locked) ?
+			locked_sum(bytes + first, len - first) :
 			XXH3_64bits(bytes + first, len - first);
 	if (how & SNAP_HEADER_SUM && h.header_bytes <= sizeof(head))
 		h.header_xxh3 = epf_snap_header_sum(&h, &head.desc);

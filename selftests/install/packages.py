@@ -168,7 +168,7 @@ def installs():
     global root
     root = Root(suite, "installed")
     shutil.copytree(packages(), root.path / "debs")
-    root.run(f"{APT} install /debs/*.deb")
+    root.run(f"{APT} install " + " ".join(f"/debs/{name}_*.deb" for name in NAMES))
     told = root.run("epfctl --version; getent group epochfilter; "
                     "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
     if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:

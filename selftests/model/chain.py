@@ -7,14 +7,14 @@ the grid, without tags and without a scan: a table has, for each epoch, the set 
 (line, position) pairs of model/lanes.py and a count of keys. Rates are
 fractions.
 
-The script is that of fluid.py; an owner that comes also scans. The state has the
+The script is that of resizable.py; an owner that comes also scans. The state has the
 words of every table and, for each epoch that counts, the youngest first, the
 number of keys, and for each line with set positions its index and positions.
 """
 
 from fractions import Fraction
 
-import fluid
+import resizable
 from lanes import RETAINED, Geometry
 
 RATES = (1, 2, 20, 2, 80, 8, 1, 1)
@@ -202,4 +202,4 @@ class Filter:
 
 
 if __name__ == "__main__":
-    fluid.write("chain", Filter, SHAPES, RATES, GAPS)
+    resizable.write("chain", Filter, SHAPES, RATES, GAPS)

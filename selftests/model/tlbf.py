@@ -6,14 +6,14 @@
 own count and time, in a list from the youngest; numbers in brackets are the
 paper's equations. include/epf/tlbf.h describes the additions to the paper.
 
-The script is that of fluid.py. The state has the words, keys, function and memory
+The script is that of resizable.py. The state has the words, keys, function and memory
 of every slice.
 """
 
 from fractions import Fraction
 from math import ceil, floor, log
 
-import fluid
+import resizable
 from hashes import M64, word
 
 RATES = (1, 2, 10, 1, 40, 4, 1, 1)
@@ -177,4 +177,4 @@ class Filter:
 
 
 if __name__ == "__main__":
-    fluid.write("tlbf", Filter, SHAPES, RATES, GAPS)
+    resizable.write("tlbf", Filter, SHAPES, RATES, GAPS)

@@ -8,7 +8,7 @@
  * after its test. Timers may be late without bound, so the test can only wait for
  * boundaries at their multiples.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "epftest.h"
 
 #include <epf/window.h>
@@ -155,7 +155,7 @@ static void try_refused(void)
 	p = params("mod-align-no");
 	p.kind = EPF_KIND_GE;
 	test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL,
-		"owned kinds cannot be aligned: EINVAL");
+		"locked kinds cannot be aligned: EINVAL");
 	p = params("mod-align-no");
 	test_is(create(&p, EPF_CREATE_MASK + 1), -EINVAL,
 		"an unknown flag: EINVAL");
@@ -187,10 +187,10 @@ static void restore(int from, int to)
 }
 
 /* Turn @to into a filter of a locked kind. */
-static void restore_owned(int to)
+static void restore_locked(int to)
 {
-	struct epf_params p = test_owned_params("mod-align-d", EPF_KIND_GE, 0);
-	struct epf_shape shape = owned_shape(EPF_KIND_GE);
+	struct epf_params p = test_locked_params("mod-align-d", EPF_KIND_GE, 0);
+	struct epf_shape shape = locked_shape(EPF_KIND_GE);
 	struct epf_snap_file file;
 	int from;
 
@@ -223,8 +223,8 @@ static void try_kept(void)
 	tap_ok(!flagged(b), "one that gets a window of insertions is not");
 	close(b);
 	b = make("mod-align-b", EPF_CREATE_ALIGN);
-	restore_owned(b);
-	tap_ok(!flagged(b), "nor one that becomes an owned kind");
+	restore_locked(b);
+	tap_ok(!flagged(b), "nor one that becomes a locked kind");
 	close(a);
 	close(b);
 	close(c);

@@ -13,7 +13,7 @@ static long create(const char *name, __u32 kind)
 {
 	struct epf_create c = { .size = sizeof(c) };
 
-	c.params = test_owned_params(name, kind, 700);
+	c.params = test_locked_params(name, kind, 700);
 	c.shape.ge.segment_bits = 1 << 14;
 	c.shape.ge.epochs = 5;
 	c.shape.ge.bits = 10;

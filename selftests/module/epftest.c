@@ -107,7 +107,7 @@ struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 	return p;
 }
 
-struct epf_params test_owned_params(const char *name, __u32 kind,
+struct epf_params test_locked_params(const char *name, __u32 kind,
 				    __u64 window)
 {
 	struct epf_params p = test_params(name, 0, 0, 0, window);

@@ -82,7 +82,7 @@ long test_ioctl(int fd, unsigned long cmd, void *arg);
 struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 			      __u32 bits, __u64 window);
 /* The same for a locked kind. */
-struct epf_params test_owned_params(const char *name, __u32 kind,
+struct epf_params test_locked_params(const char *name, __u32 kind,
 				    __u64 window);
 /* Is it a resizable kind, whose window is one of time? */
 bool test_is_resizable(__u32 kind);

@@ -335,10 +335,10 @@ static void try_never(void)
 	close(fd);
 }
 
-/* ---- owned kinds ---- */
+/* ---- locked kinds ---- */
 
-#define OWNED_KEYS 1400u
-#define OWNED_ERROR .01
+#define LOCKED_KEYS 1400u
+#define LOCKED_ERROR .01
 
 struct kind {
 	__u32 kind;
@@ -346,10 +346,10 @@ struct kind {
 	bool fixed; /* its epochs may end by count */
 };
 
-/* Return: a shape for OWNED_KEYS; a resizable kind must not grow. */
-static struct epf_shape owned_shape_of(const struct kind *k)
+/* Return: a shape for LOCKED_KEYS; a resizable kind must not grow. */
+static struct epf_shape locked_shape_of(const struct kind *k)
 {
-	struct epf_compared row = test_sized(k->kind, OWNED_KEYS, OWNED_ERROR);
+	struct epf_compared row = test_sized(k->kind, LOCKED_KEYS, LOCKED_ERROR);
 
 	if (k->kind == EPF_KIND_TLBF)
 		row.shape.tlbf.words_max = row.shape.tlbf.words_first;
@@ -359,23 +359,23 @@ static struct epf_shape owned_shape_of(const struct kind *k)
 }
 
 /* Make a filter with a window of insertions or, if @ns is given, of time. */
-static int make_owned(const struct kind *k, __u64 ns)
+static int make_locked(const struct kind *k, __u64 ns)
 {
-	struct epf_params p = test_owned_params("mod-events", k->kind,
-						ns ? 0 : OWNED_KEYS);
-	struct epf_shape shape = owned_shape_of(k);
+	struct epf_params p = test_locked_params("mod-events", k->kind,
+						ns ? 0 : LOCKED_KEYS);
+	struct epf_shape shape = locked_shape_of(k);
 
 	if (ns) {
 		p.mode = EPF_MODE_TIME;
 		p.window_ns = ns;
 	}
-	p.limit_ppt = (__u64)(5 * OWNED_ERROR * (double)EPF_RATE_ONE);
+	p.limit_ppt = (__u64)(5 * LOCKED_ERROR * (double)EPF_RATE_ONE);
 	return test_make_kind(&p, &shape);
 }
 
 static void insert_window(int fd)
 {
-	test_insert(fd, 5, 0, OWNED_KEYS);
+	test_insert(fd, 5, 0, LOCKED_KEYS);
 }
 
 static void wait_idle(int fd)
@@ -417,7 +417,7 @@ static void flood(int fd)
 	__u64 i;
 
 	for (i = 0; !saturated(&again); i++) {
-		test_demand(i < 20 * OWNED_KEYS);
+		test_demand(i < 20 * LOCKED_KEYS);
 		test_insert(fd, 6, i, 1);
 	}
 	close(again);
@@ -430,9 +430,9 @@ static void clear(int fd)
 }
 
 /* Epochs end by themselves. */
-static void try_owned_pace(const struct kind *k)
+static void try_locked_pace(const struct kind *k)
 {
-	int fd = make_owned(k, k->fixed ? 0 : 700 * MS);
+	int fd = make_locked(k, k->fixed ? 0 : 700 * MS);
 
 	test_insert(fd, 5, 0, 10);
 	test_is(woken_by(fd, POLLIN, k->fixed ? insert_window : wait_idle),
@@ -441,11 +441,11 @@ static void try_owned_pace(const struct kind *k)
 	close(fd);
 }
 
-#define OWNED_POINTS 10
-static void try_owned(const struct kind *k)
+#define LOCKED_POINTS 10
+static void try_locked(const struct kind *k)
 {
 	int other = test_make_plain("mod-other", 700);
-	int fd = make_owned(k, 7 * 3600 * SEC);
+	int fd = make_locked(k, 7 * 3600 * SEC);
 	int fd2;
 
 	test_is(events(fd), 0, "%s: nothing has happened", k->name);
@@ -487,14 +487,14 @@ static void try_kinds(void)
 		struct kind k = { kind, epf_kind_name(kind),
 				  !test_is_resizable(kind) };
 
-		try_owned_pace(&k);
-		try_owned(&k);
+		try_locked_pace(&k);
+		try_locked(&k);
 	}
 }
 
 int main(void)
 {
-	test_begin((int)EPF_KIND_MAX * (OWNED_POINTS + 1) + POLL_POINTS +
+	test_begin((int)EPF_KIND_MAX * (LOCKED_POINTS + 1) + POLL_POINTS +
 		   SATURATE_POINTS + UNKNOWN_POINTS + RECOVER_POINTS +
 		   FIRST_SEEN_POINTS + NEVER_POINTS);
 	try_poll();

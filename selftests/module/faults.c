@@ -13,7 +13,7 @@
  * Needs a kernel with fault injection (docs/TESTING.md): fail-nth of a thread counts
  * down in this thread only, and later allocations fail if make-it-fail is set.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "inject.h"
 
 #include "copy.h"
@@ -28,18 +28,18 @@
 #define ENOUGH 10
 #define LINES 1024u
 #define IMAGE_LINES 4096u
-#define L 7u /* epochs of a window, also in owned_shape() for tlbf and chain */
-#define OWNED_WORDS 65536u /* words of a snapshot, at most */
+#define L 7u /* epochs of a window, also in locked_shape() for tlbf and chain */
+#define LOCKED_WORDS 65536u /* words of a snapshot, at most */
 
 static int filter;	      /* "mod-faults": KEYS keys of stream 1 */
 static struct epf_restore image; /* KEYS keys of stream 2, other lines */
-static __u32 owned_kind;	 /* the kind under test */
-static int owned;		 /* "mod-faults-owned": KEYS keys of stream 1 */
-static struct epf_restore owned_image; /* snapshot of that kind: stream 2 */
+static __u32 locked_kind;	 /* the kind under test */
+static int locked;		 /* "mod-faults-locked": KEYS keys of stream 1 */
+static struct epf_restore locked_image; /* snapshot of that kind: stream 2 */
 /* The state of a locked kind, followed by its memory. */
 static union copy {
-	struct epf_snap_owned s;
-	__u64 words[sizeof(struct epf_snap_owned) / sizeof(__u64) + OWNED_WORDS];
+	struct epf_snap_locked s;
+	__u64 words[sizeof(struct epf_snap_locked) / sizeof(__u64) + LOCKED_WORDS];
 } copy;
 
 /**
@@ -91,14 +91,14 @@ static long call_create(void)
 }
 
 /* Create a filter; with a window of @span_ns, if the kind is resizable. */
-static long create_owned(const char *name, __u32 kind, __u64 span_ns)
+static long create_locked(const char *name, __u32 kind, __u64 span_ns)
 {
-	struct epf_params p = test_owned_params(name, kind, 700);
-	struct epf_shape s = owned_shape(kind);
+	struct epf_params p = test_locked_params(name, kind, 700);
+	struct epf_shape s = locked_shape(kind);
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s,
 					   .key = test_key };
 
-	if (owned_is_resizable(kind)) {
+	if (locked_is_resizable(kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = span_ns;
@@ -109,7 +109,7 @@ static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 #define CREATE(kind)							      \
 static long call_##kind(void)						      \
 {									      \
-	return create_owned("mod-faults-new", EPF_KIND_##kind, 3600 * SEC);   \
+	return create_locked("mod-faults-new", EPF_KIND_##kind, 3600 * SEC);   \
 }
 CREATE(GE)
 CREATE(GEBL)
@@ -339,140 +339,140 @@ static const struct call calls[] = {
 	{ "DESTROY", prepare_destroy, call_destroy, still_there, no_undo },
 };
 
-/* ------------------------------------------- snapshots of owned kinds ---- */
+/* ------------------------------------------- snapshots of locked kinds ---- */
 
 /* Keys of other streams may be false positives, because shapes are small. */
-static bool owned_keeps(__u64 stream)
+static bool locked_keeps(__u64 stream)
 {
-	return test_count(owned, stream, 0, KEYS) == KEYS &&
-	       test_count(owned, 3 - stream, 0, KEYS) < KEYS;
+	return test_count(locked, stream, 0, KEYS) == KEYS &&
+	       test_count(locked, 3 - stream, 0, KEYS) < KEYS;
 }
 
-static bool owned_has_keys(long err)
+static bool locked_has_keys(long err)
 {
-	struct epf_info info = test_info(owned);
+	struct epf_info info = test_info(locked);
 
 	(void)err;
-	return owned_keeps(1) && info.params.kind == owned_kind &&
+	return locked_keeps(1) && info.params.kind == locked_kind &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
 
-static int make_owned(__u64 stream)
+static int make_locked(__u64 stream)
 {
 	int fd;
 
-	test_demand(!create_owned("mod-faults-owned", owned_kind, 3600 * SEC));
-	fd = test_open("mod-faults-owned");
+	test_demand(!create_locked("mod-faults-locked", locked_kind, 3600 * SEC));
+	fd = test_open("mod-faults-locked");
 	test_insert(fd, stream, 0, KEYS);
 	return fd;
 }
 
-static void end_owned(void)
+static void end_locked(void)
 {
-	close(owned);
-	test_demand(!test_destroy("mod-faults-owned", 0));
+	close(locked);
+	test_demand(!test_destroy("mod-faults-locked", 0));
 }
 
-static long read_owned(__u32 flags, __u64 bytes, void *to)
+static long read_locked(__u32 flags, __u64 bytes, void *to)
 {
 	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
 				   .bytes = bytes, .data = (uintptr_t)to };
 
-	return test_ioctl(owned, EPF_IOC_SNAP_READ, &r);
+	return test_ioctl(locked, EPF_IOC_SNAP_READ, &r);
 }
 
 static long read_state(void)
 {
-	return read_owned(EPF_SNAP_STATE, sizeof(copy.s), &copy.s);
+	return read_locked(EPF_SNAP_STATE, sizeof(copy.s), &copy.s);
 }
 
 /* Read all of the memory; the state has been read. */
 static long read_memory(void)
 {
-	return read_owned(0, copy.s.words * sizeof(__u64),
+	return read_locked(0, copy.s.words * sizeof(__u64),
 			  copy.words + sizeof(copy.s) / sizeof(__u64));
 }
 
-static long owned_begin(void)
+static long locked_begin(void)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
 
-	return test_ioctl(owned, EPF_IOC_SNAP_BEGIN, &s);
+	return test_ioctl(locked, EPF_IOC_SNAP_BEGIN, &s);
 }
 
-static long owned_end(void)
+static long locked_end(void)
 {
 	struct epf_snap s = { .size = sizeof(s) };
 
-	return test_ioctl(owned, EPF_IOC_SNAP_END, &s);
+	return test_ioctl(locked, EPF_IOC_SNAP_END, &s);
 }
 
-static void begin_owned(void)
+static void begin_locked(void)
 {
-	test_demand(!owned_begin() && !read_state());
-	test_demand(copy.s.words <= OWNED_WORDS);
+	test_demand(!locked_begin() && !read_state());
+	test_demand(copy.s.words <= LOCKED_WORDS);
 }
 
-static void undo_owned_begin(long ret)
+static void undo_locked_begin(long ret)
 {
 	(void)ret;
-	test_demand(!owned_end());
+	test_demand(!locked_end());
 }
 
 /* The snapshot has ended, or can still be ended. */
-static bool kept_owned_end(long err)
+static bool kept_locked_end(long err)
 {
-	owned_end();
-	return owned_has_keys(err);
+	locked_end();
+	return locked_has_keys(err);
 }
 
 /* The snapshot can go on. */
 static bool kept_read(long err)
 {
-	return !read_state() && !read_memory() && !owned_end() &&
-	       owned_has_keys(err);
+	return !read_state() && !read_memory() && !locked_end() &&
+	       locked_has_keys(err);
 }
 
-static long restore_owned(void)
+static long restore_locked(void)
 {
-	return test_ioctl(owned, EPF_IOC_RESTORE, &owned_image);
+	return test_ioctl(locked, EPF_IOC_RESTORE, &locked_image);
 }
 
-static void undo_restore_owned(long ret)
+static void undo_restore_locked(long ret)
 {
 	(void)ret;
-	test_demand(owned_keeps(2));
-	end_owned();
-	owned = make_owned(1);
+	test_demand(locked_keeps(2));
+	end_locked();
+	locked = make_locked(1);
 }
 
-static const struct call owned_calls[] = {
-	{ "SNAP_BEGIN", no_prepare, owned_begin, owned_has_keys,
-	  undo_owned_begin },
-	{ "READ of the state", begin_owned, read_state, kept_read,
-	  undo_owned_begin },
-	{ "READ of memory", begin_owned, read_memory, kept_read,
-	  undo_owned_begin },
-	{ "SNAP_END", begin_owned, owned_end, kept_owned_end, no_undo },
-	{ "RESTORE", no_prepare, restore_owned, owned_has_keys,
-	  undo_restore_owned },
+static const struct call locked_calls[] = {
+	{ "SNAP_BEGIN", no_prepare, locked_begin, locked_has_keys,
+	  undo_locked_begin },
+	{ "READ of the state", begin_locked, read_state, kept_read,
+	  undo_locked_begin },
+	{ "READ of memory", begin_locked, read_memory, kept_read,
+	  undo_locked_begin },
+	{ "SNAP_END", begin_locked, locked_end, kept_locked_end, no_undo },
+	{ "RESTORE", no_prepare, restore_locked, locked_has_keys,
+	  undo_restore_locked },
 };
 
-/* Make a snapshot of a filter of @owned_kind. */
-static void make_owned_image(void)
+/* Make a snapshot of a filter of @locked_kind. */
+static void make_locked_image(void)
 {
 	static union copy kept;
 	struct epf_snap s = { .size = sizeof(s) };
 
-	owned = make_owned(2);
-	begin_owned();
+	locked = make_locked(2);
+	begin_locked();
 	test_demand(!read_memory());
-	test_demand(!test_ioctl(owned, EPF_IOC_SNAP_END, &s));
-	end_owned();
+	test_demand(!test_ioctl(locked, EPF_IOC_SNAP_END, &s));
+	end_locked();
 	kept = copy;
-	owned_image.size = sizeof(owned_image);
-	owned_image.header = s.header;
-	owned_image.lines = (uintptr_t)&kept;
+	locked_image.size = sizeof(locked_image);
+	locked_image.header = s.header;
+	locked_image.lines = (uintptr_t)&kept;
 }
 
 /* ------------------------------------------------------ every fault ---- */
@@ -486,7 +486,7 @@ struct tally {
 static bool makes_table(const struct call *c)
 {
 	return c->undo == undo_create || c->undo == undo_restore ||
-	       c->undo == undo_restore_owned || c->undo == undo_journal;
+	       c->undo == undo_restore_locked || c->undo == undo_journal;
 }
 
 /* Return: did all go as it should? @on: all later allocations fail too. */
@@ -543,7 +543,7 @@ static bool every_worker_fault(__u32 kind, struct tally *t)
 	__u64 bytes, waits = 0;
 	struct epf_info info;
 
-	test_demand(!create_owned("mod-faults-worker", kind, 3600 * SEC));
+	test_demand(!create_locked("mod-faults-worker", kind, 3600 * SEC));
 	fd = test_open("mod-faults-worker");
 	bytes = test_info(fd).memory_bytes;
 	for (n = 1; since < ENOUGH && n < N_MAX; n++) {
@@ -665,19 +665,19 @@ static int meet(const char *of, const struct call *c)
 	return t.failed + t.absorbed;
 }
 
-static int meet_owned(__u32 kind)
+static int meet_locked(__u32 kind)
 {
 	char of[32];
 	int all = 0;
 	size_t i;
 
-	owned_kind = kind;
-	make_owned_image();
-	owned = make_owned(1);
+	locked_kind = kind;
+	make_locked_image();
+	locked = make_locked(1);
 	snprintf(of, sizeof(of), "%s: ", epf_kind_name(kind));
-	for (i = 0; i < ARRAY_LEN(owned_calls); i++)
-		all += meet(of, &owned_calls[i]);
-	end_owned();
+	for (i = 0; i < ARRAY_LEN(locked_calls); i++)
+		all += meet(of, &locked_calls[i]);
+	end_locked();
 	return all;
 }
 
@@ -693,7 +693,7 @@ int main(void)
 		tap_skip_all("this kernel has no fault injection: " FAIL_NTH);
 		return TAP_SKIPPED;
 	}
-	tap_plan(ARRAY_LEN(calls) + EPF_KIND_MAX * ARRAY_LEN(owned_calls) + 6);
+	tap_plan(ARRAY_LEN(calls) + EPF_KIND_MAX * ARRAY_LEN(locked_calls) + 6);
 	make_image();
 	filter = test_make_plain("mod-faults", 700);
 	close(test_make_plain("mod-faults-2", 700));
@@ -705,7 +705,7 @@ int main(void)
 	for (i = 0; i < ARRAY_LEN(calls); i++)
 		all += meet("", &calls[i]);
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
-		all += meet_owned(kind);
+		all += meet_locked(kind);
 	tell("worker of tlbf", every_worker_fault(EPF_KIND_TLBF, &worker[0]),
 	     &worker[0]);
 	tell("worker of chain", every_worker_fault(EPF_KIND_CHAIN, &worker[1]),

@@ -108,7 +108,7 @@ static void fill_elastic(struct fuzzer *f, struct epf_create *c)
 	c->shape.elastic.epochs = 2 + fuzz_draw(f, 6);
 }
 
-static void fill_owned(struct fuzzer *f, struct epf_create *c)
+static void fill_locked(struct fuzzer *f, struct epf_create *c)
 {
 	c->params.kind = 1 + fuzz_draw(f, EPF_KIND_MAX);
 	c->params.nr_lines = 0;
@@ -130,7 +130,7 @@ static void fill_create(struct fuzzer *f, union fuzz_args *a)
 {
 	fill_params(f, &a->create.params);
 	if (fuzz_draw(f, 2))
-		fill_owned(f, &a->create);
+		fill_locked(f, &a->create);
 	if (fuzz_draw(f, 2)) {
 		a->create.flags = EPF_CREATE_KEY;
 		a->create.key[0] = epf_word(++f->rng, 2);
@@ -233,7 +233,7 @@ static void fill_read(struct fuzzer *f, union fuzz_args *a)
 
 	a->read.flags = state ? EPF_SNAP_STATE : 0;
 	a->read.offset = state ? 0 : fuzz_draw(f, 4) * EPF_SNAP_PIECE;
-	a->read.bytes = state ? sizeof(struct epf_snap_owned) :
+	a->read.bytes = state ? sizeof(struct epf_snap_locked) :
 				fuzz_draw(f, fuzz_draw(f, 2) ? 40 : 600) * 8;
 	a->read.data = (uintptr_t)fuzz_image;
 }

@@ -26,7 +26,7 @@ static void set_broken(unsigned int flags)
 
 static int make(void)
 {
-	struct epf_params p = test_owned_params("mod-half", EPF_KIND_GE,
+	struct epf_params p = test_locked_params("mod-half", EPF_KIND_GE,
 						EPOCHS * 2 * KEYS);
 	struct epf_shape shape = { 0 };
 

@@ -25,7 +25,7 @@
 /* A copy as the device returns it. */
 struct image {
 	struct epf_snap_header header;
-	struct epf_snap_owned *owned; /* followed by its words */
+	struct epf_snap_locked *locked; /* followed by its words */
 	__u64 bytes;
 };
 
@@ -49,7 +49,7 @@ static struct epf_compared sized(__u32 kind)
 
 static struct epf_params params(__u32 kind, const char *name)
 {
-	struct epf_params p = test_owned_params(name, kind, WINDOW);
+	struct epf_params p = test_locked_params(name, kind, WINDOW);
 
 	if (test_is_resizable(kind)) {
 		p.mode = EPF_MODE_TIME;
@@ -288,16 +288,16 @@ static long read_at(int fd, __u32 flags, __u64 at, __u64 bytes, void *to)
 
 static struct image take(int fd)
 {
-	static struct epf_snap_owned s;
+	static struct epf_snap_locked s;
 	struct image i = { 0 };
 
 	test_demand(!begin(fd, EPF_PIN_MAX_NS, NULL));
 	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s));
 	i.bytes = sizeof(s) + s.words * 8;
-	i.owned = malloc(i.bytes);
-	test_demand(i.owned);
-	test_demand(!read_at(fd, 0, 0, s.words * 8, i.owned + 1));
-	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), i.owned));
+	i.locked = malloc(i.bytes);
+	test_demand(i.locked);
+	test_demand(!read_at(fd, 0, 0, s.words * 8, i.locked + 1));
+	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), i.locked));
 	test_demand(!end(fd, &i.header));
 	return i;
 }
@@ -363,7 +363,7 @@ static void pins(__u32 kind)
 	const char *name = epf_kind_name(kind);
 	__u64 each = (WINDOW + c.epochs - 1) / c.epochs, e;
 	int fd = make(&c, NAME), fd2 = test_open(NAME);
-	static struct epf_snap_owned s;
+	static struct epf_snap_locked s;
 
 	test_is(read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
 		"%s: READ without BEGIN: EINVAL", name);
@@ -470,7 +470,7 @@ static void voids(__u32 kind)
 	struct epf_compared c = sized(kind);
 	const char *name = epf_kind_name(kind);
 	struct meanwhile m = { make(&c, NAME), &c, 0 };
-	struct epf_snap_owned s;
+	struct epf_snap_locked s;
 
 	unlink(FILE_NAME);
 	test_insert(m.fd, 1, 0, 100);
@@ -508,7 +508,7 @@ static void reads(void)
 	struct epf_compared c = sized(EPF_KIND_GE);
 	int fd = make(&c, NAME), lanes = test_make_plain(AGAIN, 1000);
 	static char to[PAGE];
-	static struct epf_snap_owned s;
+	static struct epf_snap_locked s;
 	__u64 bytes;
 
 	test_demand(!begin(fd, EPF_PIN_MAX_NS, NULL));
@@ -541,8 +541,8 @@ struct spoil {
 };
 
 #define S(claim, field, value)						\
-	{ claim, offsetof(struct epf_snap_owned, field),		\
-	  sizeof(((struct epf_snap_owned *)0)->field), value }
+	{ claim, offsetof(struct epf_snap_locked, field),		\
+	  sizeof(((struct epf_snap_locked *)0)->field), value }
 
 static const struct spoil any_spoils[] = {
 	S("another size", size, 8),
@@ -593,18 +593,18 @@ static const struct spoil chain_spoils[] = {
 static __u32 refused(int fd, const struct image *i, const struct spoil *s,
 		     size_t n)
 {
-	struct epf_snap_owned old = *i->owned;
+	struct epf_snap_locked old = *i->locked;
 	__u32 wrong = 0;
 
 	for (; n; n--, s++) {
-		memcpy((char *)i->owned + s->off, &s->value, s->bytes);
-		long ret = restore_from(fd, &i->header, i->owned);
+		memcpy((char *)i->locked + s->off, &s->value, s->bytes);
+		long ret = restore_from(fd, &i->header, i->locked);
 
 		if (ret != -EBADMSG) {
 			printf("# %s: %ld\n", s->claim, ret);
 			wrong++;
 		}
-		*i->owned = old;
+		*i->locked = old;
 	}
 	return wrong;
 }
@@ -626,13 +626,13 @@ static __u32 odd_lines(int fd, const struct image *i)
 		{ "wider than 15 bits", 15ULL << 20 },
 		{ "a bucket more or less", 1ULL << 48 },
 	};
-	__u32 line = i->owned->shape.elastic.line_words, wrong = 0, s;
-	__u64 *head = (__u64 *)(i->owned + 1) + 5 * line + line / 8, keep = *head;
+	__u32 line = i->locked->shape.elastic.line_words, wrong = 0, s;
+	__u64 *head = (__u64 *)(i->locked + 1) + 5 * line + line / 8, keep = *head;
 
 	for (s = 0; s < ARRAY_LEN(spoils); s++) {
 		*head = s == 3 || s == 5 ? keep | spoils[s].flip :
 					   keep ^ spoils[s].flip;
-		long ret = restore_from(fd, &i->header, i->owned);
+		long ret = restore_from(fd, &i->header, i->locked);
 
 		if (ret != -EBADMSG) {
 			printf("# %s: %ld\n", spoils[s].claim, ret);
@@ -646,7 +646,7 @@ static __u32 odd_lines(int fd, const struct image *i)
 /* Set all bits of a bucket: more cells than there is room for. */
 static __u32 full_buckets(int fd, const struct image *i)
 {
-	__u64 *word = (__u64 *)(i->owned + 1), keep = word[800];
+	__u64 *word = (__u64 *)(i->locked + 1), keep = word[800];
 	long ret;
 
 	if (i->header.params.kind == EPF_KIND_ELASTIC)
@@ -654,7 +654,7 @@ static __u32 full_buckets(int fd, const struct image *i)
 	if (i->header.params.kind != EPF_KIND_DICT)
 		return 0;
 	memset(word + 800, 0xff, 64);
-	ret = restore_from(fd, &i->header, i->owned);
+	ret = restore_from(fd, &i->header, i->locked);
 	if (ret != -EBADMSG)
 		printf("# a full map: %ld\n", ret);
 	word[800] = keep;
@@ -684,21 +684,21 @@ static void refuses(__u32 kind)
 	h = i.header;
 	h.params.kind = kind % EPF_KIND_MAX + 1;
 	h.params.mode = EPF_MODE_COUNT;
-	test_is(restore_from(fd, &h, i.owned), -EBADMSG, "as another kind");
+	test_is(restore_from(fd, &h, i.locked), -EBADMSG, "as another kind");
 	room = test_guarded((i.bytes + PAGE - 1) / PAGE);
 	room += -i.bytes % PAGE;
-	memcpy(room, i.owned, i.bytes);
-	test_is(restore_from(fd, &i.header, (char *)i.owned + 64), -EBADMSG,
+	memcpy(room, i.locked, i.bytes);
+	test_is(restore_from(fd, &i.header, (char *)i.locked + 64), -EBADMSG,
 		"another place: EBADMSG");
 	tap_ok(restore_from(fd, &i.header, NULL) == -EFAULT &&
 	       restore_from(fd, &i.header, (void *)-4096L) == -EFAULT,
 	       "no place: EFAULT");
-	memcpy(room + PAGE, i.owned, i.bytes - PAGE);
+	memcpy(room + PAGE, i.locked, i.bytes - PAGE);
 	tap_ok(restore_from(fd, &i.header, room + PAGE) == -EFAULT &&
 	       !full_buckets(fd, &i), "some words missing: EFAULT");
 	ask(fd, &filed);
 	test_demand(same("refused")); /* the old contents are unchanged */
-	free(i.owned);
+	free(i.locked);
 	close(fd);
 }
 
@@ -714,18 +714,18 @@ static void wild(__u32 kind)
 
 	fill(fd, &c);
 	i = take(fd);
-	word = (__u64 *)(i.owned + 1);
-	for (n = 0; n < i.owned->words; n++) {
+	word = (__u64 *)(i.locked + 1);
+	for (n = 0; n < i.locked->words; n++) {
 		/* some maps of a dictionary are then too full */
 		if (kind == EPF_KIND_DICT && n % 8 < 5)
 			continue;
 		/* of a line, remainders may be anything */
 		if (kind == EPF_KIND_ELASTIC &&
-		    (n + 1) % i.owned->shape.elastic.line_words)
+		    (n + 1) % i.locked->shape.elastic.line_words)
 			continue;
 		word[n] = epf_word(n, 7);
 	}
-	good = !restore_from(fd, &i.header, i.owned);
+	good = !restore_from(fd, &i.header, i.locked);
 	ask(fd, &live);
 	test_insert(fd, 5, 0, 2 * WINDOW);
 	good = good && test_count(fd, 5, 2 * WINDOW - 100, 100) == 100;
@@ -734,7 +734,7 @@ static void wild(__u32 kind)
 		       !test_count(fd, 5, 0, 2 * WINDOW);
 	tap_ok(good, "%s: memory of anything is taken, and goes with its epochs",
 	       epf_kind_name(kind));
-	free(i.owned);
+	free(i.locked);
 	close(fd);
 }
 
@@ -748,11 +748,11 @@ static void behind(void)
 	int fd = make(&c, NAME);
 	struct image i = take(fd);
 
-	memset(i.owned + 1, 0xff, i.owned->words * 8);
-	test_demand(!restore_from(fd, &i.header, i.owned));
+	memset(i.locked + 1, 0xff, i.locked->words * 8);
+	test_demand(!restore_from(fd, &i.header, i.locked));
 	test_is(test_info(fd).fpr_ppt / 1000000, 1000000,
 		"an error of 1 is told of memory that is full");
-	free(i.owned);
+	free(i.locked);
 	close(fd);
 }
 

@@ -9,7 +9,7 @@
  * short that CPUs hold back no counts, so counts are exact.
  */
 #include "../mirrored.h"
-#include "../owned.h"
+#include "../locked.h"
 #include "epftest.h"
 
 #include <epf/journal.h>
@@ -499,14 +499,14 @@ static long end(int f)
 #define ARGS_POINTS 16
 static void try_args(void)
 {
-	struct epf_params p = test_owned_params("mod-journal-ge", EPF_KIND_GE,
+	struct epf_params p = test_locked_params("mod-journal-ge", EPF_KIND_GE,
 						700);
-	struct epf_shape s = owned_shape(EPF_KIND_GE);
+	struct epf_shape s = locked_shape(EPF_KIND_GE);
 	struct epf_journal_args a = { .size = sizeof(a), .order = 4,
 				      .shards = 3 };
 	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = SEC };
 	int f = test_make_plain("mod-journal", 700), g = test_open("mod-journal");
-	int owned = test_make_kind(&p, &s);
+	int locked = test_make_kind(&p, &s);
 	__u64 bytes = test_info(f).memory_bytes;
 
 	test_is(begin(f, 0, 1), -EINVAL, "rings of one record: EINVAL");
@@ -526,7 +526,7 @@ static void try_args(void)
 	a.serial = 1;
 	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), -EINVAL,
 		"a serial given: EINVAL");
-	test_is(begin(owned, 4, 1), -EOPNOTSUPP, "an owned kind: EOPNOTSUPP");
+	test_is(begin(locked, 4, 1), -EOPNOTSUPP, "a locked kind: EOPNOTSUPP");
 	test_is(test_info(f).memory_bytes, (long long)bytes,
 		"no memory was taken");
 	a.serial = 0;
@@ -541,7 +541,7 @@ static void try_args(void)
 	test_demand(!test_ioctl(f, EPF_IOC_SNAP_END, &snap));
 	tap_ok(snap.journal == a.serial &&
 	       test_info(g).flags & EPF_INFO_JOURNAL, "so END; INFO says so");
-	close(owned);
+	close(locked);
 	close(g);
 	close(f);
 }

@@ -6,7 +6,7 @@
  *
  * One CPU, as in lockstep.c.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "epftest.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@
  */
 struct pair {
 	int fd;
-	struct owned here;
+	struct locked here;
 	struct epf_shape shape;
 	__u64 epoch_inserts;
 	__u64 inserts;
@@ -45,16 +45,16 @@ static __u32 below(struct pair *p, __u32 n)
 
 static void put(struct pair *p, __u64 digest)
 {
-	owned_insert(&p->here, digest);
+	locked_insert(&p->here, digest);
 	if (++p->inserts < p->epoch_inserts)
 		return;
-	owned_rotate(&p->here);
+	locked_rotate(&p->here);
 	p->inserts = 0;
 }
 
 static int do_here(struct pair *p, unsigned long cmd, __u64 digest)
 {
-	int verdict = cmd == EPF_IOC_INSERT ? 0 : owned_test(&p->here, digest);
+	int verdict = cmd == EPF_IOC_INSERT ? 0 : locked_test(&p->here, digest);
 
 	if (cmd == EPF_IOC_INSERT || (cmd == EPF_IOC_TEST_AND_INSERT &&
 				      !(p->first_seen && verdict)))
@@ -119,12 +119,12 @@ static bool same_turn(struct pair *p)
 		if (epf_filter_rotate(p->fd, n, NULL))
 			return false;
 	} else {
-		n = owned_slices(p->here.kind, &p->shape);
+		n = locked_slices(p->here.kind, &p->shape);
 		if (epf_filter_clear(p->fd))
 			return false;
 	}
 	for (i = 0; i < n; i++)
-		owned_rotate(&p->here);
+		locked_rotate(&p->here);
 	p->inserts = 0;
 	return true;
 }
@@ -143,8 +143,8 @@ static bool same(struct pair *p, __u32 rounds)
 
 static int make(__u32 kind, __u8 refresh, __u64 window)
 {
-	struct epf_params params = test_owned_params("mod-kinds", kind, window);
-	struct epf_shape shape = owned_shape(kind);
+	struct epf_params params = test_locked_params("mod-kinds", kind, window);
+	struct epf_shape shape = locked_shape(kind);
 
 	params.refresh = refresh;
 	return test_make_kind(&params, &shape);
@@ -153,24 +153,24 @@ static int make(__u32 kind, __u8 refresh, __u64 window)
 #define LOCKSTEP_POINTS 3
 static void lockstep(__u32 kind, __u8 refresh)
 {
-	struct epf_shape shape = owned_shape(kind);
+	struct epf_shape shape = locked_shape(kind);
 	struct pair p = { .first_seen = refresh == EPF_FIRST_SEEN,
 			  .shape = shape };
 	struct epf_info info;
 
-	test_demand(owned_init(&p.here, kind, &shape));
+	test_demand(locked_init(&p.here, kind, &shape));
 	p.epoch_inserts = (WINDOW + p.here.epochs - 1) / p.here.epochs;
 	p.fd = make(kind, refresh, WINDOW);
-	tap_ok(same(&p, ROUNDS), "%s, %s: equal in %u batches", owned_name(kind),
+	tap_ok(same(&p, ROUNDS), "%s, %s: equal in %u batches", locked_name(kind),
 	       refresh ? "first-seen" : "refresh", ROUNDS);
 	info = test_info(p.fd);
 	tap_ok(info.stats.rotations >= 40 && info.stats.hits > 50,
 	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations",
 	       info.stats.inserts, info.stats.hits, info.stats.misses,
 	       info.stats.rotations);
-	owned_rotate(&p.here);
+	locked_rotate(&p.here);
 	tap_ok(!same(&p, 20), "noticed: a rotation on one side only");
-	owned_free(&p.here);
+	locked_free(&p.here);
 	close(p.fd);
 }
 
@@ -211,15 +211,15 @@ static void estimate_holds(int fd, const char *name)
 #define LAW_POINTS 9
 static void laws(__u32 kind)
 {
-	struct epf_shape shape = owned_shape(kind);
-	__u32 epochs = owned_epochs(kind, &shape);
+	struct epf_shape shape = locked_shape(kind);
+	__u32 epochs = locked_epochs(kind, &shape);
 	__u32 each = (WINDOW + epochs - 1) / epochs;
 	int fd = make(kind, EPF_REFRESH, WINDOW);
 	struct epf_info info;
 
 	info = test_info(fd);
 	tap_ok(info.covered_ns == info.age_ns && !info.covered_inserts,
-	       "%s: all of a new one's time is covered", owned_name(kind));
+	       "%s: all of a new one's time is covered", locked_name(kind));
 	test_insert(fd, 6, 0, each + 1);
 	info = test_info(fd);
 	tap_ok(info.covered_ns == info.age_ns &&
@@ -227,7 +227,7 @@ static void laws(__u32 kind)
 	       "likewise a little later, with its %u insertions", each + 1);
 	test_demand(!epf_filter_clear(fd));
 	tap_ok(all_found(fd), "%s: the last %u insertions at every phase",
-	       owned_name(kind), WINDOW);
+	       locked_name(kind), WINDOW);
 	info = test_info(fd);
 	tap_ok(info.covered_inserts >= WINDOW &&
 	       info.covered_inserts <= (epochs + 1) * each,
@@ -238,7 +238,7 @@ static void laws(__u32 kind)
 	       info.params.kind == kind && !info.params.nr_lines,
 	       "told: %u epochs of %u slices, needs a lock and a worker",
 	       info.window_epochs, info.slices);
-	estimate_holds(fd, owned_name(kind));
+	estimate_holds(fd, locked_name(kind));
 	info = test_info(fd); /* the current epoch was ended for that */
 	tap_ok(info.epochs[2].inserts == each && info.epochs[2].fill_ppt &&
 	       info.epochs[2].fill_ppt < EPF_RATE_ONE,
@@ -255,8 +255,8 @@ static void laws(__u32 kind)
 #define FLOOD_POINTS 4
 static void flood(__u32 kind)
 {
-	struct epf_params params = test_owned_params("mod-kinds", kind, 0);
-	struct epf_shape shape = owned_shape(kind);
+	struct epf_params params = test_locked_params("mod-kinds", kind, 0);
+	struct epf_shape shape = locked_shape(kind);
 	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
 			       .count = 1 };
 	__u64 digest = test_digest(4, 1);
@@ -271,7 +271,7 @@ static void flood(__u32 kind)
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
 	info = test_info(fd);
 	tap_ok(info.flags & EPF_INFO_SATURATED, "%s: a flood saturates it, %.2f",
-	       owned_name(kind), (double)info.fpr_ppt / EPF_RATE_ONE);
+	       locked_name(kind), (double)info.fpr_ppt / EPF_RATE_ONE);
 	b.keys = (uintptr_t)&digest;
 	test_is(test_ioctl(fd, EPF_IOC_TEST, &b), 0, "asked for a key in it");
 	tap_ok((b.flags & EPF_BATCH_SATURATED) && !b.present,
@@ -312,7 +312,7 @@ static void *sight(void *arg)
 /* So roomy that there are no false positives for so few keys. */
 static struct epf_shape roomy(__u32 kind)
 {
-	struct epf_shape s = owned_shape(kind);
+	struct epf_shape s = locked_shape(kind);
 
 	if (kind == EPF_KIND_DICT) {
 		s.dict.buckets = 400;
@@ -328,7 +328,7 @@ static struct epf_shape roomy(__u32 kind)
 #define SIGHT_POINTS 1
 static void sightings(__u32 kind)
 {
-	struct epf_params params = test_owned_params("mod-kinds", kind,
+	struct epf_params params = test_locked_params("mod-kinds", kind,
 						4 * SIGHTINGS);
 	struct epf_shape shape = roomy(kind);
 	struct sighting s = { .fd = test_make_kind(&params, &shape) };
@@ -341,7 +341,7 @@ static void sightings(__u32 kind)
 		pthread_join(id[i], NULL);
 	test_is(s.absent, SIGHTINGS,
 		"%s: of three sightings of each key exactly one is new",
-		owned_name(kind));
+		locked_name(kind));
 	close(s.fd);
 }
 
@@ -358,7 +358,7 @@ static void swaps(__u32 kind)
 	test_demand(!epf_dev_swap(test_dev, "mod-kinds", "mod-kinds-lanes"));
 	found = test_count(b, 6, 0, 50) + test_count(a, 7, 0, 50);
 	test_is(found, 100, "%s: swapped with lanes, all keys are there",
-		owned_name(kind));
+		locked_name(kind));
 	tap_ok(test_info(a).params.kind == EPF_KIND_LANES &&
 	       test_info(b).params.kind == kind &&
 	       !test_info(a).needs && test_info(b).needs, "and so are the kinds");
@@ -373,7 +373,7 @@ static void no_mapping(__u32 kind)
 	void *map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
 	test_is(map == MAP_FAILED ? -errno : 0, -EOPNOTSUPP, "%s: no mapping",
-		owned_name(kind));
+		locked_name(kind));
 	close(fd);
 }
 
@@ -396,9 +396,9 @@ static __u8 age_told(int fd, __u32 flags)
 #define OLD_POINTS 3
 static void old_ages(void)
 {
-	struct epf_params p = test_owned_params("mod-kinds", EPF_KIND_DICT,
+	struct epf_params p = test_locked_params("mod-kinds", EPF_KIND_DICT,
 						1000000);
-	struct epf_shape shape = owned_shape(EPF_KIND_DICT);
+	struct epf_shape shape = locked_shape(EPF_KIND_DICT);
 	__u32 age;
 	int fd;
 
@@ -424,7 +424,7 @@ static void old_ages(void)
 
 int main(void)
 {
-	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
+	__u32 kinds[EPF_KIND_MAX], nr = locked_fixed_kinds(kinds), i;
 	cpu_set_t one;
 
 	CPU_ZERO(&one);

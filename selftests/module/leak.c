@@ -2,7 +2,7 @@
 /*
  * Every operation, and every error half-way, a thousand times: all memory is released.
  * WARM_UP rounds first fill the caches that stay. A leak of one page per round is
- * detected. Each round also has a filter of a locked kind of at least OWNED_BYTES, so
+ * detected. Each round also has a filter of a locked kind of at least LOCKED_BYTES, so
  * that a leak of one kind is detected.
  */
 #include "epftest.h"
@@ -11,7 +11,7 @@
 #define WARM_UP 200
 #define LINES 256u
 #define KEYS 600u
-#define OWNED_BYTES (64u << 10)
+#define LOCKED_BYTES (64u << 10)
 
 static char *guarded;
 
@@ -82,38 +82,38 @@ static const struct shape {
 	__u32 kind;
 	struct epf_shape shape;
 } shapes[] = {
-	{ EPF_KIND_GE, { .ge = { .segment_bits = OWNED_BYTES, .epochs = 5,
+	{ EPF_KIND_GE, { .ge = { .segment_bits = LOCKED_BYTES, .epochs = 5,
 				 .bits = 6 } } },
-	{ EPF_KIND_GEBL, { .gebl = { .blocks = OWNED_BYTES / 128,
+	{ EPF_KIND_GEBL, { .gebl = { .blocks = LOCKED_BYTES / 128,
 				     .block_bits = 256, .epochs = 3,
 				     .bits = 6 } } },
-	{ EPF_KIND_APBF, { .apbf = { .slice_bits = OWNED_BYTES, .k = 4,
+	{ EPF_KIND_APBF, { .apbf = { .slice_bits = LOCKED_BYTES, .k = 4,
 				     .l = 4 } } },
-	{ EPF_KIND_APBBF, { .apbbf = { .blocks = OWNED_BYTES / 256, .k = 4,
+	{ EPF_KIND_APBBF, { .apbbf = { .blocks = LOCKED_BYTES / 256, .k = 4,
 				       .l = 4, .block_bits = 256,
 				       .bits = 2 } } },
-	{ EPF_KIND_TLBF, { .tlbf = { .words_first = OWNED_BYTES / 32,
-				     .words_min = OWNED_BYTES / 32,
-				     .words_max = OWNED_BYTES / 8, .k = 4,
+	{ EPF_KIND_TLBF, { .tlbf = { .words_first = LOCKED_BYTES / 32,
+				     .words_min = LOCKED_BYTES / 32,
+				     .words_max = LOCKED_BYTES / 8, .k = 4,
 				     .l = 4 } } },
-	{ EPF_KIND_DICT, { .dict = { .buckets = OWNED_BYTES / 64, .yard = 10,
+	{ EPF_KIND_DICT, { .dict = { .buckets = LOCKED_BYTES / 64, .yard = 10,
 				     .generations = 5, .tag_bits = 3,
 				     .rem_bits = 30, .slots = 8,
 				     .lines = 1 } } },
-	{ EPF_KIND_CHAIN, { .chain = { .lines_first = OWNED_BYTES / 64,
+	{ EPF_KIND_CHAIN, { .chain = { .lines_first = LOCKED_BYTES / 64,
 				       .lines_min = 64,
-				       .lines_max = OWNED_BYTES / 16,
+				       .lines_max = LOCKED_BYTES / 16,
 				       .load = 128, .lines_per_key = 2,
 				       .bits_per_key = 10 } } },
-	{ EPF_KIND_ELASTIC, { .elastic = { .lines = OWNED_BYTES / 64,
+	{ EPF_KIND_ELASTIC, { .elastic = { .lines = LOCKED_BYTES / 64,
 					   .line_words = 8, .epochs = 5 } } },
 };
 
 /* Its worker allocates and frees, or empties, memory before it is destroyed. */
-static void round_of_owned(int i)
+static void round_of_locked(int i)
 {
 	const struct shape *s = &shapes[i % ARRAY_LEN(shapes)];
-	struct epf_params p = test_owned_params("mod-leak", s->kind, 1000);
+	struct epf_params p = test_locked_params("mod-leak", s->kind, 1000);
 	struct epf_shape bad = s->shape;
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = &bad,
 					   .key = test_key };
@@ -127,7 +127,7 @@ static void round_of_owned(int i)
 	}
 	test_demand(epf_dev_create_opts(test_dev, &p, &o, NULL) == -EINVAL);
 	fd = test_make_kind(&p, &s->shape);
-	test_demand(test_info(fd).memory_bytes >= OWNED_BYTES);
+	test_demand(test_info(fd).memory_bytes >= LOCKED_BYTES);
 	test_insert(fd, i, 0, KEYS);
 	test_demand(!epf_filter_rotate(fd, 2, NULL));
 	if (i % 2)
@@ -173,7 +173,7 @@ static void rounds(int n)
 
 	for (i = 0; i < n; i++) {
 		round_of_all(i);
-		round_of_owned(i);
+		round_of_locked(i);
 	}
 }
 

@@ -65,7 +65,7 @@ struct load {
 
 struct copy {
 	struct epf_snap_header header;
-	struct epf_snap_owned *owned; /* followed by its words */
+	struct epf_snap_locked *locked; /* followed by its words */
 	__u32 phase; /* when it began, within its epoch */
 	__u64 done[STREAMS]; /* batches done when it began */
 };
@@ -181,7 +181,7 @@ static void read_words(void *to, __u64 bytes)
 }
 
 /* No insertion comes between the chosen phase and the beginning of the copy. */
-static void begin(__u32 eighth, struct copy *c, struct epf_snap_owned *s)
+static void begin(__u32 eighth, struct copy *c, struct epf_snap_locked *s)
 {
 	struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
 
@@ -200,18 +200,18 @@ static void begin(__u32 eighth, struct copy *c, struct epf_snap_owned *s)
 /* @late: also ask for keys inserted during the copy, which must fail. */
 static struct copy take(__u32 eighth, bool late)
 {
-	static struct epf_snap_owned first;
+	static struct epf_snap_locked first;
 	struct epf_snap s;
 	struct copy c;
 
 	begin(eighth, &c, &first);
-	c.owned = malloc(sizeof(first) + first.words * 8);
-	test_demand(c.owned);
-	read_words(c.owned + 1, first.words * 8);
+	c.locked = malloc(sizeof(first) + first.words * 8);
+	test_demand(c.locked);
+	read_words(c.locked + 1, first.words * 8);
 	if (late)
 		note_done(&c);
-	read_at(EPF_SNAP_STATE, 0, sizeof(first), c.owned);
-	test_demand(c.owned->words == first.words);
+	read_at(EPF_SNAP_STATE, 0, sizeof(first), c.locked);
+	test_demand(c.locked->words == first.words);
 	s = (struct epf_snap){ .size = sizeof(s) };
 	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_END, &s));
 	c.header = s.header;
@@ -221,8 +221,8 @@ static struct copy take(__u32 eighth, bool late)
 static bool is_live(const struct batch *b, const struct copy *c, __u64 later_ns)
 {
 	if (in_time())
-		return b->ns + SPAN >= c->owned->now + later_ns;
-	return b->epoch + load.epochs >= c->owned->epoch;
+		return b->ns + SPAN >= c->locked->now + later_ns;
+	return b->epoch + load.epochs >= c->locked->epoch;
 }
 
 static __u64 first_asked(__u64 done)
@@ -242,7 +242,7 @@ static void judge(const struct copy *c, const struct batch *b,
 		sum->live++;
 		sum->lost += age[i] == EPF_AGE_ABSENT;
 		sum->old += age[i] != EPF_AGE_ABSENT && !in_time() &&
-			    age[i] > c->owned->epoch - b->epoch;
+			    age[i] > c->locked->epoch - b->epoch;
 	}
 }
 
@@ -271,8 +271,8 @@ static void check(const struct copy *c, struct sums *sum)
 	struct epf_view v;
 	int i;
 
-	test_demand(!epf_view_owned(&v, &c->header.params, NULL, c->owned,
-				    c->owned + 1));
+	test_demand(!epf_view_locked(&v, &c->header.params, NULL, c->locked,
+				    c->locked + 1));
 	for (i = 0; i < STREAMS; i++)
 		check_stream(c, &v, i, sum);
 	epf_view_close(&v);
@@ -282,7 +282,7 @@ static void check(const struct copy *c, struct sums *sum)
 static void check_restored(const struct copy *c, struct sums *sum)
 {
 	struct epf_restore r = { .size = sizeof(r), .header = c->header,
-				 .lines = (uintptr_t)c->owned };
+				 .lines = (uintptr_t)c->locked };
 	__u64 since = test_now(), n, back;
 	long found;
 	int i;
@@ -308,7 +308,7 @@ static __u64 lost_in_stale(void)
 	for (i = 0; i < 30 && !sum.lost; i++) {
 		c = take(i % EIGHTHS, true);
 		check(&c, &sum);
-		free(c.owned);
+		free(c.locked);
 	}
 	return sum.lost;
 }
@@ -321,8 +321,8 @@ static __u32 void_ones(__u32 begun)
 {
 	__u64 batches = in_time() ? LOG : GO_ON;
 	struct epf_snap_read r = { .size = sizeof(r), .flags = EPF_SNAP_STATE,
-				   .bytes = sizeof(struct epf_snap_owned) };
-	static struct epf_snap_owned state;
+				   .bytes = sizeof(struct epf_snap_locked) };
+	static struct epf_snap_locked state;
 	__u32 n, wrong = 0;
 
 	r.data = (uintptr_t)&state;
@@ -341,7 +341,7 @@ static __u32 void_ones(__u32 begun)
 
 static void start(__u32 kind)
 {
-	struct epf_params p = test_owned_params("mod-load", kind, WINDOW);
+	struct epf_params p = test_locked_params("mod-load", kind, WINDOW);
 	struct epf_compared c = test_sized(kind, WINDOW, 1e-3);
 	int i;
 
@@ -398,7 +398,7 @@ static void law(__u32 kind)
 		if (n % 4 == 1)
 			check_restored(&c, &sum);
 		met += in_time() || c.phase == n % EIGHTHS;
-		free(c.owned);
+		free(c.locked);
 	}
 	stale = lost_in_stale();
 	finish();

@@ -22,7 +22,7 @@
 /* Create a filter of any kind; @window_ns: for kinds and modes with time, or 0. */
 static int make(__u32 kind, __u64 window, __u64 window_ns)
 {
-	struct epf_params p = test_owned_params(NAME, kind, window);
+	struct epf_params p = test_locked_params(NAME, kind, window);
 	struct epf_compared c;
 
 	if (kind == EPF_KIND_LANES)

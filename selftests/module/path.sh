@@ -23,7 +23,7 @@ callers() {
 }
 
 ktap_plan 4
-got=$(nm "$ko" | grep -cE ' [TtU] epf_(owned|fixed|resizable)_')
+got=$(nm "$ko" | grep -cE ' [TtU] epf_(locked|fixed|resizable)_')
 ktap_is 'the module has no operation of another kind' "$got" 0
 got=$(callers 'indirect_thunk|call +\*' | tr ' ' '\n' | grep -E '_aside$|^bpf_epf_|^epf_table_op$' |
 	paste -s -d ' ')
@@ -32,6 +32,6 @@ ktap_is 'packet paths that call the operations of a table' "$got" \
 got=$(callers '<epf_kfunc_(test_and_)?(insert|test)_aside[.>]')
 ktap_check "those are called where filters are not plain: $(echo "$got" | wc -w) functions" \
 	[ "$(echo "$got" | wc -w)" -ge 5 ]
-got=$(grep -cE '^bpf_epf_(test|insert|test_and_insert|xdp_test_and_insert)[a-z_]* .*(owned|epf_kind)' "$tmp")
+got=$(grep -cE '^bpf_epf_(test|insert|test_and_insert|xdp_test_and_insert)[a-z_]* .*(epf_locked|epf_kind)' "$tmp")
 ktap_is 'no function for BPF programs names them' "$got" 0
 ktap_finish

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "../owned.h"
+#include "../locked.h"
 
 #define LIMIT "/sys/module/epochfilter/parameters/max_total_mib"
 #define LINES (3 << 20 >> 6) /* 3 MiB: two such filters exceed 5 MiB */
@@ -462,29 +462,29 @@ static void try_two_enders(int fd)
 
 int main(void)
 {
-	struct epf_shape shape = owned_shape(EPF_KIND_GE);
+	struct epf_shape shape = locked_shape(EPF_KIND_GE);
 	struct epf_params p = test_params("mod-pins-l", 1024, 2, 10, WINDOW);
-	struct epf_params o = test_owned_params("mod-pins-o", EPF_KIND_GE,
+	struct epf_params o = test_locked_params("mod-pins-o", EPF_KIND_GE,
 						EPOCH);
-	int lanes, again, owned, owned_again;
+	int lanes, again, locked, locked_again;
 	__u32 i;
 
 	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 * 2 + 2 * 2 + 2);
 	for (i = 0; i < ARRAY_LEN(refused); i++)
 		try_refused(i);
-	o.window_inserts = (__u64)EPOCH * owned_epochs(EPF_KIND_GE, &shape);
+	o.window_inserts = (__u64)EPOCH * locked_epochs(EPF_KIND_GE, &shape);
 	lanes = test_make(&p);
 	again = test_open("mod-pins-l");
-	owned = test_make_kind(&o, &shape);
-	owned_again = test_open("mod-pins-o");
+	locked = test_make_kind(&o, &shape);
+	locked_again = test_open("mod-pins-o");
 	expired(lanes, again, "lanes");
-	expired(owned, owned_again, "ge");
+	expired(locked, locked_again, "ge");
 	early(lanes, "lanes");
-	early(owned, "ge");
+	early(locked, "ge");
 	current_count(lanes, "lanes");
-	current_count(owned, "ge");
+	current_count(locked, "ge");
 	restored_count(lanes, "lanes");
-	restored_count(owned, "ge");
-	try_two_enders(owned);
+	restored_count(locked, "ge");
+	try_two_enders(locked);
 	return test_end();
 }

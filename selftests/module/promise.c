@@ -18,7 +18,7 @@
  * Locked kinds need no grace period. The fixed-size ones open at exactly the key at
  * which the core in this process does.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "sized.h"
 
 #include <kinds/compare.h>
@@ -51,7 +51,7 @@ static const struct filter filters[] = {
 	{ "both, L=4, refresh", EPF_MODE_BOTH, EPF_REFRESH, 4, 0 },
 };
 
-static const struct filter owned[] = {
+static const struct filter locked[] = {
 	{ "ge", EPF_MODE_COUNT, EPF_REFRESH, 0, EPF_KIND_GE },
 	{ "gebl", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_GEBL },
 	{ "apbf", EPF_MODE_COUNT, EPF_FIRST_SEEN, 0, EPF_KIND_APBF },
@@ -61,12 +61,12 @@ static const struct filter owned[] = {
 	{ "tlbf", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_TLBF },
 	{ "chain", EPF_MODE_TIME, EPF_FIRST_SEEN, 0, EPF_KIND_CHAIN },
 };
-#define PACED 6 /* the first ones are of fixed size */
+#define FIXED 6 /* the first ones are of fixed size */
 
 static int make(const struct filter *f, const char *name,
 		const struct epf_shape *shape)
 {
-	struct epf_params p = f->kind ? test_owned_params(name, f->kind, 0) :
+	struct epf_params p = f->kind ? test_locked_params(name, f->kind, 0) :
 					test_params(name, 64, 1, 1, 0);
 	struct epf_size_req req = { KEYS, LIMIT / 2, 0, f->parts };
 	struct epf_size size;
@@ -267,7 +267,7 @@ static void set_broken(const char *value)
 }
 
 /* A tlbf may add slices up to its largest memory. */
-static void try_owned(const struct filter *f, const char *flag, __u64 nr)
+static void try_locked(const struct filter *f, const char *flag, __u64 nr)
 {
 	struct epf_compared row = planned(f->kind);
 	int fd = make(f, "mod-promise", &row.shape);
@@ -346,14 +346,14 @@ static void try_swapped(const struct filter *f, const char *flag, __u64 nr)
 #define REPLACED 6 /* filters whose contents are */
 static void try_replaced(const char *flag)
 {
-	const struct filter *lanes = &filters[2], *tlbf = &owned[PACED];
+	const struct filter *lanes = &filters[2], *tlbf = &locked[FIXED];
 
 	try_restored(lanes, flag, 0);
-	try_restored(&owned[1], flag, 1);
+	try_restored(&locked[1], flag, 1);
 	try_restored(tlbf, flag, 2);
-	try_restored(&owned[PACED - 1], flag, 3);
+	try_restored(&locked[FIXED - 1], flag, 3);
 	try_swapped(lanes, flag, 0);
-	try_swapped(&owned[1], flag, 1);
+	try_swapped(&locked[1], flag, 1);
 }
 
 static bool inserts_open(int fd, __u64 digest)
@@ -373,7 +373,7 @@ static void try_agree(const struct filter *f, unsigned long flags)
 	struct filter time = *f;
 	struct epf_compared row = planned(f->kind);
 	static struct epf_room room;
-	struct owned here;
+	struct locked here;
 	__u64 n, epoch = KEYS / row.epochs - 1, ended;
 	bool open = false, same = true;
 	__u32 e;
@@ -384,18 +384,18 @@ static void try_agree(const struct filter *f, unsigned long flags)
 	fd = make(&time, "mod-promise", &row.shape);
 	memset(&room, 0, sizeof(room));
 	room.limit_q56 = epf_ppt_to_q56(test_info(fd).params.limit_ppt);
-	test_demand(owned_init(&here, f->kind, &row.shape));
-	owned_count(&here, &room);
+	test_demand(locked_init(&here, f->kind, &row.shape));
+	locked_count(&here, &room);
 	for (e = 0; e < row.epochs; e++) {
 		test_insert(fd, 90, e * epoch, epoch);
 		for (n = 0; n < epoch; n++)
-			owned_insert(&here, test_digest(90, e * epoch + n));
+			locked_insert(&here, test_digest(90, e * epoch + n));
 		test_demand(!epf_filter_rotate(fd, 1, &ended));
-		owned_rotate(&here);
+		locked_rotate(&here);
 	}
 	set_broken(flags & WORKER_HELD_UP ? "3072" : "0");
 	for (n = 0; n < FLOOD * KEYS && !open && same; n++) {
-		owned_insert(&here, test_digest(91, n));
+		locked_insert(&here, test_digest(91, n));
 		open = epf_room_full(&room);
 		same = inserts_open(fd, test_digest(91, n)) == open ||
 		       !(flags & WORKER_HELD_UP);
@@ -403,7 +403,7 @@ static void try_agree(const struct filter *f, unsigned long flags)
 	tap_ok(same && open, "%s: opens with key %llu, here and there", f->label,
 	       n);
 	set_broken("0");
-	owned_free(&here);
+	locked_free(&here);
 	close(fd);
 }
 
@@ -426,10 +426,10 @@ static void try_case(const char *flag)
 		try_recover(fd, f->label, 50 + i, EPF_EPOCHS);
 		close(fd);
 	}
-	for (i = 0; i < ARRAY_LEN(owned); i++)
-		try_owned(&owned[i], flag, i);
-	for (i = 0; i < PACED; i++)
-		try_agree(&owned[i], flags);
+	for (i = 0; i < ARRAY_LEN(locked); i++)
+		try_locked(&locked[i], flag, i);
+	for (i = 0; i < FIXED; i++)
+		try_agree(&locked[i], flags);
 }
 
 /* Repeats add nothing to the error: insert a thousand times the keys of a window. */
@@ -453,9 +453,9 @@ static void try_repeats(void)
 int main(int argc, char **argv)
 {
 	bool idle = argc > 1 && strtoul(argv[1], NULL, 0) & WORKER_HELD_UP;
-	int points = (int)(ARRAY_LEN(filters) + ARRAY_LEN(owned)) *
+	int points = (int)(ARRAY_LEN(filters) + ARRAY_LEN(locked)) *
 			     (FLOOD_POINTS + RECOVER_POINTS) +
-		     PACED * AGREE_POINTS + idle * REPLACED * FLOOD_POINTS;
+		     FIXED * AGREE_POINTS + idle * REPLACED * FLOOD_POINTS;
 
 	test_demand(argc == 2);
 	test_begin(points + REPEAT_POINTS);

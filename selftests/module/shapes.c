@@ -3,14 +3,14 @@
  * Shapes of the locked kinds: every number at its limits and beyond them, fields that
  * must be zero, and sizes that are too large.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "epftest.h"
 
 #define OF(kind, field)                                                       \
 	offsetof(struct epf_shape, kind.field),                               \
 		sizeof(((struct epf_shape *)0)->kind.field)
 
-/* One changed number of the shape of owned_shape(). */
+/* One changed number of the shape of locked_shape(). */
 static const struct {
 	__u32 kind;
 	size_t off, bytes;
@@ -112,14 +112,14 @@ static void limits(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(changes); i++) {
-		struct epf_params p = test_owned_params("mod-shapes",
+		struct epf_params p = test_locked_params("mod-shapes",
 						   changes[i].kind, 300);
-		struct epf_shape s = owned_shape(changes[i].kind);
+		struct epf_shape s = locked_shape(changes[i].kind);
 
 		memcpy((char *)&s + changes[i].off, &changes[i].value,
 		       changes[i].bytes);
 		test_is(try(&p, &s), changes[i].want,
-			"%s: %#llx at %zu", owned_name(changes[i].kind),
+			"%s: %#llx at %zu", locked_name(changes[i].kind),
 			changes[i].value, changes[i].off);
 	}
 }
@@ -127,29 +127,29 @@ static void limits(void)
 #define KIND_POINTS 5
 static void must_be_zero(__u32 kind)
 {
-	struct epf_params p = test_owned_params("mod-shapes", kind, 300);
-	struct epf_shape s = owned_shape(kind);
+	struct epf_params p = test_locked_params("mod-shapes", kind, 300);
+	struct epf_shape s = locked_shape(kind);
 
 	s.all[7] = 1;
-	test_is(try(&p, &s), -EINVAL, "%s: more than it uses", owned_name(kind));
+	test_is(try(&p, &s), -EINVAL, "%s: more than it uses", locked_name(kind));
 	s.all[7] = 0;
 	p.nr_lines = 64;
-	test_is(try(&p, &s), -EINVAL, "%s: lines", owned_name(kind));
+	test_is(try(&p, &s), -EINVAL, "%s: lines", locked_name(kind));
 	p.nr_lines = 0;
 	p.bits_per_key = 1;
-	test_is(try(&p, &s), -EINVAL, "%s: bits per key", owned_name(kind));
+	test_is(try(&p, &s), -EINVAL, "%s: bits per key", locked_name(kind));
 	p.bits_per_key = 0;
 	p.window_inserts = 0;
-	test_is(try(&p, &s), -EINVAL, "%s: no window", owned_name(kind));
+	test_is(try(&p, &s), -EINVAL, "%s: no window", locked_name(kind));
 	memset(&s, 0, sizeof(s));
 	p.window_inserts = 300;
-	test_is(try(&p, &s), -EINVAL, "%s: no shape", owned_name(kind));
+	test_is(try(&p, &s), -EINVAL, "%s: no shape", locked_name(kind));
 }
 
 int main(void)
 {
 	struct epf_params p = test_params("mod-shapes", 64, 1, 5, 300);
-	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
+	__u32 kinds[EPF_KIND_MAX], nr = locked_fixed_kinds(kinds), i;
 	struct epf_shape s = { 0 };
 
 	test_begin((int)(ARRAY_LEN(changes) + nr * KIND_POINTS + 1));

@@ -6,7 +6,7 @@
  * (broken/epf/estimate.h); promise.sh loads it. A kind with locks of its own needs that
  * lock for no key.
  */
-#include "../owned.h"
+#include "../locked.h"
 #include "epftest.h"
 
 #include <pthread.h>
@@ -71,8 +71,8 @@ static long long hold_count(int fd)
 
 static void try_kind(__u32 kind, const char *name)
 {
-	struct epf_params p = test_owned_params("mod-turns", kind, 1000000);
-	struct epf_shape shape = owned_shape(kind);
+	struct epf_params p = test_locked_params("mod-turns", kind, 1000000);
+	struct epf_shape shape = locked_shape(kind);
 	int fd = test_make_kind(&p, &shape);
 	long long holds = hold_count(fd), most = number("most_inside");
 
@@ -88,8 +88,8 @@ static void try_kind(__u32 kind, const char *name)
 static void try_line_locks(void)
 {
 	const __u64 keys = CALLERS * CALLS * KEYS;
-	struct epf_params p = test_owned_params("mod-turns", EPF_KIND_ELASTIC, keys * 2);
-	struct epf_shape shape = owned_shape(EPF_KIND_ELASTIC);
+	struct epf_params p = test_locked_params("mod-turns", EPF_KIND_ELASTIC, keys * 2);
+	struct epf_shape shape = locked_shape(EPF_KIND_ELASTIC);
 	long long holds;
 	int fd;
 

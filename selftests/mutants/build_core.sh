@@ -28,7 +28,7 @@ build_kind() {
 }
 
 # The prediction that the estimator is compared with is built without mutations.
-build_gauge() {
+build_estimator() {
 	local of
 	if ! [ -d "$tmp/predicts" ]; then
 		mkdir "$tmp/predicts" || return
@@ -37,12 +37,12 @@ build_gauge() {
 				-c "user/libepf/$of.c" -o "$tmp/predicts/${of##*/}.o" || return
 		done
 	fi
-	core_cc "$program" selftests/core/gauge.c "$tmp"/predicts/*.o -lm
+	core_cc "$program" selftests/core/estimator.c "$tmp"/predicts/*.o -lm
 }
 
 # The library plans sizes, and is built without mutations.
 build_rooms() {
-	sed 's|#include "../owned.h"|#include "selftests/owned.h"|
+	sed 's|#include "../locked.h"|#include "selftests/locked.h"|
 		s|#include "tap.h"|#include "selftests/core/tap.h"|' \
 		selftests/core/rooms.c > "$tmp/rooms.c"
 	core_cc "$program" -I. "$tmp/rooms.c" "$build/user/libepf.a" -lm -lxxhash -pthread

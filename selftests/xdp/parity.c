@@ -20,7 +20,7 @@
 #include "../core/tap.h"
 #include "../mirrored.h"
 #include "libepf/epf.h"
-#include "../owned.h"
+#include "../locked.h"
 #include "parity.h"
 
 #define WINDOW 700
@@ -39,7 +39,7 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
  * @kfunc: descriptor of the second, for its state only
  * @mirror: of the second, or NULL
  * @mem: the third, of kind lanes; for a locked kind used for digests only
- * @owned: the third, of a locked kind, with memory
+ * @locked: the third, of a locked kind, with memory
  * @key: program for keys and digests
  * @packet: program for packets
  * @hold: program that gives @packet its filter
@@ -56,7 +56,7 @@ struct three {
 	int kfunc;
 	struct epf_mirror *mirror;
 	struct epf_mem *mem;
-	struct owned owned;
+	struct locked locked;
 	int key;
 	int packet;
 	int hold;
@@ -102,12 +102,12 @@ static bool hold(struct three *t, __u32 id)
 static bool setup_offline(struct three *t, const struct epf_params *p,
 			  const struct epf_shape *shape)
 {
-	__u32 epochs = p->kind ? owned_epochs(p->kind, shape) : 7;
+	__u32 epochs = p->kind ? locked_epochs(p->kind, shape) : 7;
 	int err;
 
 	t->mem = epf_mem_new(p->kind ? &lanes : p, hash_key, 0, &err);
 	t->epoch_inserts = (WINDOW + epochs - 1) / epochs;
-	return t->mem && (!p->kind || owned_init(&t->owned, p->kind, shape));
+	return t->mem && (!p->kind || locked_init(&t->locked, p->kind, shape));
 }
 
 static bool setup_filters(struct three *t, struct epf_params *p,
@@ -156,7 +156,7 @@ static void drop_filters(struct three *t)
 	epf_dev_destroy(t->dev, "parity-kfunc", false);
 	epf_mem_free(t->mem);
 	t->mem = NULL;
-	owned_free(&t->owned);
+	locked_free(&t->locked);
 }
 
 static bool epoch_is(int filter, __u64 epoch)
@@ -182,7 +182,7 @@ static bool offline_epoch_is(const struct three *t, __u64 epoch)
 {
 	struct epf_info info;
 
-	if (t->owned.f.word)
+	if (t->locked.f.word)
 		return true; /* it has no mirror */
 	epf_mem_info(t->mem, 0, &info);
 	if (info.epoch == epoch)
@@ -196,8 +196,8 @@ static bool next_epoch(struct three *t)
 {
 	t->inserts = 0;
 	t->epoch++;
-	if (t->owned.f.word)
-		owned_rotate(&t->owned);
+	if (t->locked.f.word)
+		locked_rotate(&t->locked);
 	return offline_epoch_is(t, t->epoch) && epoch_is(t->ioctl, t->epoch) &&
 	       epoch_is(t->kfunc, t->epoch);
 }
@@ -206,7 +206,7 @@ static bool rotate_all(struct three *t)
 {
 	__u64 epoch;
 
-	if (!t->owned.f.word)
+	if (!t->locked.f.word)
 		epf_mem_rotate(t->mem, 0);
 	return mirrors(t) && !epf_filter_rotate(t->ioctl, 1, &epoch) &&
 	       !epf_filter_rotate(t->kfunc, 1, &epoch) && next_epoch(t);
@@ -249,20 +249,20 @@ static int by_kfunc(int prog, void *packet, __u32 len,
 	return err ? err : (int)t->shared->ret;
 }
 
-static int offline_owned(struct three *t, __u32 op, __u64 digest)
+static int offline_locked(struct three *t, __u32 op, __u64 digest)
 {
-	int verdict = op == PARITY_INSERT ? 0 : owned_test(&t->owned, digest);
+	int verdict = op == PARITY_INSERT ? 0 : locked_test(&t->locked, digest);
 
 	if (op == PARITY_INSERT || (op == PARITY_TEST_AND_INSERT &&
 				    !(verdict && t->first_seen)))
-		owned_insert(&t->owned, digest);
+		locked_insert(&t->locked, digest);
 	return verdict;
 }
 
 static int offline(struct three *t, __u32 op, __u64 digest)
 {
-	if (t->owned.f.word)
-		return offline_owned(t, op, digest);
+	if (t->locked.f.word)
+		return offline_locked(t, op, digest);
 	if (op == PARITY_TEST)
 		return epf_mem_test(t->mem, digest, 0);
 	if (op == PARITY_TEST_AND_INSERT)
@@ -440,7 +440,7 @@ static bool step_packet(struct three *t, struct tally *tally)
 static bool every_age(const struct three *t)
 {
 	unsigned int i, ages = 0;
-	unsigned int want = t->owned.f.word ? t->owned.epochs : 8;
+	unsigned int want = t->locked.f.word ? t->locked.epochs : 8;
 
 	for (i = 0; i < EPF_AGE_ABSENT; i++)
 		ages += t->ages[i] > 0;
@@ -491,7 +491,7 @@ static void run_packets(struct three *t, struct epf_params *p, bool journal)
 
 static void run_kind(struct three *t, __u8 kind, bool first_seen)
 {
-	struct epf_shape shape = owned_shape(kind);
+	struct epf_shape shape = locked_shape(kind);
 	struct epf_params p = lanes;
 	bool good;
 	int i;
@@ -516,7 +516,7 @@ static void run_kind(struct three *t, __u8 kind, bool first_seen)
  */
 static void run_all(struct three *t)
 {
-	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
+	__u32 kinds[EPF_KIND_MAX], nr = locked_fixed_kinds(kinds), i;
 
 	for (i = 0; i < 12; i++) {
 		struct epf_params p = lanes;
@@ -566,7 +566,7 @@ int main(int argc, char **argv)
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;
 	}
-	tap_plan((int)(22 + owned_fixed_kinds(kinds)));
+	tap_plan((int)(22 + locked_fixed_kinds(kinds)));
 	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"),
 		   "the programs load"))
 		run_all(&t);

@@ -41,7 +41,7 @@ struct own {
 	pthread_mutex_t turn;
 };
 
-static struct own *owned[OPEN_MAX_FDS];
+static struct own *locked[OPEN_MAX_FDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_of(const struct own *o, int fd)
@@ -68,7 +68,7 @@ static struct own *own_of(int fd)
 	if (fd < 0 || fd >= OPEN_MAX_FDS)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	o = owned[fd];
+	o = locked[fd];
 	pthread_mutex_unlock(&lock);
 	return o && is_of(o, fd) ? o : NULL;
 }
@@ -90,8 +90,8 @@ static int add(int fd, struct ebpf_filter *f)
 	o->filter = f;
 	pthread_mutex_init(&o->turn, NULL);
 	pthread_mutex_lock(&lock);
-	forget(owned[fd]);
-	owned[fd] = o;
+	forget(locked[fd]);
+	locked[fd] = o;
 	pthread_mutex_unlock(&lock);
 	return fd;
 }
@@ -118,7 +118,7 @@ static void backend_close(int fd)
 	if (o) {
 		end_snapshot(o->filter);
 		pthread_mutex_lock(&lock);
-		owned[fd] = NULL;
+		locked[fd] = NULL;
 		pthread_mutex_unlock(&lock);
 	}
 	close(fd);

@@ -161,7 +161,7 @@ static int show_filter(const char *name)
 
 static const struct epf_shape *shape_of(const struct epf_snap_file *file)
 {
-	return file->owned ? &file->owned->shape : NULL;
+	return file->locked ? &file->locked->shape : NULL;
 }
 
 /* The complete epochs in a window. */
@@ -169,7 +169,7 @@ static __u32 epochs_of(const struct epf_snap_file *file)
 {
 	const struct epf_params *p = &file->header.params;
 
-	return file->owned ? epf_kind_epochs(p, shape_of(file)) : EPF_LIVE_EPOCHS;
+	return file->locked ? epf_kind_epochs(p, shape_of(file)) : EPF_LIVE_EPOCHS;
 }
 
 static void snapshot_text(const char *path, const struct epf_snap_file *file)
@@ -184,8 +184,8 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
 	params_print(&h->params, shape_of(file), epochs_of(file));
 	desc_print(&file->desc);
-	printf("  %-12s %s\n", file->owned ? "memory" : "lines",
-	       fmt_bytes(file->owned ? file->owned->words * sizeof(__u64) :
+	printf("  %-12s %s\n", file->locked ? "memory" : "lines",
+	       fmt_bytes(file->locked ? file->locked->words * sizeof(__u64) :
 				       h->params.nr_lines * EPF_LINE_BYTES).s);
 	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch",
 	       h->epoch_begin, h->epoch_end);

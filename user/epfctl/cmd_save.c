@@ -88,7 +88,7 @@ int cmd_save(int argc, char **argv)
 /* The memory of a filter that is restored from @file. */
 static __u64 bytes_of(const struct epf_snap_file *file)
 {
-	return file->owned ? file->owned->words * sizeof(__u64) :
+	return file->locked ? file->locked->words * sizeof(__u64) :
 			     file->header.params.nr_lines * EPF_LINE_BYTES;
 }
 
@@ -100,7 +100,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 {
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts), .flags = flags,
-		.shape = like->owned ? &like->owned->shape : NULL,
+		.shape = like->locked ? &like->locked->shape : NULL,
 	};
 	struct epf_params params = like->header.params;
 	int filter = epf_dev_filter(dev, name);

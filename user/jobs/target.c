@@ -368,21 +368,21 @@ static int look_at(struct target *t, const struct target_ask *ask,
 		       kind_fails(ask, info.params.kind, e) : 1;
 }
 
-#define WHY_OWNED "its kind can only be audited from a copy"
+#define WHY_LOCKED "its kind can only be audited from a copy"
 
 static int open_filter(struct target *t, const struct target_ask *ask,
 		       struct rec_error *e)
 {
-	int owned = look_at(t, ask, e), ret;
+	int locked = look_at(t, ask, e), ret;
 
-	if (owned < 0)
-		return owned;
-	ret = open_at(t, ask, owned ? TARGET_COPY : ask->place, e);
+	if (locked < 0)
+		return locked;
+	ret = open_at(t, ask, locked ? TARGET_COPY : ask->place, e);
 	if (ret)
 		return ret;
 	look_again(t);
-	if (owned)
-		set_why(t, WHY_OWNED);
+	if (locked)
+		set_why(t, WHY_LOCKED);
 	return 0;
 }
 
@@ -440,7 +440,7 @@ int target_begin_filter(struct target *t, int filter,
 	t->filter = filter;
 	ret = look_at(t, ask, e);
 	if (ret >= 0) {
-		set_why(t, ret ? WHY_OWNED : "as asked");
+		set_why(t, ret ? WHY_LOCKED : "as asked");
 		ret = begin_copy(t, ask, e);
 	}
 	if (ret)

@@ -97,7 +97,7 @@ int epf_view_init(struct epf_view *v, const void *lines,
 		  __u64 epoch);
 
 /**
- * epf_view_owned() - a view of the copied memory of a filter of a locked kind
+ * epf_view_locked() - a view of the copied memory of a filter of a locked kind
  * @v: result; it owns a copy of all words, 64-byte aligned, in huge pages
  * @params: only kind, hash and window_ns are used
  * @key: as for epf_view_init()
@@ -107,12 +107,12 @@ int epf_view_init(struct epf_view *v, const void *lines,
  * Return: 0; -EOPNOTSUPP: not a locked kind; -EINVAL: no filter can have this
  * state or memory; -ENOMEM.
  */
-int epf_view_owned(struct epf_view *v, const struct epf_params *params,
-		   const __u64 key[2], const struct epf_snap_owned *state,
+int epf_view_locked(struct epf_view *v, const struct epf_params *params,
+		   const __u64 key[2], const struct epf_snap_locked *state,
 		   const void *words);
 
 /* A view of a checked snapshot, at the epoch when its copy ended. For kind lanes
- * the view refers to @file. Returns as epf_view_init() and epf_view_owned().
+ * the view refers to @file. Returns as epf_view_init() and epf_view_locked().
  */
 int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file);
 

@@ -245,7 +245,7 @@ enum epf_snap_fault {
 	EPF_SNAP_GEOMETRY,
 	EPF_SNAP_LINES_SUM,
 	EPF_SNAP_LONGER, /* bytes after the last line */
-	EPF_SNAP_BAD_STATE,  /* of an owned kind: no core comes to it */
+	EPF_SNAP_BAD_STATE,  /* of a locked kind: no core comes to it */
 	EPF_SNAP_BAD_MEMORY, /* likewise */
 	EPF_SNAP_BAD_KEYS,   /* what they are made of */
 };
@@ -259,8 +259,8 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault);
 struct epf_snap_file {
 	struct epf_snap_header header;
 	struct epf_key_desc desc; /* what its keys are made of */
-	const void *lines; /* or what an owned kind has behind the header */
-	const struct epf_snap_owned *owned; /* that; NULL: lanes */
+	const void *lines; /* or what a locked kind has behind the header */
+	const struct epf_snap_locked *locked; /* that; NULL: lanes */
 	void *map;
 	size_t map_bytes;
 };

@@ -3,7 +3,7 @@
  * Filters of the locked kinds in this process: the core over memory of the heap, for one
  * thread.
  *
- * The module's worker (kmod/kinds/owned.c) does its work behind the packets, and keeps the
+ * The module's worker (kmod/kinds/locked.c) does its work behind the packets, and keeps the
  * lock for short times. Here the call that finds work due does it inline, and whole: it
  * ends the epoch, sweeps, allocates and frees, and estimates the error. So an epoch ends
  * exactly when it is due, or with the next call after that.
@@ -158,7 +158,7 @@ static int init_core(struct epf_local *l, const struct epf_shape *shape)
 
 	if (!ops)
 		return -EOPNOTSUPP;
-	if (epf_params_check_owned(p) || !shape_is_clean(shape, ops->used) ||
+	if (epf_params_check_locked(p) || !shape_is_clean(shape, ops->used) ||
 	    (ops->resizable && p->mode != EPF_MODE_TIME) ||
 	    epf_locked_init(&l->core, ops, shape, p->window_ns, clock_of(l)))
 		return -EINVAL;
@@ -207,7 +207,7 @@ static __u64 fill_step(const struct epf_local *l)
 {
 	__u64 step = l->core.words * 64 / (16 * 8) / (l->core.epochs + 1);
 
-	return step > EPF_GAUGE_SAMPLES ? step : EPF_GAUGE_SAMPLES;
+	return step > EPF_ESTIMATOR_SAMPLES ? step : EPF_ESTIMATOR_SAMPLES;
 }
 
 static int init(struct epf_local *l, const struct epf_shape *shape, const __u64 key[2])
@@ -282,8 +282,8 @@ static void take_samples(struct epf_local *l)
 {
 	__u32 i;
 
-	memset(&l->core.gauge, 0, sizeof(l->core.gauge));
-	for (i = 0; i < EPF_GAUGE_SAMPLES; i++, l->drawn++)
+	memset(&l->core.estimator, 0, sizeof(l->core.estimator));
+	for (i = 0; i < EPF_ESTIMATOR_SAMPLES; i++, l->drawn++)
 		l->core.ops->sample(&l->core, epf_digest(&l->hash, &l->drawn, sizeof(l->drawn)),
 				    clock_of(l));
 }
@@ -549,7 +549,7 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 /* --------------------------------------------------------- snapshots ---- */
 
 /* As the module does, see kmod/kinds/image.c. */
-static void save_state(struct epf_local *l, struct epf_snap_owned *s)
+static void save_state(struct epf_local *l, struct epf_snap_locked *s)
 {
 	__u64 e = l->state.epoch, *word, words;
 	__u32 age;
@@ -588,7 +588,7 @@ int epf_local_save(struct epf_local *l, __u64 now_ns, __u64 wall_ns,
 		   const struct epf_key_desc *desc, const char *path)
 {
 	struct epf_snap_image image = { .desc = *desc, .piece = core_piece, .ctx = l };
-	struct epf_snap_owned *s = malloc(sizeof(*s));
+	struct epf_snap_locked *s = malloc(sizeof(*s));
 	int ret;
 
 	if (!s)

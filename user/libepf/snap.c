@@ -2,7 +2,7 @@
 /*
  * Format of snapshot files: struct epf_snap_header; struct epf_key_desc if it
  * is known what the keys are made of; then the lines, little-endian. A locked
- * kind has struct epf_snap_owned and then its words in place of lines.
+ * kind has struct epf_snap_locked and then its words in place of lines.
  *
  * A save is complete or absent (atomic_file.h). Checksums are XXH3-64 (xxHash)
  * without a seed.
@@ -127,7 +127,7 @@ static bool params_sound(const struct epf_params *p)
 	if (p->kind == EPF_KIND_LANES)
 		return !epf_params_check_lanes(p);
 	return ops && (!ops->resizable || p->mode == EPF_MODE_TIME) &&
-	       !epf_params_check_owned(p);
+	       !epf_params_check_locked(p);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)
@@ -186,12 +186,12 @@ static enum epf_snap_fault check_size(__u64 file_bytes, __u64 want)
 /* Check the file's length against header and state, into @fault.
  * Return: 0, or -EIO.
  */
-static int check_owned_size(int fd, const struct epf_snap_header *h,
+static int check_locked_size(int fd, const struct epf_snap_header *h,
 			    __u64 file_bytes, enum epf_snap_fault *fault)
 {
-	__u64 before = h->header_bytes + sizeof(struct epf_snap_owned);
-	struct epf_snap_owned head; /* only the fields before @shape are read */
-	size_t bytes = offsetof(struct epf_snap_owned, shape);
+	__u64 before = h->header_bytes + sizeof(struct epf_snap_locked);
+	struct epf_snap_locked head; /* only the fields before @shape are read */
+	size_t bytes = offsetof(struct epf_snap_locked, shape);
 
 	*fault = check_size(file_bytes, before);
 	if (*fault == EPF_SNAP_TRUNCATED)
@@ -210,7 +210,7 @@ static int check_length(int fd, const struct epf_snap_header *h,
 			__u64 file_bytes, enum epf_snap_fault *fault)
 {
 	if (h->params.kind != EPF_KIND_LANES)
-		return check_owned_size(fd, h, file_bytes, fault);
+		return check_locked_size(fd, h, file_bytes, fault);
 	*fault = check_size(file_bytes,
 			    h->header_bytes + epf_snap_lines_bytes(&h->params));
 	return 0;
@@ -301,7 +301,7 @@ static int unsound(struct check *c, enum epf_snap_fault fault)
 static int sum_some(struct check *c)
 {
 	const struct epf_snap_file *f = c->file;
-	__u64 first = f->owned ? sizeof(*f->owned) : 0;
+	__u64 first = f->locked ? sizeof(*f->locked) : 0;
 	__u64 left = c->work.all - c->work.done;
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
 
@@ -314,7 +314,7 @@ static int sum_some(struct check *c)
 static int load_state(struct check *c)
 {
 	const struct epf_snap_file *f = c->file;
-	const struct epf_snap_owned *s = f->owned;
+	const struct epf_snap_locked *s = f->locked;
 
 	c->asked = calloc(1, sizeof(*c->asked));
 	if (!c->asked)
@@ -331,13 +331,13 @@ static int compare_sum(struct check *c)
 	const struct epf_snap_file *f = c->file;
 	bool same;
 
-	XXH3_64bits_update(c->sum, f->lines, f->owned ? sizeof(*f->owned) : 0);
+	XXH3_64bits_update(c->sum, f->lines, f->locked ? sizeof(*f->locked) : 0);
 	same = XXH3_64bits_digest(c->sum) == f->header.lines_xxh3;
 	XXH3_freeState(c->sum);
 	c->sum = NULL;
 	if (!same)
 		return unsound(c, EPF_SNAP_LINES_SUM);
-	return f->owned ? load_state(c) : 0;
+	return f->locked ? load_state(c) : 0;
 }
 
 static int check_step(struct epf_work *work)
@@ -365,7 +365,7 @@ static void check_end(struct epf_work *work)
 	if (c->file) {
 		munmap(c->file->map, c->file->map_bytes);
 		c->file->map = NULL;
-		c->file->owned = NULL;
+		c->file->locked = NULL;
 	}
 	XXH3_freeState(c->sum);
 	free(c->asked);
@@ -396,7 +396,7 @@ static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 	madvise(f->map, f->map_bytes, MADV_SEQUENTIAL);
 	f->lines = (const char *)f->map + f->header.header_bytes;
 	if (f->header.params.kind != EPF_KIND_LANES)
-		f->owned = f->lines;
+		f->locked = f->lines;
 	return 0;
 }
 
@@ -418,14 +418,14 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file,
 		free(c);
 		munmap(file->map, file->map_bytes);
 		file->map = NULL;
-		file->owned = NULL;
+		file->locked = NULL;
 		return -ENOMEM;
 	}
 	XXH3_64bits_reset(c->sum);
 	c->work = (struct epf_work){
 		.step = check_step, .end = check_end,
 		.all = file->map_bytes - file->header.header_bytes -
-		       (file->owned ? sizeof(*file->owned) : 0) };
+		       (file->locked ? sizeof(*file->locked) : 0) };
 	c->file = file;
 	c->fault = fault;
 	*work = &c->work;

@@ -54,7 +54,7 @@ struct copy {
 	__u64 pin_ns;
 	bool again;
 	void *lines;
-	struct epf_snap_owned *state;
+	struct epf_snap_locked *state;
 	struct epf_snap_header header;
 	struct epf_key_desc desc;
 	size_t ahead;
@@ -71,7 +71,7 @@ struct copy {
 /* @flags: those of struct epf_snap_read. After EINTR the call is repeated; the
  * caller's progress function decides between chunks whether to stop.
  */
-static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
+static int read_locked(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 {
 	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
 				   .offset = at, .bytes = bytes,
@@ -124,7 +124,7 @@ static int begin_state(struct copy *c)
 	c->state = malloc(sizeof(*c->state));
 	if (!c->state)
 		return -ENOMEM;
-	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
+	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state,
 			 sizeof(*c->state));
 	c->ahead = sizeof(*c->state);
 	c->work.all = c->state->words * sizeof(__u64);
@@ -246,7 +246,7 @@ static int put(struct copy *c, const void *data, size_t n, __u64 at)
 static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
 {
 	if (!c->lines)
-		return read_owned(c->filter, 0, done, buf, n);
+		return read_locked(c->filter, 0, done, buf, n);
 	epf_copy_words(buf, (char *)c->lines + done, n);
 	return 0;
 }
@@ -307,7 +307,7 @@ static int copy_state(struct copy *c)
 
 	if (!c->state)
 		return 0;
-	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
+	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state,
 			 sizeof(*c->state));
 	if (ret)
 		return ret;
@@ -377,7 +377,7 @@ static void hand_over(struct copy *c)
 	file->lines = file->map = c->to;
 	file->map_bytes = c->to_bytes;
 	if (c->state)
-		file->owned = file->lines;
+		file->locked = file->lines;
 	file->header.header_xxh3 = epf_snap_header_sum(&file->header,
 						       &file->desc);
 	c->to = NULL;

@@ -18,7 +18,7 @@
 struct epf_snap_image {
 	struct epf_snap_header header;
 	struct epf_key_desc desc;
-	const struct epf_snap_owned *state;
+	const struct epf_snap_locked *state;
 	const void *(*piece)(void *ctx, __u32 i, __u64 *bytes);
 	void *ctx;
 };

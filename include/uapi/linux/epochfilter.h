@@ -115,8 +115,8 @@
 #define EPF_AGE_UNKNOWN 0xfe /* with EPF_BATCH_UNKNOWN: the filter does not know */
 #define EPF_EPOCHS 8	      /* retained epochs: current, 6 complete, guard */
 
-/* The construction; docs/THEORY.md. All kinds but lanes are locked kinds ("owned" in
- * identifiers): operations take a lock, a worker ends epochs, and there is no mapping.
+/* The construction; docs/THEORY.md. All kinds but lanes are locked kinds: operations take a
+ * lock, a worker ends epochs, and there is no mapping.
  */
 enum epf_kind {
 	EPF_KIND_LANES = 0, /* guarded epochs in one line per key; lock-free */
@@ -602,7 +602,7 @@ struct epf_snap_epoch {
  * @header_xxh3: XXH3-64 of this header with this field zero; likewise
  *
  * A file is this header, then nr_lines lines, little-endian; for a locked kind
- * struct epf_snap_owned and its words. If it is known what the keys are made
+ * struct epf_snap_locked and its words. If it is known what the keys are made
  * of, the file has EPF_SNAP_VERSION_DESC and a struct epf_key_desc right after
  * the header, which counts for header_bytes and header_xxh3. In calls the
  * header always has EPF_SNAP_VERSION, and the description has a field there.
@@ -663,7 +663,7 @@ struct epf_snap_table {
 };
 
 /**
- * struct epf_snap_owned - the state of a locked kind in a snapshot
+ * struct epf_snap_locked - the state of a locked kind in a snapshot
  * @size: sizeof
  * @nr: slices or tables; 0 for other kinds
  * @words: of all memory, which follows; slices or tables with the youngest
@@ -684,7 +684,7 @@ struct epf_snap_table {
  * @slice: _TLBF: the youngest first; zero beyond @nr
  * @table: _CHAIN: likewise
  */
-struct epf_snap_owned {
+struct epf_snap_locked {
 	__u32 size;
 	__u32 nr;
 	__u64 words;
@@ -712,7 +712,7 @@ struct epf_snap_owned {
  * @size: sizeof
  * @flags: EPF_SNAP_STATE
  * @offset: in memory, a multiple of EPF_SNAP_PIECE; 0 for the state
- * @bytes: 1 and up, within memory; sizeof(struct epf_snap_owned) for the state
+ * @bytes: 1 and up, within memory; sizeof(struct epf_snap_locked) for the state
  * @data: pointer to so many bytes
  *
  * Between SNAP_BEGIN and SNAP_END, on the same descriptor; otherwise EINVAL.
@@ -762,7 +762,7 @@ struct epf_snap {
  * @header: of the snapshot; the filter takes its geometry, window, budget and
  *	hash key, and keeps its own name
  * @lines: pointer to header.params.nr_lines lines; for a locked kind to its
- *	struct epf_snap_owned, which its words follow
+ *	struct epf_snap_locked, which its words follow
  * @desc: what the keys of the snapshot are made of
  *
  * All or nothing: on any error the old contents stay.

@@ -26,7 +26,7 @@ __u32 epf_kind_epochs(const struct epf_params *params, const struct epf_shape *s
 }
 
 int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
-		   const struct epf_snap_owned *s)
+		   const struct epf_snap_locked *s)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
 

@@ -33,7 +33,7 @@ __u32 epf_kind_epochs(const struct epf_params *params, const struct epf_shape *s
  * Return: 0; -EOPNOTSUPP: not of a locked kind; -EINVAL: no filter can be so.
  */
 int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
-		   const struct epf_snap_owned *s);
+		   const struct epf_snap_locked *s);
 
 /* Set its memory to @word. Return: is the memory valid? If not, do not query it. */
 bool epf_asked_place(struct epf_asked *a, __u64 *word);

@@ -99,10 +99,10 @@ static size_t next_bytes(const struct making *m)
 	return left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
 }
 
-/* Owned kinds */
+/* Locked kinds */
 
 /* Memory is copied before it is checked, because the file may change meanwhile. */
-static int owned_step(struct epf_work *work)
+static int locked_step(struct epf_work *work)
 {
 	struct making *m = (struct making *)work;
 	size_t n = next_bytes(m);
@@ -119,7 +119,7 @@ static int owned_step(struct epf_work *work)
 	return ret;
 }
 
-static void owned_end(struct epf_work *work)
+static void locked_end(struct epf_work *work)
 {
 	struct making *m = (struct making *)work;
 
@@ -128,8 +128,8 @@ static void owned_end(struct epf_work *work)
 	free(m);
 }
 
-static int owned_begin(struct making *m, const struct epf_params *params,
-		       const struct epf_snap_owned *s)
+static int locked_begin(struct making *m, const struct epf_params *params,
+		       const struct epf_snap_locked *s)
 {
 	int ret = epf_asked_init(m->v->asked, params, s);
 
@@ -143,12 +143,12 @@ static int owned_begin(struct making *m, const struct epf_params *params,
 }
 
 /* On failure *@work is NULL and @v is closed. */
-static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
+static int view_locked_begin(struct epf_view *v, const struct epf_params *params,
 			    const __u64 key[2],
-			    const struct epf_snap_owned *state,
+			    const struct epf_snap_locked *state,
 			    const void *words, struct epf_work **work)
 {
-	struct epf_snap_owned *s = malloc(sizeof(*s));
+	struct epf_snap_locked *s = malloc(sizeof(*s));
 	struct making *m = NULL;
 	int ret = -ENOMEM;
 
@@ -156,15 +156,15 @@ static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
 	v->asked = calloc(1, sizeof(*v->asked));
 	if (s && v->asked) {
 		memcpy(s, state, sizeof(*s));
-		m = making_new(v, words, s->words * sizeof(__u64), owned_step,
-			       owned_end);
+		m = making_new(v, words, s->words * sizeof(__u64), locked_step,
+			       locked_end);
 	}
 	if (m) {
 		v->epoch = s->epoch;
 		epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0,
 			      params->hash);
 		ret = params->hash > EPF_HASH_MAX ?
-			      -EINVAL : owned_begin(m, params, s);
+			      -EINVAL : locked_begin(m, params, s);
 	}
 	free(s);
 	*work = ret ? NULL : &m->work;
@@ -175,12 +175,12 @@ static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
 	return ret;
 }
 
-int epf_view_owned(struct epf_view *v, const struct epf_params *params,
-		   const __u64 key[2], const struct epf_snap_owned *state,
+int epf_view_locked(struct epf_view *v, const struct epf_params *params,
+		   const __u64 key[2], const struct epf_snap_locked *state,
 		   const void *words)
 {
 	struct epf_work *work;
-	int ret = view_owned_begin(v, params, key, state, words, &work);
+	int ret = view_locked_begin(v, params, key, state, words, &work);
 
 	return ret ? ret : epf_work_run(work, NULL, NULL);
 }
@@ -192,9 +192,9 @@ int epf_view_snap_begin(struct epf_view *v, const struct epf_snap_file *file,
 	int ret;
 
 	*work = NULL;
-	if (file->owned)
-		ret = view_owned_begin(v, &h->params, h->key, file->owned,
-				       file->owned + 1, work);
+	if (file->locked)
+		ret = view_locked_begin(v, &h->params, h->key, file->locked,
+				       file->locked + 1, work);
 	else
 		ret = epf_view_init(v, file->lines, &h->params, h->key,
 				    h->epoch_end);

@@ -44,7 +44,7 @@
 #define BROKEN_HALF (1u << 12)	  /* a sweep never gets past its first words */
 #define BROKEN_LATER (1u << 13)	  /* the clock is ahead by more than a pin */
 #define BROKEN_LINE (1u << 14)	  /* insertions do not lock their line */
-#define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED | BROKEN_LINE)
+#define BROKEN_LOCKED (BROKEN_AHEAD | BROKEN_EXPIRED | BROKEN_LINE)
 
 extern unsigned int epf_broken;
 

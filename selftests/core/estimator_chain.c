@@ -38,13 +38,13 @@ static void come(struct epf_chain_owner *o, __u64 *now, __u64 keys,
 
 static double told(const struct epf_chain *f)
 {
-	struct epf_chain_gauge g;
+	struct epf_chain_estimator g;
 	__u32 i;
 
 	memset(&g, 0, sizeof(g));
 	for (i = 0; i < SAMPLES; i++)
-		epf_chain_gauge(&g, f, next());
-	return ldexp((double)epf_chain_gauge_q56(&g, f), -56);
+		epf_chain_estimator(&g, f, next());
+	return ldexp((double)epf_chain_rate_q56(&g, f), -56);
 }
 
 static double met(const struct epf_chain *f, __u64 now)
@@ -76,16 +76,16 @@ static void check(struct epf_chain_owner *o, __u64 now, const char *what)
  */
 static void check_layers(const struct epf_chain *f)
 {
-	struct epf_chain_gauge g;
+	struct epf_chain_estimator g;
 	double all = 0, fill[EPF_LANES];
 	__u64 q;
 	__u32 i;
 
 	memset(&g, 0, sizeof(g));
 	for (i = 0; i < SAMPLES; i++)
-		epf_chain_gauge(&g, f, next());
+		epf_chain_estimator(&g, f, next());
 	for (i = 0; i < EPF_LANES; i++) {
-		all += ldexp((double)epf_chain_gauge_layer_q56(&g, f, i, &q),
+		all += ldexp((double)epf_chain_layer_q56(&g, f, i, &q),
 			     -56);
 		fill[i] = ldexp((double)q, -56);
 	}

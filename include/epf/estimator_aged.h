@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the false-positive-rate estimators of apbf, apbbf and tlbf have in common, see
- * gauge.h.
+ * estimator.h.
  *
  * The probability of a hit in a slice is, for apbf and tlbf, the share of its set bits, and
  * for apbbf the mean over blocks of the product over parts. From these follows the
  * probability of k hits in a row among the slices that count.
  */
-#ifndef EPF_GAUGE_AGED_H
-#define EPF_GAUGE_AGED_H
+#ifndef EPF_ESTIMATOR_AGED_H
+#define EPF_ESTIMATOR_AGED_H
 
 #include "aged.h"
-#include "gauge.h"
+#include "estimator.h"
 
-#define EPF_GAUGE_SLICES 16u /* slices that one sample examines */
+#define EPF_ESTIMATOR_SLICES 16u /* slices that one sample examines */
 
 /* Probability of runs of k hits as slices are added. */
 struct epf_runs {
@@ -73,20 +73,20 @@ EPF_FN struct epf_row epf_aged_row(const struct epf_aged *a, __u32 block_bits)
 /* The layer of slice @i. */
 EPF_FN __u32 epf_row_layer(struct epf_row row, __u32 i)
 {
-	return (row.first + i) % EPF_GAUGE_LAYERS;
+	return (row.first + i) % EPF_ESTIMATOR_LAYERS;
 }
 
 /* The probability of a hit in slice @i. */
-EPF_FN __u64 epf_row_hit(const struct epf_gauge *g, struct epf_row row, __u32 i)
+EPF_FN __u64 epf_row_hit(const struct epf_estimator *g, struct epf_row row, __u32 i)
 {
 	__u32 layer = epf_row_layer(row, i), b = row.block_bits;
 
-	return b ? epf_gauge_mean(g->chance[layer], g->seen[layer] / b) :
-		   epf_gauge_fill(g, layer);
+	return b ? epf_estimator_mean(g->chance[layer], g->seen[layer] / b) :
+		   epf_estimator_fill(g, layer);
 }
 
 /* The probability of k hits in a row. */
-EPF_FN_BIG __u64 epf_row_q56(const struct epf_gauge *g, struct epf_row row)
+EPF_FN_BIG __u64 epf_row_q56(const struct epf_estimator *g, struct epf_row row)
 {
 	struct epf_runs r;
 	__u32 i;
@@ -107,7 +107,7 @@ EPF_FN_BIG __u64 epf_row_q56(const struct epf_gauge *g, struct epf_row row)
  * Return: the probability that a key never inserted hits in the k slices from there on,
  * whatever the others hold; 0 if they do not all count.
  */
-EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
+EPF_FN __u64 epf_row_layer_q56(const struct epf_estimator *g, struct epf_row row,
 			       __u32 age, __u64 *fill_q56)
 {
 	__u64 q = EPF_Q56_ONE;
@@ -116,7 +116,7 @@ EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
 	*fill_q56 = 0;
 	if (age >= row.nr)
 		return 0;
-	*fill_q56 = epf_gauge_fill(g, epf_row_layer(row, age));
+	*fill_q56 = epf_estimator_fill(g, epf_row_layer(row, age));
 	if (age > row.nr - row.k)
 		return 0;
 	for (i = age; i < age + row.k; i++)
@@ -125,13 +125,13 @@ EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
 }
 
 /* How many of @slices slices one sample examines. */
-EPF_FN __u32 epf_gauge_slices(__u32 slices)
+EPF_FN __u32 epf_estimator_slices(__u32 slices)
 {
-	return slices < EPF_GAUGE_SLICES ? slices : EPF_GAUGE_SLICES;
+	return slices < EPF_ESTIMATOR_SLICES ? slices : EPF_ESTIMATOR_SLICES;
 }
 
 /* The next of @slices slices. */
-EPF_FN __u32 epf_gauge_turn(struct epf_gauge *g, __u32 slices)
+EPF_FN __u32 epf_estimator_turn(struct epf_estimator *g, __u32 slices)
 {
 	__u32 i = g->turn < slices ? g->turn : 0;
 
@@ -139,4 +139,4 @@ EPF_FN __u32 epf_gauge_turn(struct epf_gauge *g, __u32 slices)
 	return i;
 }
 
-#endif /* EPF_GAUGE_AGED_H */
+#endif /* EPF_ESTIMATOR_AGED_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Filters of the locked kinds: operations, ends of epochs, and status. See
- * owned.h; memory that is resized is in resizable.c.
+ * locked.h; memory that is resized is in resizable.c.
  */
-#include "owned.h"
+#include "locked.h"
 
 #include <epf/params.h>
 
@@ -13,19 +13,19 @@
 #include <linux/slab.h>
 
 /* Words emptied, and samples taken, each time the lock is held: microseconds. */
-#define OWNED_SAMPLES 4u
+#define LOCKED_SAMPLES 4u
 /* Epochs ended in one run of the worker, before it estimates the error again. */
-#define OWNED_ROUND 8u
+#define LOCKED_ROUND 8u
 
 /* Is the part of the shape that the kind does not use zero? */
-static bool epf_owned_shape_is_clean(const struct epf_shape *shape, u32 used)
+static bool epf_locked_shape_is_clean(const struct epf_shape *shape, u32 used)
 {
 	return !memchr_inv((const u8 *)shape + used, 0,
 			   sizeof(*shape) - used);
 }
 
 /* Set up counting if the filter has an error limit. */
-static int epf_owned_begin_count(struct epf_locked *f, u64 limit_ppt)
+static int epf_locked_begin_count(struct epf_locked *f, u64 limit_ppt)
 {
 	void *work = NULL;
 	int err;
@@ -48,12 +48,12 @@ static int epf_owned_begin_count(struct epf_locked *f, u64 limit_ppt)
 }
 
 /* Check the shape and set up an empty filter. */
-static int epf_owned_init(struct epf_locked *f, const struct epf_params *params,
+static int epf_locked_set_up(struct epf_locked *f, const struct epf_params *params,
 			  const struct epf_shape *shape)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
 
-	if (!epf_owned_shape_is_clean(shape, ops->used) ||
+	if (!epf_locked_shape_is_clean(shape, ops->used) ||
 	    (ops->resizable && params->mode != EPF_MODE_TIME))
 		return -EINVAL;
 	return epf_locked_init(f, ops, shape, params->window_ns,
@@ -63,18 +63,18 @@ static int epf_owned_init(struct epf_locked *f, const struct epf_params *params,
 /* Check a shape and make the state of an empty filter. Return: the state, to be freed
  * with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
-static struct epf_owned *epf_owned_new(const struct epf_params *params,
+static struct epf_locked_state *epf_locked_new(const struct epf_params *params,
 				       const struct epf_shape *shape)
 {
-	struct epf_owned *o;
+	struct epf_locked_state *o;
 	int err;
 
 	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!o)
 		return ERR_PTR(-ENOMEM);
-	err = epf_owned_init(&o->core, params, shape);
+	err = epf_locked_set_up(&o->core, params, shape);
 	if (!err)
-		err = epf_owned_begin_count(&o->core, params->limit_ppt);
+		err = epf_locked_begin_count(&o->core, params->limit_ppt);
 	if (!err)
 		return o;
 	kvfree(o->core.room);
@@ -83,18 +83,18 @@ static struct epf_owned *epf_owned_new(const struct epf_params *params,
 }
 
 /**
- * epf_owned_check() - as epf_params_check()
+ * epf_locked_check() - as epf_params_check()
  * @params: of a locked kind
  *
  * Return: 0 or -EINVAL.
  */
-int epf_owned_check(const struct epf_params *params)
+int epf_locked_check(const struct epf_params *params)
 {
-	return epf_params_check_owned(params);
+	return epf_params_check_locked(params);
 }
 
 /**
- * epf_owned_make() - check a shape and make the state of an empty filter
+ * epf_locked_make() - check a shape and make the state of an empty filter
  * @t: table, zeroed
  * @params: checked, of a locked kind
  * @shape: unchecked
@@ -102,27 +102,27 @@ int epf_owned_check(const struct epf_params *params)
  * Context: process; sleeps.
  * Return: 0, -EINVAL, -ENOMEM.
  */
-int epf_owned_make(struct epf_table *t, const struct epf_params *params,
+int epf_locked_make(struct epf_table *t, const struct epf_params *params,
 		   const struct epf_shape *shape)
 {
-	struct epf_owned *o = epf_owned_new(params, shape);
+	struct epf_locked_state *o = epf_locked_new(params, shape);
 
 	if (IS_ERR(o))
 		return PTR_ERR(o);
-	t->owned = o;
+	t->locked = o;
 	t->words = o->core.words;
 	t->epochs = o->core.epochs;
 	return 0;
 }
 
 /**
- * epf_owned_fill_step() - insertions that raise the fill of an epoch by about 1/16,
+ * epf_locked_fill_step() - insertions that raise the fill of an epoch by about 1/16,
  *	at eight bits a key
  * @t: table
  *
  * A kind that grows is checked by time instead.
  */
-u64 epf_owned_fill_step(const struct epf_table *t)
+u64 epf_locked_fill_step(const struct epf_table *t)
 {
 	if (!t->words)
 		return EPF_INSERTS_MAX;
@@ -130,17 +130,17 @@ u64 epf_owned_fill_step(const struct epf_table *t)
 }
 
 /**
- * epf_owned_shape() - the shape to make such a table of
+ * epf_locked_shape() - the shape to make such a table of
  * @t: table
  */
-const struct epf_shape *epf_owned_shape(const struct epf_table *t)
+const struct epf_shape *epf_locked_shape(const struct epf_table *t)
 {
-	return &t->owned->core.shape;
+	return &t->locked->core.shape;
 }
 
-static void epf_owned_begin_past(struct epf_table *t)
+static void epf_locked_begin_past(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 
 	o->skewed_ns = t->created_ns;
 	o->past[EPF_EPOCH_FIRST] = t->state.ring[EPF_EPOCH_FIRST & 7];
@@ -154,23 +154,23 @@ static void epf_owned_begin_past(struct epf_table *t)
  */
 int epf_fixed_fill(struct epf_table *t)
 {
-	epf_owned_begin_past(t);
-	t->owned->core.word = (u64 *)t->lanes.line;
+	epf_locked_begin_past(t);
+	t->locked->core.word = (u64 *)t->lanes.line;
 	return 0;
 }
 
 /**
- * epf_owned_fill() - provide memory before the first insertion
+ * epf_locked_fill() - provide memory before the first insertion
  * @t: table of a resizable kind, not yet published
  *
  * Context: process; sleeps.
  * Return: 0, or as epf_resizable_fill().
  */
-int epf_owned_fill(struct epf_table *t)
+int epf_locked_fill(struct epf_table *t)
 {
 	int err;
 
-	epf_owned_begin_past(t);
+	epf_locked_begin_past(t);
 	err = epf_resizable_fill(t);
 	if (err != -ENOSPC)
 		return err;
@@ -179,12 +179,12 @@ int epf_owned_fill(struct epf_table *t)
 }
 
 /**
- * epf_owned_free() - free all memory except the lines
+ * epf_locked_free() - free all memory except the lines
  * @t: table without users; perhaps not completely made
  */
-void epf_owned_free(struct epf_table *t)
+void epf_locked_free(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 
 	if (!o)
 		return;
@@ -195,12 +195,12 @@ void epf_owned_free(struct epf_table *t)
 }
 
 /**
- * epf_owned_full() - may the error be at the limit, according to the count?
+ * epf_locked_full() - may the error be at the limit, according to the count?
  * @t: table, locked
  */
-bool epf_owned_full(struct epf_table *t)
+bool epf_locked_full(struct epf_table *t)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 
 	lockdep_assert_held(&t->lock);
 	if (!f->room)
@@ -211,19 +211,19 @@ bool epf_owned_full(struct epf_table *t)
 }
 
 /**
- * epf_owned_measured() - begin to count from what was estimated
+ * epf_locked_measured() - begin to count from what was estimated
  * @t: table, estimated, not yet published
  */
-void epf_owned_measured(struct epf_table *t)
+void epf_locked_measured(struct epf_table *t)
 {
-	struct epf_locked *f = &t->owned->core;
+	struct epf_locked *f = &t->locked->core;
 	unsigned long flags;
 
 	if (!f->room)
 		return;
 	epf_table_lock(t, &flags);
 	f->ops->set_shares(f);
-	if (epf_owned_full(t))
+	if (epf_locked_full(t))
 		epf_table_open(t, t->state.epoch);
 	epf_table_unlock(t, flags);
 }
@@ -231,43 +231,43 @@ void epf_owned_measured(struct epf_table *t)
 /* Fail open if the key just inserted reached the limit. Caller holds the lock.
  * Return: true if it did, so that the worker has to notify.
  */
-static bool epf_owned_open_if_full(struct epf_table *t)
+static bool epf_locked_open_if_full(struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
-	if (likely(!epf_owned_full(t)) || epf_table_saturated(t))
+	if (likely(!epf_locked_full(t)) || epf_table_saturated(t))
 		return false;
 	epf_table_open(t, t->state.epoch);
 	return true;
 }
 
 /* Test a key. Caller holds the lock. */
-static int epf_owned_test_one(const struct epf_table *t, u64 digest)
+static int epf_locked_test_one(const struct epf_table *t, u64 digest)
 {
-	const struct epf_owned *o = t->owned;
+	const struct epf_locked_state *o = t->locked;
 
 	lockdep_assert_held(&t->lock);
-	return o->core.ops->test(&o->core, digest, epf_owned_clock(o));
+	return o->core.ops->test(&o->core, digest, epf_locked_clock(o));
 }
 
 /* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@needs_memory
  * is set to whether the worker has to run.
  */
-static u64 epf_owned_insert_one(struct epf_table *t, u64 digest, bool *needs_memory)
+static u64 epf_locked_insert_one(struct epf_table *t, u64 digest, bool *needs_memory)
 {
 	u64 e = t->state.epoch;
 
 	lockdep_assert_held(&t->lock);
 	*needs_memory = false;
-	if (t->owned->core.ops->resizable)
+	if (t->locked->core.ops->resizable)
 		*needs_memory = epf_resizable_insert(t, digest);
 	else
-		t->owned->core.ops->insert(&t->owned->core, digest, 0);
-	*needs_memory |= epf_owned_open_if_full(t);
+		t->locked->core.ops->insert(&t->locked->core, digest, 0);
+	*needs_memory |= epf_locked_open_if_full(t);
 	return e;
 }
 
-/* Count the key that epf_owned_insert_one() has put into epoch @e; called without the lock. */
-static int epf_owned_count(struct epf_table *t, u64 e, bool needs_memory, int ret)
+/* Count the key that epf_locked_insert_one() has put into epoch @e; called without the lock. */
+static int epf_locked_count(struct epf_table *t, u64 e, bool needs_memory, int ret)
 {
 	if (unlikely(needs_memory))
 		queue_delayed_work(epf_wq, &t->work, 0);
@@ -275,14 +275,14 @@ static int epf_owned_count(struct epf_table *t, u64 e, bool needs_memory, int re
 }
 
 /**
- * epf_owned_test() - as epf_table_test()
+ * epf_locked_test() - as epf_table_test()
  * @t: table
  * @digest: of the key
  *
  * Context: any except hardirq; takes the lock. The same holds for the next two
  * functions.
  */
-int epf_owned_test(struct epf_table *t, u64 digest)
+int epf_locked_test(struct epf_table *t, u64 digest)
 {
 	unsigned long flags;
 	int verdict;
@@ -290,26 +290,26 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t, &flags);
 	answer = READ_ONCE(t->answer.now);
-	verdict = epf_owned_test_one(t, digest);
+	verdict = epf_locked_test_one(t, digest);
 	epf_table_unlock(t, flags);
 	return epf_table_verdict(t, verdict, answer);
 }
 
 /* As epf_table_insert(). */
-int epf_owned_insert(struct epf_table *t, u64 digest)
+int epf_locked_insert(struct epf_table *t, u64 digest)
 {
 	unsigned long flags;
 	bool needs_memory;
 	u64 e;
 
 	epf_table_lock(t, &flags);
-	e = epf_owned_insert_one(t, digest, &needs_memory);
+	e = epf_locked_insert_one(t, digest, &needs_memory);
 	epf_table_unlock(t, flags);
-	return epf_owned_count(t, e, needs_memory, EPF_ABSENT);
+	return epf_locked_count(t, e, needs_memory, EPF_ABSENT);
 }
 
 /* As epf_table_test_and_insert(). */
-int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
+int epf_locked_test_and_insert(struct epf_table *t, u64 digest)
 {
 	unsigned long flags;
 	bool needs_memory;
@@ -319,24 +319,24 @@ int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t, &flags);
 	answer = READ_ONCE(t->answer.now);
-	verdict = epf_owned_test_one(t, digest);
+	verdict = epf_locked_test_one(t, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
-		e = epf_owned_insert_one(t, digest, &needs_memory);
+		e = epf_locked_insert_one(t, digest, &needs_memory);
 	epf_table_unlock(t, flags);
 	verdict = epf_table_verdict(t, verdict, answer);
-	return e ? epf_owned_count(t, e, needs_memory, verdict) : verdict;
+	return e ? epf_locked_count(t, e, needs_memory, verdict) : verdict;
 }
 
 /* ---------------------------------------------------- ends of epochs ---- */
 
 /**
- * epf_owned_rotated() - record the end of an epoch
+ * epf_locked_rotated() - record the end of an epoch
  * @t: table, locked
  * @e: the epoch
  */
-void epf_owned_rotated(struct epf_table *t, u64 e)
+void epf_locked_rotated(struct epf_table *t, u64 e)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	struct epf_past *past = o->past;
 
 	lockdep_assert_held(&t->lock);
@@ -346,40 +346,40 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 		t->state.ring[e & 7].inserts = begun - o->begun;
 		o->begun = begun;
 	}
-	past[e % EPF_OWNED_PAST] = t->state.ring[e & 7];
-	past[(e + 1) % EPF_OWNED_PAST] = t->state.ring[(e + 1) & 7];
+	past[e % EPF_LOCKED_PAST] = t->state.ring[e & 7];
+	past[(e + 1) % EPF_LOCKED_PAST] = t->state.ring[(e + 1) & 7];
 }
 
 /**
- * epf_owned_may_end() - may the current epoch end at once?
+ * epf_locked_may_end() - may the current epoch end at once?
  * @t: table
  *
  * Return: false: the worker has to empty memory first.
  */
-bool epf_owned_may_end(const struct epf_table *t)
+bool epf_locked_may_end(const struct epf_table *t)
 {
 	return false;
 }
 
 /**
- * epf_owned_send() - queue the worker at once, which has to end an epoch or may do so
+ * epf_locked_send() - queue the worker at once, which has to end an epoch or may do so
  *	again
  * @t: table
  */
-void epf_owned_send(struct epf_table *t)
+void epf_locked_send(struct epf_table *t)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
 }
 
 /**
- * epf_owned_wait() - sleep until the worker has ended an epoch, or a snapshot
+ * epf_locked_wait() - sleep until the worker has ended an epoch, or a snapshot
  *	prevents it
  * @t: table, by reference
  * @e: the epoch
  *
  * Return: not 0: a signal.
  */
-int epf_owned_wait(struct epf_table *t, u64 e)
+int epf_locked_wait(struct epf_table *t, u64 e)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
 	return wait_event_interruptible(t->moved,
@@ -389,46 +389,46 @@ int epf_owned_wait(struct epf_table *t, u64 e)
 }
 
 /**
- * epf_owned_pinned() - cancel the epochs that callers still want ended, see
+ * epf_locked_pinned() - cancel the epochs that callers still want ended, see
  *	epf_fixed_rotate()
  * @t: table, locked
  */
-void epf_owned_pinned(struct epf_table *t)
+void epf_locked_pinned(struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
-	t->owned->wanted = 0;
+	t->locked->wanted = 0;
 }
 
 /* Should the worker end the current epoch? Caller holds the lock. */
-static bool epf_owned_rotation_wanted(const struct epf_table *t)
+static bool epf_locked_rotation_wanted(const struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
-	return t->owned->wanted || epf_table_late(t);
+	return t->locked->wanted || epf_table_late(t);
 }
 
-static bool epf_owned_retire_oldest(struct epf_table *t)
+static bool epf_locked_retire_oldest(struct epf_table *t)
 {
 	unsigned long flags;
 	bool wanted;
 
 	epf_table_lock(t, &flags);
-	wanted = epf_owned_rotation_wanted(t);
+	wanted = epf_locked_rotation_wanted(t);
 	if (wanted && epf_table_pinned(t, ktime_get_ns())) {
 		epf_table_after_pin(t);
 		wanted = false;
 	}
-	WRITE_ONCE(t->owned->retiring, wanted);
+	WRITE_ONCE(t->locked->retiring, wanted);
 	if (wanted) {
-		t->owned->moves++;
-		t->owned->core.ops->retire(&t->owned->core);
+		t->locked->moves++;
+		t->locked->core.ops->retire(&t->locked->core);
 	}
 	epf_table_unlock(t, flags);
 	return wanted;
 }
 
-static void epf_owned_sweep_retired(struct epf_table *t)
+static void epf_locked_sweep_retired(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	u64 at = 0;
 
@@ -440,14 +440,14 @@ static void epf_owned_sweep_retired(struct epf_table *t)
 	} while (at && !READ_ONCE(t->retired));
 }
 
-static void epf_owned_begin_next(struct epf_table *t)
+static void epf_locked_begin_next(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 
 	epf_table_lock(t, &flags);
 	o->core.ops->advance(&o->core);
-	epf_owned_full(t); /* computes the room of the next epoch */
+	epf_locked_full(t); /* computes the room of the next epoch */
 	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
 	if (o->wanted)
@@ -457,14 +457,14 @@ static void epf_owned_begin_next(struct epf_table *t)
 }
 
 /* End the epoch if that is due or wanted. Return: true if it ended. */
-static bool epf_owned_end_wanted(struct epf_table *t)
+static bool epf_locked_end_wanted(struct epf_table *t)
 {
-	if (READ_ONCE(t->retired) || !epf_owned_retire_oldest(t))
+	if (READ_ONCE(t->retired) || !epf_locked_retire_oldest(t))
 		return false;
-	epf_owned_sweep_retired(t);
+	epf_locked_sweep_retired(t);
 	if (READ_ONCE(t->retired))
 		return false;
-	epf_owned_begin_next(t);
+	epf_locked_begin_next(t);
 	return true;
 }
 
@@ -476,20 +476,20 @@ void epf_fixed_work(struct epf_table *t)
 {
 	u32 n = 0;
 
-	while (n < OWNED_ROUND && epf_owned_end_wanted(t))
+	while (n < LOCKED_ROUND && epf_locked_end_wanted(t))
 		n++;
-	if (n == OWNED_ROUND) /* let the estimate run in between */
+	if (n == LOCKED_ROUND) /* let the estimate run in between */
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
-static bool epf_owned_rotation_done(const struct epf_table *t, u64 target)
+static bool epf_locked_rotation_done(const struct epf_table *t, u64 target)
 {
 	return READ_ONCE(t->estimated_epoch) >= target ||
 	       READ_ONCE(t->retired);
 }
 
 /* Has a snapshot begun since there were @pins, before epoch @target? */
-static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
+static bool epf_locked_given_up(const struct epf_table *t, u64 target, u64 pins)
 {
 	return READ_ONCE(t->pins) != pins &&
 	       epf_load(&t->state.epoch) < target;
@@ -511,7 +511,7 @@ static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
  */
 int epf_fixed_rotate(struct epf_table *t, u32 count)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked_state *o = t->locked;
 	unsigned long flags;
 	u64 target, pins;
 	int err = 0;
@@ -527,13 +527,13 @@ int epf_fixed_rotate(struct epf_table *t, u32 count)
 	if (err)
 		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
-	err = wait_event_interruptible(t->moved, epf_owned_rotation_done(t, target) ||
-							 epf_owned_given_up(t, target, pins));
+	err = wait_event_interruptible(t->moved, epf_locked_rotation_done(t, target) ||
+							 epf_locked_given_up(t, target, pins));
 	if (READ_ONCE(t->retired))
 		return -ENODEV;
 	if (err)
 		return -EINTR;
-	return epf_owned_rotation_done(t, target) ? 0 : -EBUSY;
+	return epf_locked_rotation_done(t, target) ? 0 : -EBUSY;
 }
 
 /**
@@ -542,7 +542,7 @@ int epf_fixed_rotate(struct epf_table *t, u32 count)
  */
 u32 epf_fixed_turnover(const struct epf_table *t)
 {
-	return t->owned->core.slices;
+	return t->locked->core.slices;
 }
 
 /**
@@ -568,35 +568,35 @@ bool epf_fixed_still(struct epf_table *t)
 /* Take all samples of an estimate. If an epoch becomes overdue meanwhile, end it
  * between two samples instead of letting it wait.
  */
-static void epf_owned_take_samples(struct epf_table *t)
+static void epf_locked_take_samples(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
-	u64 random[OWNED_SAMPLES];
+	struct epf_locked_state *o = t->locked;
+	u64 random[LOCKED_SAMPLES];
 	unsigned long flags;
 	u32 i, n;
 
-	memset(&o->core.gauge, 0, sizeof(o->core.gauge));
-	for (i = 0; i < EPF_GAUGE_SAMPLES; i += OWNED_SAMPLES) {
+	memset(&o->core.estimator, 0, sizeof(o->core.estimator));
+	for (i = 0; i < EPF_ESTIMATOR_SAMPLES; i += LOCKED_SAMPLES) {
 		get_random_bytes(random, sizeof(random));
 		epf_table_lock(t, &flags);
-		for (n = 0; n < OWNED_SAMPLES; n++)
+		for (n = 0; n < LOCKED_SAMPLES; n++)
 			o->core.ops->sample(&o->core, random[n],
-					    epf_owned_clock(o));
+					    epf_locked_clock(o));
 		epf_table_unlock(t, flags);
 		cond_resched();
 		if (!o->core.ops->resizable && epf_table_late(t) &&
 		    !epf_table_pinned(t, ktime_get_ns()))
-			epf_owned_end_wanted(t);
+			epf_locked_end_wanted(t);
 	}
 }
 
 /* Convert the state of the estimator into estimates. For a fixed-size kind it reads
  * only what the worker alone changes; for a resizable kind the caller holds the lock.
  */
-static void epf_owned_convert(const struct epf_table *t, struct epf_estimates *est)
+static void epf_locked_convert(const struct epf_table *t, struct epf_estimates *est)
 {
-	const struct epf_locked *f = &t->owned->core;
-	u64 e = t->state.epoch, now = epf_owned_clock(t->owned);
+	const struct epf_locked *f = &t->locked->core;
+	u64 e = t->state.epoch, now = epf_locked_clock(t->locked);
 	u64 fill, rate;
 	u32 age;
 
@@ -610,53 +610,53 @@ static void epf_owned_convert(const struct epf_table *t, struct epf_estimates *e
 }
 
 /**
- * epf_owned_estimate() - sample the error rate
+ * epf_locked_estimate() - sample the error rate
  * @t: table
  * @est: result; epochs by number modulo 8
  *
  * Context: the worker, or before @t is published.
  */
-void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
+void epf_locked_estimate(struct epf_table *t, struct epf_estimates *est)
 {
 	unsigned long flags;
 
-	epf_owned_take_samples(t);
-	if (t->owned->core.ops->resizable) {
+	epf_locked_take_samples(t);
+	if (t->locked->core.ops->resizable) {
 		epf_table_lock(t, &flags);
-		epf_owned_convert(t, est);
+		epf_locked_convert(t, est);
 		epf_table_unlock(t, flags);
 	} else {
-		epf_owned_convert(t, est);
+		epf_locked_convert(t, est);
 	}
 }
 
 /* Insertions and time since the oldest epoch that counts began. */
-static void epf_owned_fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
+static void epf_locked_fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 				    u64 *ns)
 {
-	const struct epf_owned *o = t->owned;
+	const struct epf_locked_state *o = t->locked;
 	u64 e = t->state.epoch;
 	u64 x = e - min_t(u64, o->core.epochs - o->retiring,
 			  e - EPF_EPOCH_FIRST);
 
-	*ns = now_ns - o->past[x % EPF_OWNED_PAST].start_ns;
+	*ns = now_ns - o->past[x % EPF_LOCKED_PAST].start_ns;
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
 	for (; x < e; x++)
-		*inserts += o->past[x % EPF_OWNED_PAST].inserts;
+		*inserts += o->past[x % EPF_LOCKED_PAST].inserts;
 	if (o->core.ops->resizable) /* starts are seen late; the promise is T */
 		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
 /**
- * epf_owned_info() - fill in what differs from lanes
+ * epf_locked_info() - fill in what differs from lanes
  * @t: table, locked
  * @now_ns: monotonic
  * @info: its last fields and covered_* are set
  */
-void epf_owned_info(const struct epf_table *t, u64 now_ns,
+void epf_locked_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info)
 {
-	const struct epf_owned *o = t->owned;
+	const struct epf_locked_state *o = t->locked;
 	const struct epf_locked *f = &o->core;
 
 	lockdep_assert_held(&t->lock);
@@ -670,6 +670,6 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 					   &info->covered_inserts,
 					   &info->covered_ns);
 	else
-		epf_owned_fixed_covered(t, now_ns, &info->covered_inserts,
+		epf_locked_fixed_covered(t, now_ns, &info->covered_inserts,
 					&info->covered_ns);
 }

@@ -4,11 +4,11 @@
  * keys never inserted that are reported present, and, where that share is too low to
  * measure, against the predictions.
  *
- * Each filter is estimated GAUGES times. The scatter of the estimates is their sampling
+ * Each filter is estimated ESTIMATES times. The scatter of the estimates is their sampling
  * error (Student's t); that of the queries is binomial. The interval combines both:
  * 99.9 %, two-sided.
  *
- * With an argument it tests that kind only: gauge_broken.sh runs it with mutants of the
+ * With an argument it tests that kind only: estimator_broken.sh runs it with mutants of the
  * estimator.
  */
 #include "tap.h"
@@ -27,7 +27,7 @@
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-#define GAUGES 16
+#define ESTIMATES 16
 #define T_999 4.073 /* Student's t, 15 degrees of freedom, 0.9995 */
 #define T_MANY 6.5  /* the same for a hundred layers at once */
 #define QUERIES 200000
@@ -49,9 +49,9 @@ struct ops {
 	void (*retire)(void *f);
 	__u64 (*sweep)(void *f, __u64 at, __u64 n);
 	void (*advance)(void *f);
-	void (*sample)(struct epf_gauge *g, const void *f, __u64 random);
-	__u64 (*rate)(const struct epf_gauge *g, const void *f);
-	__u64 (*layer)(const struct epf_gauge *g, const void *f, __u32 age,
+	void (*sample)(struct epf_estimator *g, const void *f, __u64 random);
+	__u64 (*rate)(const struct epf_estimator *g, const void *f);
+	__u64 (*layer)(const struct epf_estimator *g, const void *f, __u32 age,
 		       __u64 *fill);
 	double (*fill)(const void *f, __u32 age); /* counted */
 	/* are epochs correlated: do they match together more often than by chance? */
@@ -80,21 +80,21 @@ struct ops {
 	{								\
 		epf_##name##_advance((struct epf_##name *)f);		\
 	}								\
-	static void name##_sample(struct epf_gauge *g, const void *f,	\
+	static void name##_sample(struct epf_estimator *g, const void *f,	\
 				  __u64 random)				\
 	{								\
-		epf_##name##_gauge(g, (const struct epf_##name *)f,	\
+		epf_##name##_sample(g, (const struct epf_##name *)f,	\
 				   random);				\
 	}								\
-	static __u64 name##_rate(const struct epf_gauge *g, const void *f) \
+	static __u64 name##_rate(const struct epf_estimator *g, const void *f) \
 	{								\
-		return epf_##name##_gauge_q56(				\
+		return epf_##name##_rate_q56(				\
 			g, (const struct epf_##name *)f);		\
 	}								\
-	static __u64 name##_layer(const struct epf_gauge *g, const void *f, \
+	static __u64 name##_layer(const struct epf_estimator *g, const void *f, \
 				  __u32 age, __u64 *fill)		\
 	{								\
-		return epf_##name##_gauge_layer_q56(			\
+		return epf_##name##_layer_q56(			\
 			g, (const struct epf_##name *)f, age, fill);	\
 	}								\
 	static const struct ops name##_ops = {				\
@@ -230,7 +230,7 @@ OPS(elastic, false, elastic_alike);
 
 /* --- a filter at a moment ------------------------------------------------- */
 
-/* Mean and variance of GAUGES estimates. */
+/* Mean and variance of ESTIMATES estimates. */
 struct told {
 	double sum, squares, least, most;
 };
@@ -247,13 +247,13 @@ static void told_add(struct told *t, __u64 q56)
 
 static double told_mean(const struct told *t)
 {
-	return t->sum / GAUGES;
+	return t->sum / ESTIMATES;
 }
 
 /* Return: the variance of one estimate. */
 static double told_var(const struct told *t)
 {
-	double var = (t->squares - t->sum * t->sum / GAUGES) / (GAUGES - 1);
+	double var = (t->squares - t->sum * t->sum / ESTIMATES) / (ESTIMATES - 1);
 
 	return var > 0 ? var : 0;
 }
@@ -265,7 +265,7 @@ static double margin(const struct told *t, double p, double times)
 {
 	double v = fmax(p, told_mean(t));
 
-	return times * sqrt(told_var(t) / GAUGES +
+	return times * sqrt(told_var(t) / ESTIMATES +
 			    v * fmax(1 - v, 0) / QUERIES) +
 	       times * times / 2 / QUERIES;
 }
@@ -278,23 +278,23 @@ static double margin(const struct told *t, double p, double times)
  */
 struct moment {
 	struct told rate;
-	struct told layer[EPF_GAUGE_LAYERS + 1];
-	struct told fill[EPF_GAUGE_LAYERS + 1];
+	struct told layer[EPF_ESTIMATOR_LAYERS + 1];
+	struct told fill[EPF_ESTIMATOR_LAYERS + 1];
 };
 
-static void gauge(const struct ops *ops, const void *f, struct moment *m)
+static void estimator(const struct ops *ops, const void *f, struct moment *m)
 {
-	static struct epf_gauge g;
+	static struct epf_estimator g;
 	__u32 i, age;
 	__u64 fill;
 
 	memset(m, 0, sizeof(*m));
-	for (i = 0; i < GAUGES; i++) {
+	for (i = 0; i < ESTIMATES; i++) {
 		memset(&g, 0, sizeof(g));
-		while (g.samples < EPF_GAUGE_SAMPLES)
+		while (g.samples < EPF_ESTIMATOR_SAMPLES)
 			ops->sample(&g, f, next());
 		told_add(&m->rate, ops->rate(&g, f));
-		for (age = 0; age <= EPF_GAUGE_LAYERS; age++) {
+		for (age = 0; age <= EPF_ESTIMATOR_LAYERS; age++) {
 			told_add(&m->layer[age], ops->layer(&g, f, age, &fill));
 			told_add(&m->fill[age], fill);
 		}
@@ -310,7 +310,7 @@ static __u32 layers_off(const struct ops *ops, const void *f,
 {
 	__u32 age, off = 0;
 
-	for (age = 0; age <= EPF_GAUGE_LAYERS; age++) {
+	for (age = 0; age <= EPF_ESTIMATOR_LAYERS; age++) {
 		double p = (double)met[age] / QUERIES;
 		double high = told_mean(&m->layer[age]), low = high;
 		double more = margin(&m->layer[age], p, T_MANY);
@@ -332,12 +332,12 @@ static __u32 fills_off(const struct ops *ops, const void *f,
 {
 	__u32 age, off = 0;
 
-	for (age = 0; age < EPF_GAUGE_LAYERS; age++) {
+	for (age = 0; age < EPF_ESTIMATOR_LAYERS; age++) {
 		const struct told *t = &m->fill[age];
 
 		if (t->sum > 0)
 			off += fabs(told_mean(t) - ops->fill(f, age)) >
-			       T_MANY * sqrt(told_var(t) / GAUGES) + 1e-6;
+			       T_MANY * sqrt(told_var(t) / ESTIMATES) + 1e-6;
 	}
 	return off;
 }
@@ -346,11 +346,11 @@ static __u32 fills_off(const struct ops *ops, const void *f,
 static void check(const struct ops *ops, const void *f, const char *what)
 {
 	static struct moment m;
-	__u32 met[EPF_GAUGE_LAYERS + 1] = { 0 };
+	__u32 met[EPF_ESTIMATOR_LAYERS + 1] = { 0 };
 	__u32 i, hits = 0, layers, fills;
 	double p, more;
 
-	gauge(ops, f, &m);
+	estimator(ops, f, &m);
 	for (i = 0; i < QUERIES; i++) {
 		int verdict = ops->test(f, next());
 
@@ -364,7 +364,7 @@ static void check(const struct ops *ops, const void *f, const char *what)
 	layers = layers_off(ops, f, &m, met);
 	fills = fills_off(ops, f, &m);
 	tap_ok(fabs(told_mean(&m.rate) - p) <= more && !layers && !fills,
-	       "%s: told %.6f, met %.6f +- %.6f, one gauge +- %.1f %%; off: %u layers, %u fills",
+	       "%s: told %.6f, met %.6f +- %.6f, one estimate +- %.1f %%; off: %u layers, %u fills",
 	       what, told_mean(&m.rate), p, more,
 	       100 * sqrt(told_var(&m.rate)) / fmax(told_mean(&m.rate), 1e-30),
 	       layers, fills);
@@ -376,8 +376,8 @@ static void check_empty(const struct ops *ops, const void *f, const char *what)
 	__u32 age;
 	double sum = 0;
 
-	gauge(ops, f, &m);
-	for (age = 0; age <= EPF_GAUGE_LAYERS; age++)
+	estimator(ops, f, &m);
+	for (age = 0; age <= EPF_ESTIMATOR_LAYERS; age++)
 		sum += m.layer[age].sum + m.fill[age].sum;
 	tap_ok(m.rate.sum + sum == 0, "%s: told 0", what);
 }
@@ -387,7 +387,7 @@ static void check_low(const struct ops *ops, const void *f, double p)
 {
 	static struct moment m;
 
-	gauge(ops, f, &m);
+	estimator(ops, f, &m);
 	tap_ok(m.rate.least >= p / FACTOR && m.rate.most <= p * FACTOR,
 	       "%s, low: predicted %.3g, told %.3g to %.3g", ops->kind, p,
 	       m.rate.least, m.rate.most);
@@ -586,20 +586,20 @@ static int tlbf_test(const void *f, __u64 digest)
 	return epf_tlbf_test((const struct epf_tlbf *)f, digest, now_ns);
 }
 
-static void tlbf_sample(struct epf_gauge *g, const void *f, __u64 random)
+static void tlbf_sample(struct epf_estimator *g, const void *f, __u64 random)
 {
-	epf_tlbf_gauge(g, (const struct epf_tlbf *)f, now_ns, random);
+	epf_tlbf_sample(g, (const struct epf_tlbf *)f, now_ns, random);
 }
 
-static __u64 tlbf_rate(const struct epf_gauge *g, const void *f)
+static __u64 tlbf_rate(const struct epf_estimator *g, const void *f)
 {
-	return epf_tlbf_gauge_q56(g, (const struct epf_tlbf *)f, now_ns);
+	return epf_tlbf_rate_q56(g, (const struct epf_tlbf *)f, now_ns);
 }
 
-static __u64 tlbf_layer(const struct epf_gauge *g, const void *f, __u32 age,
+static __u64 tlbf_layer(const struct epf_estimator *g, const void *f, __u32 age,
 			__u64 *fill)
 {
-	return epf_tlbf_gauge_layer_q56(g, (const struct epf_tlbf *)f, now_ns,
+	return epf_tlbf_layer_q56(g, (const struct epf_tlbf *)f, now_ns,
 					age, fill);
 }
 

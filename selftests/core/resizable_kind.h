@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tests of resizable kinds besides their properties: the script of known answers that
- * selftests/model/fluid.py describes, and prediction compared with simulation. Before
- * including it, define what fluid_laws.h requires, and:
+ * selftests/model/resizable.py describes, and prediction compared with simulation. Before
+ * including it, define what resizable_laws.h requires, and:
  *
  *	FILL(name)	the kind's constant of that name, for EPF(fpr)
  *	SCRIPT_RATES	initializer: rates of the eighths of a script
@@ -19,7 +19,7 @@
 #define SCRIPTS_OF(kind) SCRIPTS_GLUE(kind)
 #define SCRIPTS SCRIPTS_OF(KIND)
 
-#include "fluid_laws.h"
+#include "resizable_laws.h"
 
 /* Called before each operation, whether the owner comes or not. */
 static void pass(FILTER *f, __u64 now);

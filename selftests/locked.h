@@ -4,8 +4,8 @@
  * kinds. Tests compare the kernel's filters with them. Shapes are small so that
  * there are false positives, which must be the same in both.
  */
-#ifndef SELFTESTS_OWNED_H
-#define SELFTESTS_OWNED_H
+#ifndef SELFTESTS_LOCKED_H
+#define SELFTESTS_LOCKED_H
 
 #include <epf/kinds.h>
 
@@ -15,13 +15,13 @@
 #include <string.h>
 
 /**
- * struct owned - a filter of a locked kind
+ * struct locked - a filter of a locked kind
  * @f: the filter; zeroed if there is none
  * @kind: enum epf_kind
  * @epochs: complete epochs in the window
  * @now_ns: its clock, which the test advances
  */
-struct owned {
+struct locked {
 	struct epf_locked f;
 	__u32 kind;
 	__u32 epochs;
@@ -29,36 +29,36 @@ struct owned {
 };
 
 /* Is it a locked kind of fixed size? */
-static inline bool owned_is_fixed(__u32 kind)
+static inline bool locked_is_fixed(__u32 kind)
 {
 	return epf_kind_row(kind) && !epf_kind_row(kind)->resizable;
 }
 
 /* Is it a resizable kind? */
-static inline bool owned_is_resizable(__u32 kind)
+static inline bool locked_is_resizable(__u32 kind)
 {
 	return epf_kind_row(kind) && epf_kind_row(kind)->resizable;
 }
 
 /* "lanes" or the name of a locked kind. */
-static inline const char *owned_name(__u32 kind)
+static inline const char *locked_name(__u32 kind)
 {
 	return kind ? epf_kind_row(kind)->name : "lanes";
 }
 
 /* Iterate over all fixed-size kinds. Return: how many there are. */
-static inline __u32 owned_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
+static inline __u32 locked_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
 {
 	__u32 kind, nr = 0;
 
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
-		if (owned_is_fixed(kind))
+		if (locked_is_fixed(kind))
 			kinds[nr++] = kind;
 	return nr;
 }
 
 /* Return: a shape for few keys: 300 in the window of a fixed-size kind. */
-static inline struct epf_shape owned_shape(__u32 kind)
+static inline struct epf_shape locked_shape(__u32 kind)
 {
 	static const struct epf_shape shapes[EPF_KIND_MAX + 1] = {
 		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5,
@@ -90,7 +90,7 @@ static inline struct epf_shape owned_shape(__u32 kind)
 /* Set the shape of an empty filter without memory. Return: false if no such
  * shape exists.
  */
-static inline bool owned_shaped(struct owned *o, __u32 kind,
+static inline bool locked_shaped(struct locked *o, __u32 kind,
 				const struct epf_shape *shape, __u64 window_ns)
 {
 	memset(o, 0, sizeof(*o));
@@ -102,22 +102,22 @@ static inline bool owned_shaped(struct owned *o, __u32 kind,
 }
 
 /* Return: complete epochs in the window. */
-static inline __u32 owned_epochs(__u32 kind, const struct epf_shape *s)
+static inline __u32 locked_epochs(__u32 kind, const struct epf_shape *s)
 {
-	struct owned o;
+	struct locked o;
 
-	return owned_shaped(&o, kind, s, 0) ? o.f.epochs : 0;
+	return locked_shaped(&o, kind, s, 0) ? o.f.epochs : 0;
 }
 
 /* Return: rotations after which nothing is left in memory. */
-static inline __u32 owned_slices(__u32 kind, const struct epf_shape *s)
+static inline __u32 locked_slices(__u32 kind, const struct epf_shape *s)
 {
-	struct owned o;
+	struct locked o;
 
-	return owned_shaped(&o, kind, s, 0) ? o.f.slices : 0;
+	return locked_shaped(&o, kind, s, 0) ? o.f.slices : 0;
 }
 
-static inline __u64 *owned_memory(__u64 words)
+static inline __u64 *locked_memory(__u64 words)
 {
 	size_t bytes = (words * sizeof(__u64) + 63) & ~63ULL;
 	__u64 *word = words ? aligned_alloc(64, bytes) : NULL;
@@ -127,20 +127,20 @@ static inline __u64 *owned_memory(__u64 words)
 	return word;
 }
 
-/* Make a filter of @shape, of a fixed-size kind; owned_free() frees it. Return: false
+/* Make a filter of @shape, of a fixed-size kind; locked_free() frees it. Return: false
  * if there is no memory, or the shape is invalid.
  */
-static inline bool owned_init(struct owned *o, __u32 kind,
+static inline bool locked_init(struct locked *o, __u32 kind,
 			      const struct epf_shape *shape)
 {
-	if (!owned_shaped(o, kind, shape, 0))
+	if (!locked_shaped(o, kind, shape, 0))
 		return false;
-	epf_locked_place(&o->f, owned_memory(o->f.words));
+	epf_locked_place(&o->f, locked_memory(o->f.words));
 	return o->f.word;
 }
 
 /* Does nothing if @o is zeroed. */
-static inline void owned_free(struct owned *o)
+static inline void locked_free(struct locked *o)
 {
 	__u64 *word, words;
 
@@ -154,20 +154,20 @@ static inline void owned_free(struct owned *o)
 	memset(&o->f, 0, sizeof(o->f));
 }
 
-static inline int owned_test(const struct owned *o, __u64 digest)
+static inline int locked_test(const struct locked *o, __u64 digest)
 {
 	return o->f.ops->test(&o->f, digest, o->now_ns);
 }
 
 /* Compute how many keys the new epoch may take. */
-static inline void owned_see(struct owned *o)
+static inline void locked_see(struct locked *o)
 {
 	if (o->f.room && o->f.room->stale)
 		o->f.ops->set_room(&o->f);
 }
 
 /* Begin to count keys. @o is empty, and @room is zero except for its limit. */
-static inline void owned_count(struct owned *o, struct epf_room *room)
+static inline void locked_count(struct locked *o, struct epf_room *room)
 {
 	void *work = malloc(o->f.ops->count_bytes + 1);
 
@@ -177,23 +177,23 @@ static inline void owned_count(struct owned *o, struct epf_room *room)
 	free(work);
 }
 
-static inline void owned_insert(struct owned *o, __u64 digest)
+static inline void locked_insert(struct locked *o, __u64 digest)
 {
 	o->f.ops->insert(&o->f, digest, o->now_ns);
 }
 
 /* End an epoch of a fixed-size kind. */
-static inline void owned_rotate(struct owned *o)
+static inline void locked_rotate(struct locked *o)
 {
 	epf_locked_rotate(&o->f);
-	owned_see(o);
+	locked_see(o);
 }
 
 /* Provide the memory that a resizable kind needs next. Return: false if it needs none. */
-static inline bool owned_supply(struct owned *o)
+static inline bool locked_supply(struct locked *o)
 {
 	__u64 words = o->f.ops->resizable->plan(&o->f, o->now_ns);
-	__u64 *word = owned_memory(words);
+	__u64 *word = locked_memory(words);
 
 	if (!words)
 		return false;
@@ -205,20 +205,20 @@ static inline bool owned_supply(struct owned *o)
 }
 
 /* Make a filter of @shape, of a resizable kind. */
-static inline bool owned_init_resizable(struct owned *o, __u32 kind,
+static inline bool locked_init_resizable(struct locked *o, __u32 kind,
 					const struct epf_shape *shape,
 					__u64 window_ns)
 {
-	if (!owned_shaped(o, kind, shape, window_ns))
+	if (!locked_shaped(o, kind, shape, window_ns))
 		return false;
 	while (!o->f.ops->resizable->ready(&o->f))
-		if (!owned_supply(o))
+		if (!locked_supply(o))
 			return false;
 	return true;
 }
 
 /* Do what the worker does for a resizable kind. */
-static inline void owned_care(struct owned *o)
+static inline void locked_care(struct locked *o)
 {
 	const struct epf_resizable_ops *resizable = o->f.ops->resizable;
 	__u64 *word, words;
@@ -227,7 +227,7 @@ static inline void owned_care(struct owned *o)
 		free(word);
 	while (resizable->scan && resizable->scan(&o->f, 64))
 		;
-	owned_supply(o);
+	locked_supply(o);
 }
 
-#endif /* SELFTESTS_OWNED_H */
+#endif /* SELFTESTS_LOCKED_H */

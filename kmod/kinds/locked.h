@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The locked kinds ("owned" in the code): filters whose core allows one caller at a
- * time.
+ * The locked kinds: filters whose core allows one caller at a time.
  *
  * A table of a locked kind has no lanes (no parts) but the struct below. All of
  * that, and the memory behind it, is read and written under t->lock, by packet
  * paths too. An operation holds the lock for some cache misses. The worker holds
- * it for EPF_HOLD_WORDS words of a sweep, for OWNED_SAMPLES samples of the estimate
+ * it for EPF_HOLD_WORDS words of a sweep, for LOCKED_SAMPLES samples of the estimate
  * (some microseconds; about ten with blocks of 512 bits and double hashing), or
  * for a similar step of a resizable kind. So operations are linearizable: a test
  * returns what some order of all operations gives, and when several CPUs see a new
@@ -29,8 +28,8 @@
  * the next epoch. Until then insertions still join the epoch that is over, which is
  * kept longer in return: a slow worker loses no key.
  */
-#ifndef EPF_OWNED_H
-#define EPF_OWNED_H
+#ifndef EPF_LOCKED_H
+#define EPF_LOCKED_H
 
 #include "kind.h"
 
@@ -38,10 +37,10 @@
 #include <epf/kind.h>
 
 /* Number of epochs whose insertions and start are remembered; a power of two. */
-#define EPF_OWNED_PAST 256u
+#define EPF_LOCKED_PAST 256u
 
 /**
- * struct epf_owned - state of a locked kind, in place of lanes
+ * struct epf_locked_state - state of a locked kind, in place of lanes
  * @core: the filter and its row of operations, all of which but the setup are called
  *	under @lock. Its estimator belongs to the worker only
  * @wanted: epochs that callers want ended although they are not due; 0 from the
@@ -68,9 +67,9 @@
  * @seen: fingerprint of the state at the last estimate, see epf_resizable_still();
  *	worker only
  * @seen_ns: time of @seen
- * @past: history; epoch e is at e mod EPF_OWNED_PAST
+ * @past: history; epoch e is at e mod EPF_LOCKED_PAST
  */
-struct epf_owned {
+struct epf_locked_state {
 	struct epf_locked core;
 	u32 wanted;
 	u32 waits;
@@ -86,46 +85,46 @@ struct epf_owned {
 	u64 begun;
 	u64 seen;
 	u64 seen_ns;
-	struct epf_past past[EPF_OWNED_PAST];
+	struct epf_past past[EPF_LOCKED_PAST];
 };
 
 /* kinds.c: */
 const struct epf_kind_ops *epf_kind_ops(u8 kind);
 
-/* owned.c: operations of tables (kind.h), of all kinds and of fixed-size ones */
-int epf_owned_check(const struct epf_params *params);
-int epf_owned_make(struct epf_table *t, const struct epf_params *params,
+/* locked.c: operations of tables (kind.h), of all kinds and of fixed-size ones */
+int epf_locked_check(const struct epf_params *params);
+int epf_locked_make(struct epf_table *t, const struct epf_params *params,
 		   const struct epf_shape *shape);
-int epf_owned_fill(struct epf_table *t);
+int epf_locked_fill(struct epf_table *t);
 int epf_fixed_fill(struct epf_table *t);
-void epf_owned_free(struct epf_table *t);
-u64 epf_owned_fill_step(const struct epf_table *t);
-const struct epf_shape *epf_owned_shape(const struct epf_table *t);
-int epf_owned_test(struct epf_table *t, u64 digest);
-int epf_owned_insert(struct epf_table *t, u64 digest);
-int epf_owned_test_and_insert(struct epf_table *t, u64 digest);
-bool epf_owned_may_end(const struct epf_table *t);
-void epf_owned_rotated(struct epf_table *t, u64 e);
-void epf_owned_send(struct epf_table *t);
-int epf_owned_wait(struct epf_table *t, u64 e);
+void epf_locked_free(struct epf_table *t);
+u64 epf_locked_fill_step(const struct epf_table *t);
+const struct epf_shape *epf_locked_shape(const struct epf_table *t);
+int epf_locked_test(struct epf_table *t, u64 digest);
+int epf_locked_insert(struct epf_table *t, u64 digest);
+int epf_locked_test_and_insert(struct epf_table *t, u64 digest);
+bool epf_locked_may_end(const struct epf_table *t);
+void epf_locked_rotated(struct epf_table *t, u64 e);
+void epf_locked_send(struct epf_table *t);
+int epf_locked_wait(struct epf_table *t, u64 e);
 int epf_fixed_rotate(struct epf_table *t, u32 count);
 u32 epf_fixed_turnover(const struct epf_table *t);
 void epf_fixed_tick(struct epf_table *t);
-void epf_owned_pinned(struct epf_table *t);
+void epf_locked_pinned(struct epf_table *t);
 void epf_fixed_work(struct epf_table *t);
 bool epf_fixed_still(struct epf_table *t);
-bool epf_owned_full(struct epf_table *t);
-void epf_owned_measured(struct epf_table *t);
-void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
-void epf_owned_info(const struct epf_table *t, u64 now_ns,
+bool epf_locked_full(struct epf_table *t);
+void epf_locked_measured(struct epf_table *t);
+void epf_locked_estimate(struct epf_table *t, struct epf_estimates *est);
+void epf_locked_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);
 
 /* image.c: */
-int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
-bool epf_owned_moved(struct epf_table *t, u64 moves);
-int epf_owned_read(struct epf_table *t, u64 moves,
+int epf_locked_begin_snapshot(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
+bool epf_locked_moved(struct epf_table *t, u64 moves);
+int epf_locked_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args);
-struct epf_table *epf_owned_restore(const struct epf_restore *args);
+struct epf_table *epf_locked_restore(const struct epf_restore *args);
 
 /* resizable.c: */
 int epf_resizable_fill(struct epf_table *t);
@@ -138,26 +137,26 @@ int epf_resizable_rotate(struct epf_table *t, u32 count);
 u32 epf_resizable_turnover(const struct epf_table *t);
 u64 epf_resizable_tick_ns(const struct epf_table *t);
 bool epf_resizable_still(struct epf_table *t);
-void epf_resizable_see(struct epf_table *t);
-void epf_resizable_stir(struct epf_owned *o);
-int epf_resizable_adopt(struct epf_table *t);
+void epf_resizable_sync_epochs(struct epf_table *t);
+void epf_resizable_invalidate(struct epf_locked_state *o);
+int epf_resizable_alloc_loaded(struct epf_table *t);
 
 /* Is it of a resizable kind? */
 static inline bool epf_is_resizable(const struct epf_table *t)
 {
-	return t->owned && t->owned->core.ops->resizable;
+	return t->locked && t->locked->core.ops->resizable;
 }
 
 /* The time on the clock of a resizable kind, in ns. */
-static inline u64 epf_owned_now(const struct epf_owned *o)
+static inline u64 epf_locked_now(const struct epf_locked_state *o)
 {
 	return ktime_get_ns() + o->skew_ns;
 }
 
 /* The time that operations of the core get; fixed-size kinds have no clock. */
-static inline u64 epf_owned_clock(const struct epf_owned *o)
+static inline u64 epf_locked_clock(const struct epf_locked_state *o)
 {
-	return o->core.ops->resizable ? epf_owned_now(o) : 0;
+	return o->core.ops->resizable ? epf_locked_now(o) : 0;
 }
 
-#endif /* EPF_OWNED_H */
+#endif /* EPF_LOCKED_H */

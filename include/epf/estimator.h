@@ -14,19 +14,19 @@
  *
  * A rotation between two samples blurs the numbers of single epochs or slices.
  */
-#ifndef EPF_GAUGE_H
-#define EPF_GAUGE_H
+#ifndef EPF_ESTIMATOR_H
+#define EPF_ESTIMATOR_H
 
 #include "gebl.h"
 #include "q56.h"
 
-#define EPF_GAUGE_LAYERS 256u
-#define EPF_GAUGE_SAMPLES 2048u		 /* a good number of samples */
-#define EPF_GAUGE_SAMPLES_MAX (1u << 20) /* limit of the sums */
-#define EPF_GAUGE_SHIFT 12
+#define EPF_ESTIMATOR_LAYERS 256u
+#define EPF_ESTIMATOR_SAMPLES 2048u		 /* a good number of samples */
+#define EPF_ESTIMATOR_SAMPLES_MAX (1u << 20) /* limit of the sums */
+#define EPF_ESTIMATOR_SHIFT 12
 
 /**
- * struct epf_gauge - sums over samples; zeroed before the first sample
+ * struct epf_estimator - sums over samples; zeroed before the first sample
  * @chance: by layer, an epoch or slice, the youngest first: sum of q56 probabilities times
  *	2^-12; dict: of pass marks. For tlbf, layers are places of the ring
  * @set: set bits; dict: live cells of the first table
@@ -39,10 +39,10 @@
  * @spilt: dict: buckets with a spill mark and no pass mark
  * @spilt_cells: dict: live cells of those
  */
-struct epf_gauge {
-	__u64 chance[EPF_GAUGE_LAYERS];
-	__u32 set[EPF_GAUGE_LAYERS];
-	__u32 seen[EPF_GAUGE_LAYERS];
+struct epf_estimator {
+	__u64 chance[EPF_ESTIMATOR_LAYERS];
+	__u32 set[EPF_ESTIMATOR_LAYERS];
+	__u32 seen[EPF_ESTIMATOR_LAYERS];
 	__u64 samples;
 	__u64 any;
 	__u64 inverse[EPF_GEBL_BITS_MAX];
@@ -52,16 +52,16 @@ struct epf_gauge {
 	__u32 spilt_cells;
 };
 
-#define EPF_GAUGE_ONE (EPF_Q56_ONE >> EPF_GAUGE_SHIFT)
+#define EPF_ESTIMATOR_ONE (EPF_Q56_ONE >> EPF_ESTIMATOR_SHIFT)
 
 /* The mean of @n probabilities whose sum is @sum; 0 if there are none. */
-EPF_FN __u64 epf_gauge_mean(__u64 sum, __u64 n)
+EPF_FN __u64 epf_estimator_mean(__u64 sum, __u64 n)
 {
-	return n ? sum / n << EPF_GAUGE_SHIFT : 0;
+	return n ? sum / n << EPF_ESTIMATOR_SHIFT : 0;
 }
 
 /* Share of bits set in a layer. */
-EPF_FN __u64 epf_gauge_fill(const struct epf_gauge *g, __u32 layer)
+EPF_FN __u64 epf_estimator_fill(const struct epf_estimator *g, __u32 layer)
 {
 	return epf_ratio_q56(g->set[layer], g->seen[layer]);
 }
@@ -69,7 +69,7 @@ EPF_FN __u64 epf_gauge_fill(const struct epf_gauge *g, __u32 layer)
 /* Add one of @words words to layer @layer; these words have @bits bits in all. Bits beyond
  * those may have any value, because they may come from a file.
  */
-EPF_FN void epf_gauge_word(struct epf_gauge *g, __u32 layer, const __u64 *word,
+EPF_FN void epf_estimator_word(struct epf_estimator *g, __u32 layer, const __u64 *word,
 			   __u64 words, __u64 bits, __u64 random)
 {
 	__u64 at = epf_mulhi(random, words);
@@ -79,4 +79,4 @@ EPF_FN void epf_gauge_word(struct epf_gauge *g, __u32 layer, const __u64 *word,
 	g->seen[layer] += n;
 }
 
-#endif /* EPF_GAUGE_H */
+#endif /* EPF_ESTIMATOR_H */

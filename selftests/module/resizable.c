@@ -7,7 +7,7 @@
  */
 #include "epftest.h"
 
-#define NAME "mod-fluid"
+#define NAME "mod-resizable"
 #define SPAN (700 * MS) /* T */
 #define K 5u
 #define L 7u
@@ -30,7 +30,7 @@ static const struct resizable {
 
 static struct epf_params params(const struct resizable *of, __u64 span_ns)
 {
-	struct epf_params p = test_owned_params(NAME, of->kind, 0);
+	struct epf_params p = test_locked_params(NAME, of->kind, 0);
 
 	p.mode = EPF_MODE_TIME;
 	p.window_ns = span_ns;
@@ -283,7 +283,7 @@ static void again_and_again(const struct resizable *of)
 static void short_of_memory(const struct resizable *of)
 {
 	static struct stream s;
-	struct epf_params other = test_params("mod-fluid-other", OTHER_LINES, 1,
+	struct epf_params other = test_params("mod-resizable-other", OTHER_LINES, 1,
 					      5, 1000);
 	long long before = test_number(TOTAL_MIB, "");
 	struct growth more = { .bytes = ROOM };
@@ -308,7 +308,7 @@ static void short_of_memory(const struct resizable *of)
 	tap_ok(test_wait(has_grown, &more), "which it takes: %llu bytes",
 	       test_info(s.fd).memory_bytes);
 	close(s.fd);
-	test_demand(!test_destroy("mod-fluid-other", 0));
+	test_demand(!test_destroy("mod-resizable-other", 0));
 }
 
 /* Return: the result of EPF_IOC_CREATE, with a free name. */
@@ -316,7 +316,7 @@ static int try(struct epf_params *p, const struct epf_shape *s)
 {
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = s };
 
-	strcpy(p->name, "mod-fluid-bad");
+	strcpy(p->name, "mod-resizable-bad");
 	return epf_dev_create_opts(test_dev, p, &o, NULL);
 }
 
