@@ -18,8 +18,7 @@ static __always_inline bool measure(struct ingress *in, bool judged)
 	__u64 now = epf_bucket_now(rate, bpf_ktime_get_coarse_ns());
 	__u64 n = in->counts->pending + judged;
 
-	if (n >= in->rule->slice &&
-	    epf_meter_add(rate, &in->shared->level, now, n))
+	if (n >= in->rule->slice && epf_meter_add(rate, &in->shared->level, now, n))
 		n = 0;
 	in->counts->pending = n;
 	return epf_meter_above(rate, &in->shared->level, now);
@@ -69,8 +68,8 @@ int xdp_admit(struct xdp_md *ctx)
 	if (!err)
 		reason = look(ctx, &in, &p, above);
 	ingress_count(ctx, &in, above, reason);
-	if (above && (reason == EPF_INGRESS_LEFT_OUT ||
-		      (reason >= EPF_INGRESS_UNKNOWN && in.rule->drops)))
+	if (above &&
+	    (reason == EPF_INGRESS_LEFT_OUT || (reason >= EPF_INGRESS_UNKNOWN && in.rule->drops)))
 		return XDP_DROP;
 	return XDP_PASS;
 }

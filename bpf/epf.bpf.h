@@ -76,8 +76,7 @@ static __always_inline int epf_key_insert_new(const void *key, __u32 len)
 	return err ? err : verdict;
 }
 
-static __always_inline int epf_packet_insert_new(struct xdp_md *ctx,
-						 struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_insert_new(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	int verdict = epf_packet_test(ctx, opts);
 	int err = epf_own_lacks(verdict) ? epf_packet_insert(ctx, opts) : 0;

@@ -24,11 +24,10 @@
 #include <bpf/bpf_helpers.h>
 
 /* The line pointer of struct epf_lanes holds the map of lines here. */
-#define epf_line_at(f, n)						\
-	({								\
-		__u32 epf_line_nr = (__u32)(n);				\
-		(struct epf_line *)bpf_map_lookup_elem((f)->line,	\
-						       &epf_line_nr);	\
+#define epf_line_at(f, n)                                                        \
+	({                                                                       \
+		__u32 epf_line_nr = (__u32)(n);                                  \
+		(struct epf_line *)bpf_map_lookup_elem((f)->line, &epf_line_nr); \
 	})
 
 #include <epf/bpf.h>
@@ -154,7 +153,8 @@ static __always_inline int epf_inline_any(int v)
 
 	__asm__ volatile("*(u8 *)(%1 + 3) = %0\n\t"
 			 "%0 = *(u8 *)(%1 + 3)"
-			 : "+r"(byte) : "r"(&stack));
+			 : "+r"(byte)
+			 : "r"(&stack));
 	return (int)byte - 64;
 }
 
@@ -180,8 +180,7 @@ static __always_inline void epf_inline_one(__u64 *counter)
 }
 
 /* The answer for @verdict, counted as that answer. */
-static __always_inline int epf_inline_tell(const struct epf_inline *f,
-					   int verdict, int knows)
+static __always_inline int epf_inline_tell(const struct epf_inline *f, int verdict, int knows)
 {
 	if (!verdict) {
 		epf_inline_one(&f->cpu->absent);
@@ -202,8 +201,7 @@ static __always_inline int epf_inline_tell(const struct epf_inline *f,
 /* Add what no longer fits a CPU's word to the count. If the count changes meanwhile it is
  * dropped, which is safe (window.h).
  */
-static __always_inline void epf_inline_flush(const struct epf_inline *f,
-					     __u64 e, __u64 n)
+static __always_inline void epf_inline_flush(const struct epf_inline *f, __u64 e, __u64 n)
 {
 	__u64 old = epf_load(&f->slot->state.count);
 
@@ -213,8 +211,7 @@ static __always_inline void epf_inline_flush(const struct epf_inline *f,
 }
 
 /* Count an insertion of epoch @e; @grew: it set bits. */
-static __always_inline void epf_inline_count(const struct epf_inline *f,
-					     __u64 e, bool grew)
+static __always_inline void epf_inline_count(const struct epf_inline *f, __u64 e, bool grew)
 {
 	struct epf_bpf_cpu *cpu = f->cpu;
 	__u64 old = epf_load(&cpu->pending), n;
@@ -251,8 +248,7 @@ EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 }
 
 /* Insert as epf_lanes_insert_into(). Return: the epoch that holds the key; 0: perhaps none. */
-static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
-					    __u64 digest, bool *grew)
+static __always_inline __u64 epf_inline_put(const struct epf_inline *f, __u64 digest, bool *grew)
 {
 	struct epf_probe p;
 	__u64 lanes = 0, e;
@@ -318,8 +314,7 @@ EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 	if (ret)
 		return ret;
 	e = epf_inline_put(&f, digest, &grew);
-	return e ? epf_inline_settle(at, e, verdict) :
-		   epf_inline_tell(&f, EPF_UNKNOWN, 0);
+	return e ? epf_inline_settle(at, e, verdict) : epf_inline_tell(&f, EPF_UNKNOWN, 0);
 }
 
 /* epf_inline_both() for a key that the lanes of the current epoch @e hold. The answer is
@@ -342,8 +337,7 @@ static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
 /* epf_lanes_test_and_insert_into() with a constant L. Whether a key that is found may be reported
  * is checked only once it is found.
  */
-static __always_inline int epf_inline_both(struct epf_inline *f, __u64 digest,
-					    __u32 parts)
+static __always_inline int epf_inline_both(struct epf_inline *f, __u64 digest, __u32 parts)
 {
 	struct epf_probe p;
 	int verdict, knows = 0;

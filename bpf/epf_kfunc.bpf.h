@@ -62,24 +62,19 @@ extern struct epf_filter *bpf_epf_acquire(__u32 id) __ksym __weak;
 extern void bpf_epf_release(struct epf_filter *f) __ksym __weak;
 
 /* @key: 1 .. EPF_KEY_MAX bytes */
-extern int bpf_epf_test(struct epf_filter *f, const void *key,
-			__u32 key__sz) __ksym __weak;
-extern int bpf_epf_insert(struct epf_filter *f, const void *key,
-			  __u32 key__sz) __ksym __weak;
+extern int bpf_epf_test(struct epf_filter *f, const void *key, __u32 key__sz) __ksym __weak;
+extern int bpf_epf_insert(struct epf_filter *f, const void *key, __u32 key__sz) __ksym __weak;
 extern int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 				   __u32 key__sz) __ksym __weak;
 
 /* The digest that the three functions below take, valid until the contents of the filter
  * are swapped or restored.
  */
-extern int bpf_epf_key_digest(struct epf_filter *f, const void *key,
-			      __u32 key__sz, __u64 *digest) __ksym __weak;
-extern int bpf_epf_test_digest(struct epf_filter *f,
-			       __u64 digest) __ksym __weak;
-extern int bpf_epf_insert_digest(struct epf_filter *f,
-				 __u64 digest) __ksym __weak;
-extern int bpf_epf_test_and_insert_digest(struct epf_filter *f,
-					  __u64 digest) __ksym __weak;
+extern int bpf_epf_key_digest(struct epf_filter *f, const void *key, __u32 key__sz,
+			      __u64 *digest) __ksym __weak;
+extern int bpf_epf_test_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
+extern int bpf_epf_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
+extern int bpf_epf_test_and_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
 
 /* XDP only. @opts must be writable memory (stack, map value): the verifier requires that of
  * any memory passed to a kernel function.
@@ -88,13 +83,10 @@ extern int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 			      const struct epf_pkt_opts *opts, __u32 opts__sz,
 			      __u64 *digest) __ksym __weak;
 extern int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
-			    const struct epf_pkt_opts *opts,
-			    __u32 opts__sz) __ksym __weak;
+			    const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
-			      const struct epf_pkt_opts *opts,
-			      __u32 opts__sz) __ksym __weak;
-extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
-				       struct xdp_md *ctx,
+			      const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
+extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md *ctx,
 				       const struct epf_pkt_opts *opts,
 				       __u32 opts__sz) __ksym __weak;
 
@@ -106,20 +98,16 @@ extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
  * cgroup_skb.
  */
 extern int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
-				 const struct epf_pkt_opts *opts,
-				 __u32 opts__sz) __ksym __weak;
+				 const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
-				   const struct epf_pkt_opts *opts,
-				   __u32 opts__sz) __ksym __weak;
+				   const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_xdp_test_and_insert_held(void *held__map, struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts,
 					    __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
-				 const struct epf_pkt_opts *opts,
-				 __u32 opts__sz) __ksym __weak;
+				 const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
-				   const struct epf_pkt_opts *opts,
-				   __u32 opts__sz) __ksym __weak;
+				   const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 
 /* The same at netfilter hooks: @skb is that of the context, and its link EPF_LINK_IP.
  * @iface: the interface for EPF_PKT_IFACE. The caller defines struct sk_buff, if only with
@@ -128,13 +116,10 @@ extern int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
  */
 struct sk_buff;
 extern int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, __u32 iface,
-				const struct epf_pkt_opts *opts,
-				__u32 opts__sz) __ksym __weak;
+				const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, __u32 iface,
-				  const struct epf_pkt_opts *opts,
-				  __u32 opts__sz) __ksym __weak;
+				  const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
 /* Write the bits of @mask in the packet's mark; the others do not change. */
-extern void bpf_epf_nf_set_mark(struct sk_buff *skb, __u32 value,
-				__u32 mask) __ksym __weak;
+extern void bpf_epf_nf_set_mark(struct sk_buff *skb, __u32 value, __u32 mask) __ksym __weak;
 
 #endif /* EPF_KFUNC_BPF_H */

@@ -31,8 +31,7 @@ struct bpf_nf_ctx {
 };
 #endif
 
-extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
-			       struct bpf_dynptr *ptr) __ksym;
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *ptr) __ksym;
 
 #define epf_ctx bpf_nf_ctx
 #define epf_ctx_len(ctx) ((ctx)->skb->len)
@@ -50,8 +49,7 @@ static __always_inline __u32 epf_nf_iface(struct bpf_nf_ctx *ctx)
 }
 
 /* Return: 0, or a negative errno: the packet has fewer bytes. */
-static __always_inline long epf_nf_load_bytes(struct bpf_nf_ctx *ctx, __u32 off,
-					      void *to, __u32 n)
+static __always_inline long epf_nf_load_bytes(struct bpf_nf_ctx *ctx, __u32 off, void *to, __u32 n)
 {
 	struct bpf_dynptr packet;
 

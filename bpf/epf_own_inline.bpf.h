@@ -22,15 +22,14 @@ struct {
 /* Slot of the contents, for one section. Return: EPF_BPF_SLOTS: there is none. */
 static __always_inline __u32 epf_own_slot(struct epf_bpf_slot **slot)
 {
-	__asm__ volatile("" :: "r"(&epf_no_sleep));
+	__asm__ volatile("" ::"r"(&epf_no_sleep));
 	return epf_inline_slot(slot);
 }
 
 /* The digest is used only on the contents that it was made for, whatever is swapped
  * meanwhile.
  */
-static __always_inline int epf_own_key(const void *key, __u32 len,
-				       __u64 *digest, __u32 *at)
+static __always_inline int epf_own_key(const void *key, __u32 len, __u64 *digest, __u32 *at)
 {
 	struct epf_bpf_slot *slot;
 
@@ -71,8 +70,7 @@ static __always_inline int epf_key_test_and_insert(const void *key, __u32 len)
 }
 
 /* The same for a packet. */
-static __always_inline int epf_own_packet(struct xdp_md *ctx,
-					  struct epf_pkt_opts *opts,
+static __always_inline int epf_own_packet(struct xdp_md *ctx, struct epf_pkt_opts *opts,
 					  __u64 *digest, __u32 *at)
 {
 	struct epf_bpf_slot *slot;
@@ -83,8 +81,7 @@ static __always_inline int epf_own_packet(struct xdp_md *ctx,
 	return epf_xdp_digest(ctx, &slot->hash, opts, digest);
 }
 
-static __always_inline int epf_packet_test(struct xdp_md *ctx,
-					   struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_test(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	__u64 digest;
 	__u32 at;
@@ -93,8 +90,7 @@ static __always_inline int epf_packet_test(struct xdp_md *ctx,
 	return err ? err : epf_inline_test(digest, at);
 }
 
-static __always_inline int epf_packet_insert(struct xdp_md *ctx,
-					     struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	__u64 digest;
 	__u32 at;
@@ -103,8 +99,7 @@ static __always_inline int epf_packet_insert(struct xdp_md *ctx,
 	return err ? err : epf_inline_insert(digest, at);
 }
 
-static __always_inline int
-epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	__u64 digest;
 	__u32 at;

@@ -68,8 +68,7 @@ int epf_choose(struct epf_choice *choice)
 	return walk.ret;
 }
 
-static __always_inline struct epf_filter *
-epf_own_take_at(__u32 at, struct epf_own_ref **ref)
+static __always_inline struct epf_filter *epf_own_take_at(__u32 at, struct epf_own_ref **ref)
 {
 	*ref = bpf_map_lookup_elem(&epf_refs, &at);
 	return *ref ? bpf_kptr_xchg(&(*ref)->filter, NULL) : NULL;
@@ -89,8 +88,7 @@ static __always_inline struct epf_filter *epf_own_take(struct epf_own_ref **ref)
 	return f;
 }
 
-static __always_inline void epf_own_put(struct epf_own_ref *ref,
-					struct epf_filter *f)
+static __always_inline void epf_own_put(struct epf_own_ref *ref, struct epf_filter *f)
 {
 	f = bpf_kptr_xchg(&ref->filter, f);
 	if (f)
@@ -136,8 +134,7 @@ static __always_inline int epf_key_test_and_insert(const void *key, __u32 len)
 	return ret;
 }
 
-static __always_inline int
-epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	struct epf_own_ref *ref;
 	struct epf_filter *f = epf_own_take(&ref);
@@ -150,8 +147,7 @@ epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 	return ret;
 }
 
-static __always_inline int epf_packet_test(struct xdp_md *ctx,
-					   struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_test(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	struct epf_own_ref *ref;
 	struct epf_filter *f = epf_own_take(&ref);
@@ -164,8 +160,7 @@ static __always_inline int epf_packet_test(struct xdp_md *ctx,
 	return ret;
 }
 
-static __always_inline int epf_packet_insert(struct xdp_md *ctx,
-					     struct epf_pkt_opts *opts)
+static __always_inline int epf_packet_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
 	struct epf_own_ref *ref;
 	struct epf_filter *f = epf_own_take(&ref);

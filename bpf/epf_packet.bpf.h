@@ -54,11 +54,11 @@
 #define epf_load_bytes bpf_xdp_load_bytes
 #endif
 
-#define EPF_XDP_READ 65535 /* bytes that bpf_xdp_load_bytes() reaches */
+#define EPF_XDP_READ 65535  /* bytes that bpf_xdp_load_bytes() reaches */
 #define EPF_XDP_DIRECT 8191 /* packets up to this length are read in place */
-#define EPF_XDP_CHUNK 128 /* bytes hashed at a time in place; a multiple of 8 */
-#define EPF_XDP_CHUNKS 6 /* chunks at a time, for EPF_HASH_NH */
-#define EPF_XDP_COPY 64 /* bytes hashed at a time from a copy */
+#define EPF_XDP_CHUNK 128   /* bytes hashed at a time in place; a multiple of 8 */
+#define EPF_XDP_CHUNKS 6    /* chunks at a time, for EPF_HASH_NH */
+#define EPF_XDP_COPY 64     /* bytes hashed at a time from a copy */
 
 /* One load each from a packet, at any offset, or from an aligned copy. */
 typedef __u64 __attribute__((may_alias)) epf_xdp_word;
@@ -141,8 +141,7 @@ EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
  * Linux 6.1 learns nothing from "n != 0". Return: false if @n is out of range or the bytes
  * cannot be read.
  */
-EPF_FN bool epf_xdp_load(struct epf_ctx *ctx, __u32 off, void *to, __u32 n,
-			 __u32 most)
+EPF_FN bool epf_xdp_load(struct epf_ctx *ctx, __u32 off, void *to, __u32 n, __u32 most)
 {
 	__u32 last = epf_opaque(n - 1);
 
@@ -164,8 +163,8 @@ struct epf_xdp_walk {
 #include "epf_packet_direct.bpf.h"
 #endif
 
-EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
-			const struct epf_pkt *pkt, __u32 off, __u32 end)
+EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h, const struct epf_pkt *pkt,
+			__u32 off, __u32 end)
 {
 	struct epf_xdp_walk w = { pkt->ctx, pkt->ask, sip, h, end };
 
@@ -229,8 +228,7 @@ EPF_FN_APART int epf_xdp_make(struct epf_xdp_ask *ask, const struct epf_hash *h,
 {
 	if (!ask || !h || !found)
 		return -EINVAL;
-	return epf_flow_make(h, &ask->opts, &found->scope, &found->l3,
-			     &found->flow, &ask->digest);
+	return epf_flow_make(h, &ask->opts, &found->scope, &found->l3, &found->flow, &ask->digest);
 }
 
 /* Flows, and keys derived from them. Return: as epf_flow_digest(). */
@@ -316,10 +314,8 @@ EPF_FN int epf_xdp_digest_any(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
  * Return: as bpf_epf_xdp_digest(), but never -ENODEV; and -EMSGSIZE: the key needs bytes
  * beyond the first 65,535, which no helper of the kernel reads.
  */
-static __always_inline int epf_xdp_digest(struct epf_ctx *ctx,
-					  const struct epf_hash *h,
-					  const struct epf_pkt_opts *opts,
-					  __u64 *digest)
+static __always_inline int epf_xdp_digest(struct epf_ctx *ctx, const struct epf_hash *h,
+					  const struct epf_pkt_opts *opts, __u64 *digest)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	struct epf_xdp_ask ask;

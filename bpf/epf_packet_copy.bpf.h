@@ -20,8 +20,7 @@
 #endif
 
 /* @n bytes at @off, in @room, or NULL; @n is a constant. */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n, __u8 *room)
 {
 	pkt->ask->off = off;
 	off = pkt->ask->off;
@@ -36,8 +35,8 @@ EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 }
 
 /* Absorb the @n <= 8 bytes at @off. Return: @n, or 0: they cannot be read. */
-EPF_FN_APART int epf_xdp_tail(struct epf_ctx *ctx, struct epf_sip *sip,
-			      const struct epf_hash *h, __u32 off, __u32 n)
+EPF_FN_APART int epf_xdp_tail(struct epf_ctx *ctx, struct epf_sip *sip, const struct epf_hash *h,
+			      __u32 off, __u32 n)
 {
 	__u64 m;
 
@@ -64,8 +63,7 @@ EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u32 ki
 /* Absorb the @n bytes at @off, all of which go into SipHash; @n is a constant, and @room
  * has as many bytes. Return: as epf_xdp_tail().
  */
-EPF_FN int epf_xdp_run(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off,
-		       __u64 *room, __u32 n)
+EPF_FN int epf_xdp_run(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off, __u64 *room, __u32 n)
 {
 	if (!sip || epf_load_bytes(ctx, off, room, n))
 		return 0;
@@ -98,8 +96,8 @@ EPF_FN_APART int epf_xdp_run8(struct epf_ctx *ctx, struct epf_sip *sip, __u32 of
 }
 
 /* The digest of a flow's key; @kind is a constant. Each word is at a constant offset. */
-EPF_FN __u64 epf_xdp_array_rounds(const struct epf_hash *h, const __u64 *word,
-				  __u32 len, __u32 kind)
+EPF_FN __u64 epf_xdp_array_rounds(const struct epf_hash *h, const __u64 *word, __u32 len,
+				  __u32 kind)
 {
 	struct epf_sip s;
 	__u32 i;
@@ -116,8 +114,7 @@ EPF_FN __u64 epf_xdp_array_rounds(const struct epf_hash *h, const __u64 *word,
 	return epf_sip_end(&s);
 }
 
-EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
-			   __u32 len)
+EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word, __u32 len)
 {
 	if (h->kind == EPF_HASH_SIPHASH24)
 		return epf_xdp_array_rounds(h, word, len, EPF_HASH_SIPHASH24);
@@ -128,8 +125,7 @@ EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
  * key words @k. The other words are multiplied by 0, because leaving them out would take a
  * branch.
  */
-EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
-			     const __u64 *k, __u64 which)
+EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p, const __u64 *k, __u64 which)
 {
 	struct epf_sum sum = sip->nh;
 	__u64 keep;
@@ -140,7 +136,9 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
 		/* else everything is computed and loaded first, and the stack has no room
 		 * for it
 		 */
-		__asm__ volatile("" : "+r"(which), "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
+		__asm__ volatile(""
+				 : "+r"(which), "+r"(sum.low), "+r"(sum.mid),
+				   "+r"(sum.high)::"memory");
 		keep = (__u64)((__s64)(which << (63 - i)) >> 63);
 		epf_sum_add(&sum, (p[i] + k[i]) & keep, p[i + 1] + k[i + 1]);
 	}
@@ -151,8 +149,7 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
  * them, but nothing from before the packet: a head may be longer in the key than in the
  * packet.
  */
-EPF_FN bool epf_xdp_load_chunk(struct epf_ctx *ctx, __u32 off, __u64 *word,
-			       __u32 from, __u32 end)
+EPF_FN bool epf_xdp_load_chunk(struct epf_ctx *ctx, __u32 off, __u64 *word, __u32 from, __u32 end)
 {
 	if (off < 8 * from)
 		return epf_xdp_load(ctx, off - 8 * from + 16, word + 2, 8 * end - 16,

@@ -13,8 +13,7 @@ struct epf_xdp_words {
 /* Absorb the whole words of @n bytes into SipHash. @kind is a constant, because the
  * verifier would follow a test at each word. Return: number of words.
  */
-EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
-			 __u32 n, __u32 kind)
+EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p, __u32 n, __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -29,8 +28,7 @@ EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
 /* Absorb @n <= sizeof(*p) bytes of @p into SipHash; the digest is at a word boundary, here
  * and in the functions below.
  */
-EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
-				__u32 n)
+EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p, __u32 n)
 {
 	__u32 i, rest = n & 7;
 
@@ -59,8 +57,7 @@ EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
 	if (!to || !h || !p)
 		return 0;
 	for (i = 0; i < 8 && 8 * i + 16 <= n; i += 2)
-		epf_nh_add(&to->nh, h, (at + i) & (EPF_NH_WORDS - 2), p->word[i],
-			   p->word[i + 1]);
+		epf_nh_add(&to->nh, h, (at + i) & (EPF_NH_WORDS - 2), p->word[i], p->word[i + 1]);
 	i = epf_opaque(i); /* at most 8, which the verifier cannot infer */
 	to->len += n;
 	if (n & 8 && i <= 8) {
@@ -87,8 +84,7 @@ EPF_FN void epf_xdp_copy(__u8 *to, const __u8 *p, __u32 n)
 }
 
 /* @n bytes at @off, in @room, or NULL; @n is a constant. */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n, __u8 *room)
 {
 	const __u8 *p = (const __u8 *)(long)pkt->ctx->data;
 
@@ -126,8 +122,8 @@ EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 /* Absorb the rest of a chunk, at most EPF_XDP_COPY bytes, from any buffer. Return: number
  * of bytes, or 0: they cannot be read.
  */
-EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
-			       const struct epf_hash *h, __u32 off, __u32 n)
+EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip, const struct epf_hash *h,
+			       __u32 off, __u32 n)
 {
 	struct epf_xdp_words p = { { 0 } };
 	bool nh;
@@ -156,8 +152,8 @@ EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 /* Absorb up to EPF_XDP_CHUNK of @n bytes at @p, but none beyond @end, as epf_xdp_sip().
  * Return: number of bytes.
  */
-EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
-			       const __u8 *end, __u32 n, __u32 kind)
+EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p, const __u8 *end, __u32 n,
+			       __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -175,8 +171,7 @@ EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
 /* Absorb those whole words of the @n bytes at @off that are in the first buffer; all of
  * them go into SipHash. Return: number of bytes.
  */
-EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip,
-				  __u32 off, __u32 n)
+EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off, __u32 n)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	const __u8 *end = (const __u8 *)(long)ctx->data_end;
@@ -212,8 +207,8 @@ EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 	for (i = 0; i < EPF_XDP_CHUNK && i + 16 <= n; i += 16) {
 		if (p + 16 > end)
 			break;
-		epf_nh_add(&sum, h, (at + i / 8) & (EPF_NH_WORDS - 2),
-			   epf_get_le64(p), epf_get_le64(p + 8));
+		epf_nh_add(&sum, h, (at + i / 8) & (EPF_NH_WORDS - 2), epf_get_le64(p),
+			   epf_get_le64(p + 8));
 		p += 16;
 	}
 	sip->nh = sum;
@@ -230,7 +225,7 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
 	_Pragma("clang loop unroll(full)")
 	for (i = 0; i < EPF_XDP_CHUNK; i += 16) {
 		/* else everything is loaded first, and the stack has no room for it */
-		__asm__ volatile("" : "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
+		__asm__ volatile("" : "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high)::"memory");
 		epf_sum_add(&sum, epf_get_le64(p + i) + k[i / 8],
 			    epf_get_le64(p + i + 8) + k[i / 8 + 1]);
 	}
@@ -241,8 +236,7 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
  * a chunk. Return: number of bytes, or 0: they are not in the first buffer.
  */
 EPF_FN_APART int epf_xdp_nh_chunks(struct epf_ctx *ctx, struct epf_sip *sip,
-				   const struct epf_hash *h, __u32 off,
-				   __u32 n)
+				   const struct epf_hash *h, __u32 off, __u32 n)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	const __u8 *end = (const __u8 *)(long)ctx->data_end;
@@ -338,20 +332,18 @@ EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
 }
 
 /* Absorb the head of a packet, which is the beginning of its key. */
-EPF_FN void epf_xdp_head(struct epf_sip *s, const struct epf_hash *h,
-			 struct epf_xdp_words *p, __u32 n)
+EPF_FN void epf_xdp_head(struct epf_sip *s, const struct epf_hash *h, struct epf_xdp_words *p,
+			 __u32 n)
 {
 	if (s->kind == EPF_HASH_NH)
 		epf_xdp_nh_update(s, h, p, 0, n);
 	else
 		epf_xdp_update(s, p, n);
 }
-#define epf_sip_update(s, h, p, n) \
-	epf_xdp_head(s, h, (struct epf_xdp_words *)(p), n)
+#define epf_sip_update(s, h, p, n) epf_xdp_head(s, h, (struct epf_xdp_words *)(p), n)
 
 /* A flow's key, in memory that has the size epf_xdp_update() requires. */
-EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
-			   __u32 len)
+EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word, __u32 len)
 {
 	struct epf_sip s;
 

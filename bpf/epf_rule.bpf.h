@@ -26,8 +26,7 @@ static __always_inline __u32 proto_of(__u32 proto)
 	return epf_has_ports(proto) ? EPF_REFLEX_PORTS : EPF_REFLEX_PROTOS;
 }
 
-static __always_inline bool listed(const struct epf_reflex_rule *rule,
-				   __u32 proto, __u32 port)
+static __always_inline bool listed(const struct epf_reflex_rule *rule, __u32 proto, __u32 port)
 {
 	const __u32 *words = &rule->port[0][0];
 	__u32 at = epf_opaque(proto * EPF_REFLEX_WORDS + port / 32);
@@ -35,8 +34,7 @@ static __always_inline bool listed(const struct epf_reflex_rule *rule,
 	/* One comparison, of the sum: the verifier of Linux 6.1 loses the bounds of its
 	 * parts. Protocols without ports are beyond the bound.
 	 */
-	return at < EPF_REFLEX_PROTOS * EPF_REFLEX_WORDS &&
-	       words[at] >> port % 32 & 1;
+	return at < EPF_REFLEX_PROTOS * EPF_REFLEX_WORDS && words[at] >> port % 32 & 1;
 }
 
 /* Does the rule match the flow that was found? @err: from epf_flow_find(); @sent: the
@@ -44,8 +42,7 @@ static __always_inline bool listed(const struct epf_reflex_rule *rule,
  * counts as one that may match, and the packet in an ICMP error as one that does not.
  */
 static __always_inline int match_found(const struct epf_reflex_rule *rule,
-				       const struct epf_xdp_found *found,
-				       bool sent, int err)
+				       const struct epf_xdp_found *found, bool sent, int err)
 {
 	__u32 proto = epf_forget(proto_of(found->flow.proto)), port;
 
@@ -58,16 +55,15 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 	if (err)
 		return err == -ENOMSG ? NO_PORTS : err;
 	port = sent ? found->flow.four >> 16 : found->flow.four;
-	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ?
-		       MATCHED : NOT_MATCHED;
+	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ? MATCHED : NOT_MATCHED;
 }
 
 /* Find the flow of a packet. Ports are always looked for, whatever the key is; of fragments
  * only the first has them.
  */
 static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
-				 const struct epf_reflex_rule *rule,
-				 struct epf_xdp_found *found, bool sent)
+				 const struct epf_reflex_rule *rule, struct epf_xdp_found *found,
+				 bool sent)
 {
 	__u16 flags = ask->opts.flags;
 	__u8 key = ask->opts.key;
@@ -114,8 +110,7 @@ static __always_inline __u32 reason_asked(const struct epf_reflex_rule *rule, in
 {
 	if (ret <= 0)
 		return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
-	return rule->within && (__u32)ret > rule->within ? EPF_REFLEX_OLDER :
-							   EPF_REFLEX_RECENT;
+	return rule->within && (__u32)ret > rule->within ? EPF_REFLEX_OLDER : EPF_REFLEX_RECENT;
 }
 
 #endif /* EPF_RULE_BPF_H */

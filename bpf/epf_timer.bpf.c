@@ -21,11 +21,11 @@
 #include <epf/bpf_rotate.h>
 
 #define MONOTONIC 1 /* CLOCK_MONOTONIC */
-#define LOOKS 64u /* checks of CPUs in a section, per tick */
+#define LOOKS 64u   /* checks of CPUs in a section, per tick */
 #define SCAN_LINES 512u
 #define WAIT_MAX_NS 250000000ULL /* if only time ends epochs */
 #define WAIT_IDLE_NS 10000000ULL /* if insertions do, and there were none */
-#define WAIT_WORK_NS 1000000ULL	 /* while scan or grace period are in progress */
+#define WAIT_WORK_NS 1000000ULL  /* while scan or grace period are in progress */
 #define WAIT_MIN_NS 200000ULL
 #define LEFT_MAX (1ULL << 36) /* insertions; times WAIT_IDLE_NS is below 2^64 */
 
@@ -101,19 +101,20 @@ static long sum_cpu(__u32 i, void *arg)
 static __always_inline struct sums sum_of(const struct epf_bpf_filter *table, __u32 at)
 {
 	const struct epf_bpf_slot *s = &table->slot[at];
-	struct sums sums = { .first = at * table->cpus,
-			     .epoch = s->state.epoch, .keys = s->base_keys };
+	struct sums sums = {
+		.first = at * table->cpus,
+		.epoch = s->state.epoch,
+		.keys = s->base_keys,
+	};
 
 	bpf_loop(table->cpus, sum_cpu, &sums, 0);
 	return sums;
 }
 
 /* Insertions of the current epoch. */
-static __always_inline __u64 inserts_of(const struct epf_bpf_slot *s,
-					const struct sums *sums)
+static __always_inline __u64 inserts_of(const struct epf_bpf_slot *s, const struct sums *sums)
 {
-	return epf_count_of(epf_load(&s->state.count), s->state.epoch) +
-	       sums->pending;
+	return epf_count_of(epf_load(&s->state.count), s->state.epoch) + sums->pending;
 }
 
 /* ---- the grace period ---- */
@@ -136,8 +137,8 @@ static long look(__u32 i, void *arg)
 	return 0;
 }
 
-static __always_inline void grace(const struct epf_bpf_filter *table,
-				  struct epf_bpf_slot *s, __u32 at)
+static __always_inline void grace(const struct epf_bpf_filter *table, struct epf_bpf_slot *s,
+				  __u32 at)
 {
 	struct looks l = { .first = at * table->cpus, .nr = table->cpus };
 	__u64 e = s->state.epoch;
@@ -259,8 +260,7 @@ EPF_FN_APART int epf_tick_due(__u32 at, __u64 inserts, __u64 now_ns)
 	if (!s)
 		return 0;
 	w = epf_bpf_window(s);
-	return epf_window_due(&w, inserts,
-			      now_ns - s->state.ring[s->state.epoch & 7].start_ns);
+	return epf_window_due(&w, inserts, now_ns - s->state.ring[s->state.epoch & 7].start_ns);
 }
 
 /* Set the time from which the timer is overdue. */
@@ -281,22 +281,20 @@ EPF_FN_APART int epf_tick_set_until(__u32 at, __u64 now_ns)
 	if (s->pin_until_ns > ends)
 		ends = s->pin_until_ns;
 	more = ends - now_ns + EPF_BPF_HOLD_NS;
-	epf_store_release(&s->until, bpf_jiffies64() +
-			  more / 1000000 * table->hz / 1000 + 1);
+	epf_store_release(&s->until, bpf_jiffies64() + more / 1000000 * table->hz / 1000 + 1);
 	return 0;
 }
 
 /* ---- when to come again ---- */
 
 /* Half of the time to the epoch's end, at the pace since the last check. */
-static __always_inline __u64 until_full(const struct epf_bpf_slot *s,
-					__u64 length, __u64 inserts, __u64 now_ns)
+static __always_inline __u64 until_full(const struct epf_bpf_slot *s, __u64 length, __u64 inserts,
+					__u64 now_ns)
 {
 	__u64 left = inserts < length ? length - inserts : 0;
 	__u64 ns = now_ns - s->look_ns;
 
-	if (s->look_epoch != s->state.epoch || inserts <= s->look_inserts ||
-	    left > LEFT_MAX)
+	if (s->look_epoch != s->state.epoch || inserts <= s->look_inserts || left > LEFT_MAX)
 		return WAIT_IDLE_NS;
 	if (ns > WAIT_IDLE_NS)
 		ns = WAIT_IDLE_NS;
@@ -323,8 +321,7 @@ EPF_FN_APART __u64 epf_tick_wait(__u32 at, __u64 inserts, __u64 now_ns)
 	s->look_ns = now_ns;
 	s->look_epoch = s->state.epoch;
 	s->look_inserts = inserts;
-	if ((s->quiet < s->state.epoch || s->state.scanned < s->state.epoch) &&
-	    wait > WAIT_WORK_NS)
+	if ((s->quiet < s->state.epoch || s->state.scanned < s->state.epoch) && wait > WAIT_WORK_NS)
 		wait = WAIT_WORK_NS;
 	wait = wait < WAIT_MAX_NS ? wait : WAIT_MAX_NS;
 	return wait > WAIT_MIN_NS ? wait : WAIT_MIN_NS;
@@ -428,8 +425,7 @@ static __always_inline int start(void)
 	if (!v)
 		return -ENODEV;
 	bpf_timer_init(&v->timer, &epf_timer, MONOTONIC); /* or it is already */
-	return bpf_timer_set_callback(&v->timer, fire) ?:
-	       bpf_timer_start(&v->timer, 0, 0);
+	return bpf_timer_set_callback(&v->timer, fire) ?: bpf_timer_start(&v->timer, 0, 0);
 }
 
 static __always_inline int stop(void)

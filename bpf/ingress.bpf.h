@@ -88,8 +88,7 @@ struct ingress_packet {
 };
 
 /* Return: 0, or an error of the packet or of a filter that was destroyed. */
-static __always_inline int ingress_find(struct epf_ctx *ctx,
-					const struct epf_ingress_rule *rule,
+static __always_inline int ingress_find(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
 					struct ingress_packet *p)
 {
 	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
@@ -105,8 +104,7 @@ static __always_inline int ingress_test(const struct ingress_packet *p)
 }
 
 /* Return: the verdict before, or an error. */
-static __always_inline int ingress_learn(struct epf_ctx *ctx,
-					 const struct epf_ingress_rule *rule)
+static __always_inline int ingress_learn(struct epf_ctx *ctx, const struct epf_ingress_rule *rule)
 {
 	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
 
@@ -114,8 +112,7 @@ static __always_inline int ingress_learn(struct epf_ctx *ctx,
 }
 
 /* For the packet that ingress_find() has found. */
-static __always_inline int ingress_insert(struct epf_ctx *ctx,
-					  const struct epf_ingress_rule *rule,
+static __always_inline int ingress_insert(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
 					  const struct ingress_packet *p)
 {
 	return ingress_learn(ctx, rule);
@@ -125,8 +122,7 @@ static __always_inline int ingress_insert(struct epf_ctx *ctx,
  * verifier reads a third as much.
  */
 static __always_inline int ingress_key(struct epf_ctx *ctx, const struct epf_hash *h,
-				       const struct epf_pkt_opts *opts,
-				       __u64 *digest)
+				       const struct epf_pkt_opts *opts, __u64 *digest)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	struct epf_xdp_ask ask = { .opts = epf_pkt_opts_read(opts) };
@@ -156,8 +152,7 @@ struct ingress_packet {
 /* Without a filter, any hash can identify the packets that have no key. Return: 0, or an
  * error as above.
  */
-static __always_inline int ingress_find(struct epf_ctx *ctx,
-					const struct epf_ingress_rule *rule,
+static __always_inline int ingress_find(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
 					struct ingress_packet *p)
 {
 	__u32 zero = 0;
@@ -180,16 +175,14 @@ static __always_inline int ingress_test(const struct ingress_packet *p)
 }
 
 /* For the packet that ingress_find() has found. */
-static __always_inline int ingress_insert(struct epf_ctx *ctx,
-					  const struct epf_ingress_rule *rule,
+static __always_inline int ingress_insert(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
 					  const struct ingress_packet *p)
 {
 	return epf_inline_test_and_insert(p->digest, p->at);
 }
 
 /* Return: the verdict before, or an error. */
-static __always_inline int ingress_learn(struct epf_ctx *ctx,
-					 const struct epf_ingress_rule *rule)
+static __always_inline int ingress_learn(struct epf_ctx *ctx, const struct epf_ingress_rule *rule)
 {
 	struct ingress_packet p;
 	int err = ingress_find(ctx, rule, &p);
@@ -207,8 +200,8 @@ static __always_inline bool ingress_token(const struct ingress *in)
 	return epf_bucket_take(fresh, &in->shared->tokens, now);
 }
 
-static __always_inline void ingress_count(struct epf_ctx *ctx, struct ingress *in,
-					  bool above, __u32 reason)
+static __always_inline void ingress_count(struct epf_ctx *ctx, struct ingress *in, bool above,
+					  __u32 reason)
 {
 	struct epf_xdp_count *count;
 

@@ -13,8 +13,8 @@ struct {
 	__uint(max_entries, EPF_INGRESS_RING_BYTES);
 } epf_ring SEC(".maps");
 
-static __always_inline void fill(struct epf_ingress_record *r,
-				 const struct epf_xdp_found *found, __u32 bytes)
+static __always_inline void fill(struct epf_ingress_record *r, const struct epf_xdp_found *found,
+				 __u32 bytes)
 {
 	const struct epf_flow *f = &found->flow;
 

@@ -61,16 +61,14 @@ static __always_inline bool read_plain(struct epf_ctx *ctx, struct plain *p)
 	       epf_has_ports(plain_proto(p));
 }
 
-static __always_inline int match_plain(const struct plain *p,
-				       const struct epf_nf_rule *rule)
+static __always_inline int match_plain(const struct plain *p, const struct epf_nf_rule *rule)
 {
 	__u32 port = p->word[2] >> (rule->dport ? 48 : 32);
 
 	if (rule->all)
 		return MATCHED;
 	port = (port & 0xff) << 8 | (port >> 8 & 0xff);
-	return listed(&rule->of, proto_of(plain_proto(p)), port) ? MATCHED :
-								    NOT_MATCHED;
+	return listed(&rule->of, proto_of(plain_proto(p)), port) ? MATCHED : NOT_MATCHED;
 }
 
 /* If the rule matches all packets, this matches those that have the key. */
@@ -103,8 +101,7 @@ struct key {
 
 static __always_inline int test(struct epf_ctx *ctx, struct key *key)
 {
-	return bpf_epf_nf_test_held(&epf_held, ctx->skb, key->iface, &key->opts,
-				    sizeof(key->opts));
+	return bpf_epf_nf_test_held(&epf_held, ctx->skb, key->iface, &key->opts, sizeof(key->opts));
 }
 
 static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
@@ -166,8 +163,7 @@ static __always_inline int find(struct epf_ctx *ctx, const struct epf_nf_rule *r
 
 #ifdef EPF_MODULE
 /* The module makes the key, from the same source, and uses it on the same contents. */
-static __always_inline __u32 look(struct epf_ctx *ctx,
-				  const struct epf_nf_rule *rule)
+static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule *rule)
 {
 	struct epf_xdp_found found = { 0 };
 	struct epf_xdp_ask ask = { 0 };
@@ -176,8 +172,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	int ret;
 
 	ask.opts = epf_pkt_opts_read(&rule->of.opts[0]);
-	ret = read_plain(ctx, &plain) ? match_plain(&plain, rule) :
-					find(ctx, rule, &ask, &found);
+	ret = read_plain(ctx, &plain) ? match_plain(&plain, rule) : find(ctx, rule, &ask, &found);
 	if (ret != MATCHED)
 		return reason_of(ret);
 	key.opts = ask.opts;
@@ -186,8 +181,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 }
 #else
 /* The key of a plain packet. Return: false: the options call for another one. */
-static __always_inline bool digest_plain(const struct plain *p,
-					 const struct epf_pkt_opts *opts,
+static __always_inline bool digest_plain(const struct plain *p, const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
 {
 	__u64 addrs = p->word[1] >> 32 | p->word[2] << 32;
@@ -203,10 +197,9 @@ static __always_inline bool digest_plain(const struct plain *p,
 	return true;
 }
 
-static __always_inline __u32 look_long(struct epf_ctx *ctx,
-				       const struct epf_nf_rule *rule,
-				       struct epf_xdp_ask *ask,
-				       struct epf_bpf_slot *slot, struct key *key)
+static __always_inline __u32 look_long(struct epf_ctx *ctx, const struct epf_nf_rule *rule,
+				       struct epf_xdp_ask *ask, struct epf_bpf_slot *slot,
+				       struct key *key)
 {
 	struct epf_xdp_found found = { 0 };
 	int ret = find(ctx, rule, ask, &found);
@@ -224,8 +217,7 @@ static __always_inline __u32 look_long(struct epf_ctx *ctx,
 
 /* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
  */
-static __always_inline __u32 look(struct epf_ctx *ctx,
-				  const struct epf_nf_rule *rule)
+static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule *rule)
 {
 	struct epf_xdp_ask ask = { 0 };
 	struct epf_bpf_slot *slot;
@@ -245,8 +237,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 }
 #endif
 
-static __always_inline void count(struct epf_nf_counts *counts, __u32 reason,
-				  __u32 bytes)
+static __always_inline void count(struct epf_nf_counts *counts, __u32 reason, __u32 bytes)
 {
 	__sync_fetch_and_add(&counts->by[reason].packets, 1);
 	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);

@@ -42,17 +42,16 @@ struct {
 } epf_counts SEC(".maps");
 
 /* A plain packet is matched in place. */
-static __always_inline int match_plain(struct epf_ctx *ctx,
-				       const struct epf_reflex_rule *rule,
+static __always_inline int match_plain(struct epf_ctx *ctx, const struct epf_reflex_rule *rule,
 				       const struct epf_pkt_opts *opts, bool sent)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 
-	if (p + 38 > (const __u8 *)(long)ctx->data_end ||
-	    opts->link != EPF_LINK_ETHER || !epf_is_plain(p, 38) || p[23] == 1)
+	if (p + 38 > (const __u8 *)(long)ctx->data_end || opts->link != EPF_LINK_ETHER ||
+	    !epf_is_plain(p, 38) || p[23] == 1)
 		return NOT_PLAIN;
-	return listed(rule, proto_of(p[23]), epf_be16(sent ? p + 36 : p + 34)) ?
-		       MATCHED : NOT_MATCHED;
+	return listed(rule, proto_of(p[23]), epf_be16(sent ? p + 36 : p + 34)) ? MATCHED :
+										 NOT_MATCHED;
 }
 
 #ifdef EPF_MODULE
@@ -64,8 +63,7 @@ static __always_inline int match_plain(struct epf_ctx *ctx,
 #endif
 
 /* The module makes the key, from the same source and the same bytes. */
-static __always_inline __u32 use(struct epf_ctx *ctx,
-				 const struct epf_reflex_rule *rule,
+static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_reflex_rule *rule,
 				 struct epf_pkt_opts *opts, enum epf_reflex_side side)
 {
 #ifdef EPF_TC
@@ -79,8 +77,7 @@ static __always_inline __u32 use(struct epf_ctx *ctx,
 }
 
 /* The module makes the key and uses it on the same contents. */
-static __always_inline __u32 look(struct epf_ctx *ctx,
-				  const struct epf_reflex_rule *rule,
+static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_reflex_rule *rule,
 				  enum epf_reflex_side side)
 {
 	bool sent = side == EPF_REFLEX_LEARN;
@@ -96,8 +93,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 }
 #else
 /* The key of a plain packet. Return: false: it is not a plain flow. */
-static __always_inline bool digest_plain(struct epf_ctx *ctx,
-					 const struct epf_pkt_opts *opts,
+static __always_inline bool digest_plain(struct epf_ctx *ctx, const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
@@ -111,8 +107,8 @@ static __always_inline bool digest_plain(struct epf_ctx *ctx,
 }
 
 /* Insert the key, or look it up. Return: enum epf_reflex_reason. */
-static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 digest,
-				 __u32 at, enum epf_reflex_side side)
+static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 digest, __u32 at,
+				 enum epf_reflex_side side)
 {
 	int ret;
 
@@ -125,8 +121,7 @@ static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 diges
 
 /* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
  */
-static __always_inline __u32 look(struct epf_ctx *ctx,
-				  const struct epf_reflex_rule *rule,
+static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_reflex_rule *rule,
 				  enum epf_reflex_side side)
 {
 	bool sent = side == EPF_REFLEX_LEARN;
@@ -157,8 +152,8 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 #endif
 
 /* Look the packet up, and count. Return: what to do; NULL: pass. */
-static __always_inline const struct epf_reflex_act *
-judge(struct epf_ctx *ctx, enum epf_reflex_side side)
+static __always_inline const struct epf_reflex_act *judge(struct epf_ctx *ctx,
+							  enum epf_reflex_side side)
 {
 	__u32 zero = 0, reason;
 	const struct epf_reflex_rule *rule = bpf_map_lookup_elem(&epf_rule, &zero);

@@ -20,8 +20,7 @@ int tc_mark(struct __sk_buff *skb)
 	if ((void *)(meta + 1) > (void *)(long)skb->data)
 		return TC_ACT_UNSPEC;
 	if (meta->magic == EPF_XDP_META_MAGIC)
-		skb->mark = (skb->mark & ~marks.mask) |
-			    ((marks.first + meta->age) & marks.mask);
+		skb->mark = (skb->mark & ~marks.mask) | ((marks.first + meta->age) & marks.mask);
 	return TC_ACT_UNSPEC;
 }
 

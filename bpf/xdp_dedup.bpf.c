@@ -65,8 +65,7 @@ static __always_inline __u32 mark(struct xdp_md *ctx, __u32 age)
 /* The digest is inserted only into the contents that it was made for, whatever is swapped
  * meanwhile.
  */
-static __always_inline int verdict(struct xdp_md *ctx,
-				   struct epf_xdp_slot *slot)
+static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot)
 {
 	struct epf_bpf_slot *filter;
 	__u32 at = epf_inline_slot(&filter);
@@ -82,16 +81,14 @@ static __always_inline int verdict(struct xdp_md *ctx,
 /* The program takes the filter out of the slot and puts it back, because only its owner may
  * use it.
  */
-static __always_inline int verdict(struct xdp_md *ctx,
-				   struct epf_xdp_slot *slot)
+static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot)
 {
 	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
 	int ret;
 
 	if (!f) /* bound as long as the program is attached, so it is in use */
 		return -EBUSY;
-	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts,
-					  sizeof(slot->opts));
+	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts, sizeof(slot->opts));
 	f = bpf_kptr_xchg(&slot->filter, f);
 	if (f)
 		bpf_epf_release(f);
@@ -99,8 +96,7 @@ static __always_inline int verdict(struct xdp_md *ctx,
 }
 #endif
 
-static __always_inline void count(struct xdp_md *ctx,
-				  struct epf_xdp_slot *slot, __u64 outcome)
+static __always_inline void count(struct xdp_md *ctx, struct epf_xdp_slot *slot, __u64 outcome)
 {
 	slot->count[outcome].packets++;
 	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);

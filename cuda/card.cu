@@ -70,8 +70,7 @@ int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...)
 	vsnprintf(text, sizeof(text), what, args);
 	va_end(args);
 	cudaGetLastError(); /* clears it; a persistent error shows again */
-	return card_wrong(e, errno_of(err), "%.60s: %.90s", text,
-			  words_of(err));
+	return card_wrong(e, errno_of(err), "%.60s: %.90s", text, words_of(err));
 }
 
 __u64 card_setting(const char *name, __u64 otherwise)
@@ -88,8 +87,7 @@ __u64 card_setting(const char *name, __u64 otherwise)
 static cudaError_t try_card(void)
 {
 	cudaStream_t stream = NULL;
-	cudaError_t err = cudaStreamCreateWithFlags(&stream,
-						    cudaStreamNonBlocking);
+	cudaError_t err = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 
 	if (!err)
 		err = epf_cu_nothing(stream);
@@ -118,8 +116,7 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 		ret = card_fails(e, err, "no GPU");
 		return ret == -EAGAIN ? ret : -ENODEV;
 	}
-	snprintf(device->name, sizeof(device->name), "%.*s",
-		 (int)NAME_BYTES - 1, prop.name);
+	snprintf(device->name, sizeof(device->name), "%.*s", (int)NAME_BYTES - 1, prop.name);
 	device->bytes = prop.totalGlobalMem;
 	device->major = (__u32)prop.major;
 	device->minor = (__u32)prop.minor;
@@ -186,11 +183,8 @@ static size_t find_persisting(void)
 {
 	int aside = 0, window = 0;
 
-	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize,
-				   CARD) ||
-	    cudaDeviceGetAttribute(&window,
-				   cudaDevAttrMaxAccessPolicyWindowSize,
-				   CARD)) {
+	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize, CARD) ||
+	    cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, CARD)) {
 		cudaGetLastError();
 		return 0;
 	}
@@ -228,20 +222,17 @@ void card_quiet(struct card *c)
 	cudaGetLastError();
 }
 
-int card_alloc(void **p, size_t bytes, const char *what,
-	       struct epf_cuda_error *e)
+int card_alloc(void **p, size_t bytes, const char *what, struct epf_cuda_error *e)
 {
 	cudaError_t err = cudaMalloc(p, bytes);
 
 	if (!err)
 		return 0;
 	*p = NULL;
-	return card_fails(e, err, "allocating %zu MiB on the GPU for %s", bytes >> 20,
-			  what);
+	return card_fails(e, err, "allocating %zu MiB on the GPU for %s", bytes >> 20, what);
 }
 
-int card_grow(char **p, size_t *have, size_t want, const char *what,
-	      struct epf_cuda_error *e)
+int card_grow(char **p, size_t *have, size_t want, const char *what, struct epf_cuda_error *e)
 {
 	void *to;
 	int ret;
@@ -271,12 +262,9 @@ static void set_window(struct card *c, void *at, size_t bytes)
 	w->base_ptr = at;
 	w->num_bytes = bytes;
 	w->hitRatio = 1;
-	w->hitProp = bytes ? cudaAccessPropertyPersisting :
-			     cudaAccessPropertyNormal;
-	w->missProp = bytes ? cudaAccessPropertyStreaming :
-			      cudaAccessPropertyNormal;
-	cudaStreamSetAttribute(c->run, cudaLaunchAttributeAccessPolicyWindow,
-			       &value);
+	w->hitProp = bytes ? cudaAccessPropertyPersisting : cudaAccessPropertyNormal;
+	w->missProp = bytes ? cudaAccessPropertyStreaming : cudaAccessPropertyNormal;
+	cudaStreamSetAttribute(c->run, cudaLaunchAttributeAccessPolicyWindow, &value);
 }
 
 void card_keep(struct card *c, const struct epf_cu_lines *lines)

@@ -32,9 +32,8 @@ static inline bool sound_lines(const struct epf_cu_lines *f)
 	__u32 parts = f->geom.parts;
 
 	return f->line && !((__u64)f->line % EPF_LINE_BYTES) &&
-	       (parts == 1 || parts == 2 || parts == 4) &&
-	       f->geom.part_lines && f->geom.part_lines <= EPF_PART_LINES_MAX &&
-	       f->epoch >= EPF_EPOCH_FIRST;
+	       (parts == 1 || parts == 2 || parts == 4) && f->geom.part_lines &&
+	       f->geom.part_lines <= EPF_PART_LINES_MAX && f->epoch >= EPF_EPOCH_FIRST;
 }
 
 static inline bool sound_keys(const struct epf_cu_keys *k)
@@ -50,8 +49,7 @@ static inline bool digests_aligned(const struct epf_cu_keys *k)
 /* Return: is @epoch one of the eight epochs up to the current one? */
 static inline bool sound_epoch(const struct epf_cu_lines *f, __u64 epoch)
 {
-	return epoch <= f->epoch && f->epoch - epoch < EPF_LANES &&
-	       epoch >= EPF_EPOCH_FIRST;
+	return epoch <= f->epoch && f->epoch - epoch < EPF_LANES && epoch >= EPF_EPOCH_FIRST;
 }
 
 __device__ __forceinline__ __u64 thread_number(void)
@@ -86,8 +84,7 @@ __device__ __forceinline__ __u64 key_digest(const struct epf_cu_keys *k, __u64 i
 		return epf_get_le64(key + i * sizeof(__u64));
 	key += i * k->len;
 	if (aligned) /* rounded, so that the compiler drops the tail */
-		return epf_digest(&k->hash,
-				  __builtin_assume_aligned(key, sizeof(__u64)),
+		return epf_digest(&k->hash, __builtin_assume_aligned(key, sizeof(__u64)),
 				  k->len & ~7u);
 	return epf_digest(&k->hash, key, k->len);
 }
@@ -102,8 +99,7 @@ __device__ __forceinline__ __u64 lane_epoch(__u64 epoch, __u32 i)
  * line whose result is not used, so no thread waits for it. The lane is zero or
  * of that epoch.
  */
-__device__ __forceinline__ void add(const struct epf_cu_lines *f, __u64 digest,
-				    __u64 epoch)
+__device__ __forceinline__ void add(const struct epf_cu_lines *f, __u64 digest, __u64 epoch)
 {
 	__u32 j;
 

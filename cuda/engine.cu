@@ -77,7 +77,8 @@ static int enter(struct epf_cuda_error *e)
 
 	pthread_mutex_lock(&lock);
 	if (is_forked())
-		return card_wrong(e, -ENODEV, "this process was forked from one "
+		return card_wrong(e, -ENODEV,
+				  "this process was forked from one "
 				  "that uses the GPU: start a new program instead");
 	process = getpid();
 	err = borrow();
@@ -123,12 +124,10 @@ static bool lines_sound(const struct epf_cuda_lines *l)
 	const struct epf_geom *g = &l->geom;
 	struct epf_geom again;
 
-	return l->line && !((uintptr_t)l->line % sizeof(__u64)) &&
-	       l->epoch >= EPF_EPOCH_FIRST && g->parts <= EPF_PARTS_MAX &&
-	       g->part_lines <= EPF_PART_LINES_MAX &&
+	return l->line && !((uintptr_t)l->line % sizeof(__u64)) && l->epoch >= EPF_EPOCH_FIRST &&
+	       g->parts <= EPF_PARTS_MAX && g->part_lines <= EPF_PART_LINES_MAX &&
 	       g->bits <= EPF_PART_BITS_MAX &&
-	       !epf_geom_init(&again, epf_geom_lines(g), g->parts,
-			      (__u32)g->bits * g->parts) &&
+	       !epf_geom_init(&again, epf_geom_lines(g), g->parts, (__u32)g->bits * g->parts) &&
 	       g->skip == again.skip;
 }
 
@@ -153,8 +152,8 @@ static int settle(struct epf_cuda_held *h, struct epf_cuda_error *e)
 	return err ? card_fails(e, err, "settling lines on the GPU") : 0;
 }
 
-static int fill(struct epf_cuda_held *h, const struct epf_cuda_lines *lines,
-		__u32 threads, struct epf_cuda_error *e)
+static int fill(struct epf_cuda_held *h, const struct epf_cuda_lines *lines, __u32 threads,
+		struct epf_cuda_error *e)
 {
 	void *to;
 	int ret = card_alloc(&to, bytes_of(h), "lines", e);
@@ -166,8 +165,8 @@ static int fill(struct epf_cuda_held *h, const struct epf_cuda_lines *lines,
 	return ret ? ret : settle(h, e);
 }
 
-static int hold(const struct epf_cuda_lines *lines, __u32 threads,
-		struct epf_cuda_held **held, struct epf_cuda_error *e)
+static int hold(const struct epf_cuda_lines *lines, __u32 threads, struct epf_cuda_held **held,
+		struct epf_cuda_error *e)
 {
 	struct epf_cuda_held *h = (struct epf_cuda_held *)calloc(1, sizeof(*h));
 	int ret = enter_card(e);
@@ -207,16 +206,14 @@ static void release(struct epf_cuda_held *h)
 	leave(0, &e);
 }
 
-static int fetch(struct epf_cuda_held *h, struct epf_line *line,
-		 struct epf_cuda_error *e)
+static int fetch(struct epf_cuda_held *h, struct epf_line *line, struct epf_cuda_error *e)
 {
 	int ret = enter_card(e);
 	cudaError_t err;
 
 	if (ret)
 		return leave(ret, e);
-	err = cudaMemcpyAsync(line, h->lines.line, bytes_of(h),
-			      cudaMemcpyDeviceToHost, card.down);
+	err = cudaMemcpyAsync(line, h->lines.line, bytes_of(h), cudaMemcpyDeviceToHost, card.down);
 	if (!err)
 		err = cudaStreamSynchronize(card.down);
 	if (err)
@@ -246,29 +243,26 @@ static int go_to(struct epf_cuda_held *h, __u64 epoch, struct epf_cuda_error *e)
 	return err ? card_fails(e, err, "beginning an epoch on the GPU") : 0;
 }
 
-static int apply_some(struct epf_cuda_held *h, void *there,
-		      const struct epf_journal_record *record, __u64 n,
-		      struct epf_cuda_error *e)
+static int apply_some(struct epf_cuda_held *h, void *there, const struct epf_journal_record *record,
+		      __u64 n, struct epf_cuda_error *e)
 {
 	int ret = flow_up(&card, there, record, n * sizeof(*record), false, 1, e);
 	cudaError_t err;
 
 	if (ret)
 		return ret;
-	err = epf_cu_apply(&h->lines, (const struct epf_journal_record *)there,
-			   n, card.run);
+	err = epf_cu_apply(&h->lines, (const struct epf_journal_record *)there, n, card.run);
 	if (!err)
 		err = cudaStreamSynchronize(card.run);
 	return err ? card_fails(e, err, "applying a journal on the GPU") : 0;
 }
 
-static int apply_all(struct epf_cuda_held *h,
-		     const struct epf_journal_record *record, __u64 n,
+static int apply_all(struct epf_cuda_held *h, const struct epf_journal_record *record, __u64 n,
 		     struct epf_cuda_error *e)
 {
 	__u64 most = n < APPLY_RECORDS ? n : APPLY_RECORDS, at, some;
-	int ret = card_grow(&card.scratch, &card.scratch_bytes,
-			    most * sizeof(*record), "a journal", e);
+	int ret = card_grow(&card.scratch, &card.scratch_bytes, most * sizeof(*record), "a journal",
+			    e);
 
 	if (ret)
 		return ret;
@@ -291,9 +285,8 @@ static int wait_applied(struct epf_cuda_error *e)
 /* Apply a journal. After an error the lines are in no defined state, and the
  * caller releases them.
  */
-static int apply(struct epf_cuda_held *h,
-		 const struct epf_journal_record *record, __u64 n, __u64 epoch,
-		 struct epf_cuda_error *e)
+static int apply(struct epf_cuda_held *h, const struct epf_journal_record *record, __u64 n,
+		 __u64 epoch, struct epf_cuda_error *e)
 {
 	int ret = enter_card(e);
 
@@ -314,12 +307,11 @@ static bool keys_sound(const struct epf_cuda_keys *k)
 {
 	size_t bytes = k->len ? k->len : sizeof(__u64);
 
-	return k->len <= EPF_KEY_MAX && k->n <= PTRDIFF_MAX / bytes &&
-	       (!k->n || k->data);
+	return k->len <= EPF_KEY_MAX && k->n <= PTRDIFF_MAX / bytes && (!k->n || k->data);
 }
 
-static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k,
-		     __u32 threads, struct epf_cuda_error *e)
+static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k, __u32 threads,
+		     struct epf_cuda_error *e)
 {
 	size_t bytes = k->n * (k->len ? k->len : sizeof(__u64));
 	void *to = NULL;
@@ -342,11 +334,10 @@ static void drop_column(struct epf_cuda_column *c)
 	free(c);
 }
 
-static int load(const struct epf_cuda_keys *keys, __u32 threads,
-		struct epf_cuda_column **column, struct epf_cuda_error *e)
+static int load(const struct epf_cuda_keys *keys, __u32 threads, struct epf_cuda_column **column,
+		struct epf_cuda_error *e)
 {
-	struct epf_cuda_column *c =
-		(struct epf_cuda_column *)calloc(1, sizeof(*c));
+	struct epf_cuda_column *c = (struct epf_cuda_column *)calloc(1, sizeof(*c));
 	int ret = enter_card(e);
 
 	*column = NULL;
@@ -391,10 +382,8 @@ static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
 	return leave(ret, e);
 }
 
-static int query_column(struct epf_cuda_held *h,
-			const struct epf_cuda_column *column, __u64 first,
-			__u64 n, struct epf_cuda_answer *a,
-			struct epf_cuda_error *e)
+static int query_column(struct epf_cuda_held *h, const struct epf_cuda_column *column, __u64 first,
+			__u64 n, struct epf_cuda_answer *a, struct epf_cuda_error *e)
 {
 	struct epf_cu_keys keys = column->keys;
 	size_t bytes = keys.len ? keys.len : sizeof(__u64);
@@ -412,37 +401,32 @@ static int query_column(struct epf_cuda_held *h,
 }
 
 /* Launch a kernel that adds to counters on the card, which begin at zero. */
-typedef cudaError_t (*counting_fn)(const struct epf_cuda_held *h,
-				   unsigned long long *there, const __u64 *arg);
+typedef cudaError_t (*counting_fn)(const struct epf_cuda_held *h, unsigned long long *there,
+				   const __u64 *arg);
 
-static cudaError_t count_there(const struct epf_cuda_held *h,
-			       unsigned long long *there, __u64 *nr, size_t n,
-			       counting_fn counting, const __u64 *arg)
+static cudaError_t count_there(const struct epf_cuda_held *h, unsigned long long *there, __u64 *nr,
+			       size_t n, counting_fn counting, const __u64 *arg)
 {
 	cudaError_t err = cudaMemsetAsync(there, 0, n * sizeof(*nr), card.run);
 
 	if (!err)
 		err = counting(h, there, arg);
 	if (!err)
-		err = cudaMemcpyAsync(nr, there, n * sizeof(*nr),
-				      cudaMemcpyDeviceToHost, card.run);
+		err = cudaMemcpyAsync(nr, there, n * sizeof(*nr), cudaMemcpyDeviceToHost, card.run);
 	return err ? err : cudaStreamSynchronize(card.run);
 }
 
-static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n,
-		 counting_fn counting, const __u64 *arg,
-		 struct epf_cuda_error *e)
+static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n, counting_fn counting,
+		 const __u64 *arg, struct epf_cuda_error *e)
 {
 	cudaError_t err;
 	int ret = enter_card(e);
 
 	if (!ret)
-		ret = card_grow(&card.scratch, &card.scratch_bytes,
-				n * sizeof(*nr), "counters", e);
+		ret = card_grow(&card.scratch, &card.scratch_bytes, n * sizeof(*nr), "counters", e);
 	if (ret)
 		return leave(ret, e);
-	err = count_there(h, (unsigned long long *)card.scratch, nr, n, counting,
-			  arg);
+	err = count_there(h, (unsigned long long *)card.scratch, nr, n, counting, arg);
 	if (err) {
 		ret = card_fails(e, err, "counting on the GPU");
 		card_quiet(&card);
@@ -450,15 +434,15 @@ static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n,
 	return leave(ret, e);
 }
 
-static cudaError_t count_lanes(const struct epf_cuda_held *h,
-			       unsigned long long *there, const __u64 *arg)
+static cudaError_t count_lanes(const struct epf_cuda_held *h, unsigned long long *there,
+			       const __u64 *arg)
 {
 	(void)arg;
 	return epf_cu_tally(&h->lines, there, card.run);
 }
 
-static cudaError_t count_found(const struct epf_cuda_held *h,
-			       unsigned long long *there, const __u64 *arg)
+static cudaError_t count_found(const struct epf_cuda_held *h, unsigned long long *there,
+			       const __u64 *arg)
 {
 	return epf_cu_probe(&h->lines, arg[0], arg[1], there, card.run);
 }
@@ -476,12 +460,11 @@ static int chance(struct epf_cuda_held *h, __u64 seed, __u64 n, __u64 *found,
 	return count(h, found, 1, count_found, arg, e);
 }
 
-extern "C" __attribute__((visibility("default")))
-const struct epf_cuda_ops *epf_cuda_ops(void)
+extern "C" __attribute__((visibility("default"))) const struct epf_cuda_ops *epf_cuda_ops(void)
 {
 	static const struct epf_cuda_ops ops = {
-		EPF_CUDA_VERSION, sizeof(ops), probe, hold, release, apply,
-		fetch, load, unload, query, query_column, tally, chance,
+		EPF_CUDA_VERSION, sizeof(ops), probe,        hold,  release, apply, fetch, load,
+		unload,           query,       query_column, tally, chance,
 	};
 
 	return &ops;

@@ -22,8 +22,8 @@
 
 /* What a copy is for. */
 enum stage_sort {
-	STAGE_KEYS, /* keys, to pinned memory */
-	STAGE_LINES, /* to pinned memory, from words that others may write: no word is torn */
+	STAGE_KEYS,    /* keys, to pinned memory */
+	STAGE_LINES,   /* to pinned memory, from words that others may write: no word is torn */
 	STAGE_ANSWERS, /* results, from pinned memory */
 };
 
@@ -114,10 +114,10 @@ struct epf_cuda_column {
 /* card.cu: */
 
 /* Return: @err as an errno, after writing one line about it to @e. */
-__attribute__((format(printf, 3, 4)))
-int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...);
-__attribute__((format(printf, 3, 4)))
-int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...);
+__attribute__((format(printf, 3, 4))) int card_fails(struct epf_cuda_error *e, cudaError_t err,
+						     const char *what, ...);
+__attribute__((format(printf, 3, 4))) int card_wrong(struct epf_cuda_error *e, int err,
+						     const char *what, ...);
 
 /* Return: the setting @name (for tests), or @otherwise if it is not set. */
 __u64 card_setting(const char *name, __u64 otherwise);
@@ -140,15 +140,13 @@ void card_quiet(struct card *c);
  */
 void card_keep(struct card *c, const struct epf_cu_lines *lines);
 
-int card_alloc(void **p, size_t bytes, const char *what,
-	       struct epf_cuda_error *e);
+int card_alloc(void **p, size_t bytes, const char *what, struct epf_cuda_error *e);
 
 /* Make sure that *@p, which has *@have bytes of the card's memory, has at least
  * @want. If it is too small, its contents are lost. Return: 0; -ENOMEM: *@p is
  * freed.
  */
-int card_grow(char **p, size_t *have, size_t want, const char *what,
-	      struct epf_cuda_error *e);
+int card_grow(char **p, size_t *have, size_t want, const char *what, struct epf_cuda_error *e);
 
 /* flow.cu: */
 
@@ -163,8 +161,8 @@ int card_grow(char **p, size_t *have, size_t want, const char *what,
  *
  * Return: 0, after all bytes are copied; a negative errno.
  */
-int flow_up(struct card *c, void *to, const void *from, size_t bytes,
-	    bool words, __u32 threads, struct epf_cuda_error *e);
+int flow_up(struct card *c, void *to, const void *from, size_t bytes, bool words, __u32 threads,
+	    struct epf_cuda_error *e);
 
 /**
  * flow_query() - look up keys
@@ -174,9 +172,9 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes,
  * @there: keys on the card, if @host is NULL
  * @a: as in epf_cuda_ops.query
  */
-int flow_query(struct card *c, const struct epf_cuda_held *held,
-	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
-	       struct epf_cuda_answer *a, struct epf_cuda_error *e);
+int flow_query(struct card *c, const struct epf_cuda_held *held, const struct epf_cuda_keys *host,
+	       const struct epf_cu_keys *there, struct epf_cuda_answer *a,
+	       struct epf_cuda_error *e);
 
 /* stage.cu: */
 
@@ -191,8 +189,8 @@ int flow_query(struct card *c, const struct epf_cuda_held *held,
  *
  * Source and destination must stay until stage_end().
  */
-void stage_begin(struct stage *s, void *to, const void *from, size_t bytes,
-		 enum stage_sort sort, __u32 threads);
+void stage_begin(struct stage *s, void *to, const void *from, size_t bytes, enum stage_sort sort,
+		 __u32 threads);
 
 /* Wait until all is copied; the calling thread helps. */
 void stage_end(struct stage *s);

@@ -60,8 +60,7 @@ struct flow {
 /* Make sure that *@p has at least @want bytes of pinned memory; otherwise free
  * it and allocate anew.
  */
-static int grow_pinned(char **p, size_t *have, size_t want,
-		       struct epf_cuda_error *e)
+static int grow_pinned(char **p, size_t *have, size_t want, struct epf_cuda_error *e)
 {
 	cudaError_t err;
 	void *to;
@@ -74,8 +73,7 @@ static int grow_pinned(char **p, size_t *have, size_t want,
 	*have = 0;
 	err = cudaMallocHost(&to, want);
 	if (err)
-		return card_fails(e, err, "%zu KiB of pinned memory",
-				  want >> 10);
+		return card_fails(e, err, "%zu KiB of pinned memory", want >> 10);
 	*p = (char *)to;
 	*have = want;
 	return 0;
@@ -99,15 +97,13 @@ static cudaError_t send(struct card *c, struct slot *s, char *to)
 	cudaError_t err;
 
 	stage_end(&s->fill);
-	err = cudaMemcpyAsync(to, s->keys, s->fill.bytes, cudaMemcpyHostToDevice,
-			      c->up);
+	err = cudaMemcpyAsync(to, s->keys, s->fill.bytes, cudaMemcpyHostToDevice, c->up);
 	return err ? err : cudaEventRecord(s->up, c->up);
 }
 
 /* Each piece is filled while the piece before it is sent. */
-static cudaError_t send_all(struct card *c, char *to, const char *from,
-			    size_t bytes, size_t piece, bool words,
-			    __u32 threads)
+static cudaError_t send_all(struct card *c, char *to, const char *from, size_t bytes, size_t piece,
+			    bool words, __u32 threads)
 {
 	size_t nr = (bytes + piece - 1) / piece, at, i;
 	cudaError_t err = cudaSuccess;
@@ -123,15 +119,14 @@ static cudaError_t send_all(struct card *c, char *to, const char *from,
 				    bytes - at < piece ? bytes - at : piece,
 				    words ? STAGE_LINES : STAGE_KEYS, threads);
 		if (i && !err)
-			err = send(c, &c->slot[(i - 1) % SLOTS],
-				   to + (i - 1) * piece);
+			err = send(c, &c->slot[(i - 1) % SLOTS], to + (i - 1) * piece);
 	}
 	end_stages(c);
 	return err ? err : cudaStreamSynchronize(c->up);
 }
 
-int flow_up(struct card *c, void *to, const void *from, size_t bytes,
-	    bool words, __u32 threads, struct epf_cuda_error *e)
+int flow_up(struct card *c, void *to, const void *from, size_t bytes, bool words, __u32 threads,
+	    struct epf_cuda_error *e)
 {
 	size_t piece = bytes / PIECES;
 	cudaError_t err;
@@ -146,12 +141,10 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes,
 	if (piece > bytes)
 		piece = bytes;
 	for (i = 0; i < SLOTS && !ret; i++)
-		ret = grow_pinned(&c->slot[i].keys, &c->slot[i].in_bytes, piece,
-				  e);
+		ret = grow_pinned(&c->slot[i].keys, &c->slot[i].in_bytes, piece, e);
 	if (ret)
 		return ret;
-	err = send_all(c, (char *)to, (const char *)from, bytes, piece, words,
-		       threads);
+	err = send_all(c, (char *)to, (const char *)from, bytes, piece, words, threads);
 	return err ? card_fails(e, err, "copying to the GPU") : 0;
 }
 
@@ -164,8 +157,7 @@ static __u64 keys_of(const struct flow *f, __u64 i)
 	return left < f->piece ? left : f->piece;
 }
 
-static cudaError_t launch(struct flow *f, struct slot *s,
-			  const struct epf_cu_keys *keys)
+static cudaError_t launch(struct flow *f, struct slot *s, const struct epf_cu_keys *keys)
 {
 	unsigned long long *count = (unsigned long long *)s->answer_there;
 	__u32 *bitmap = (__u32 *)(s->answer_there + COUNT_BYTES);
@@ -197,27 +189,23 @@ static void fill(struct flow *f, __u64 i)
 	struct slot *s = &f->card->slot[i % SLOTS];
 
 	if (f->host && !f->pinned)
-		stage_begin(&s->fill, s->keys, host_keys(f, i),
-			    keys_of(f, i) * f->bytes, STAGE_KEYS, f->a->threads);
+		stage_begin(&s->fill, s->keys, host_keys(f, i), keys_of(f, i) * f->bytes,
+			    STAGE_KEYS, f->a->threads);
 }
 
 /* Send the keys of piece @i: they are on the card when @s->up completes. */
-static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i,
-			     struct epf_cu_keys *keys)
+static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i, struct epf_cu_keys *keys)
 {
 	cudaError_t err;
 
 	if (f->there) {
-		keys->data = (const char *)f->there->data +
-			     i * f->piece * f->bytes;
+		keys->data = (const char *)f->there->data + i * f->piece * f->bytes;
 		return cudaSuccess;
 	}
 	keys->data = s->keys_there;
 	stage_end(&s->fill);
-	err = cudaMemcpyAsync(s->keys_there,
-			      f->pinned ? host_keys(f, i) : s->keys,
-			      keys->n * f->bytes, cudaMemcpyHostToDevice,
-			      f->card->up);
+	err = cudaMemcpyAsync(s->keys_there, f->pinned ? host_keys(f, i) : s->keys,
+			      keys->n * f->bytes, cudaMemcpyHostToDevice, f->card->up);
 	if (!err)
 		err = cudaEventRecord(s->up, f->card->up);
 	if (!err)
@@ -246,8 +234,7 @@ static int put(struct flow *f, __u64 i)
 	stage_end(&s->drain);
 	err = cudaStreamWaitEvent(f->card->down, s->run, 0);
 	if (!err)
-		err = cudaMemcpyAsync(s->answer, s->answer_there,
-				      answer_bytes(f, keys.n),
+		err = cudaMemcpyAsync(s->answer, s->answer_there, answer_bytes(f, keys.n),
 				      cudaMemcpyDeviceToHost, f->card->down);
 	if (!err)
 		err = cudaEventRecord(s->down, f->card->down);
@@ -275,9 +262,8 @@ static int take(struct flow *f, __u64 i)
 		return card_fails(f->e, err, "waiting for the GPU");
 	memcpy(a->bitmap + first / 8, s->answer + COUNT_BYTES, (n + 7) / 8);
 	if (a->ages)
-		stage_begin(&s->drain, a->ages + first,
-			    s->answer + COUNT_BYTES + f->bitmap_bytes, n,
-			    STAGE_ANSWERS, a->threads);
+		stage_begin(&s->drain, a->ages + first, s->answer + COUNT_BYTES + f->bitmap_bytes,
+			    n, STAGE_ANSWERS, a->threads);
 	add_up(a, s->answer);
 	if (a->progress && a->progress(a->ctx, first + n, f->n))
 		return card_wrong(f->e, -ECANCELED, "stopped");
@@ -320,14 +306,12 @@ static int make_room(struct flow *f)
 
 		ret = grow_pinned(&s->keys, &s->in_bytes, in, f->e);
 		if (!ret)
-			ret = grow_pinned(&s->answer, &s->out_bytes,
-					  f->out_bytes, f->e);
+			ret = grow_pinned(&s->answer, &s->out_bytes, f->out_bytes, f->e);
 		if (!ret)
-			ret = card_grow(&s->keys_there, &s->in_there_bytes,
-					in_there, "keys", f->e);
+			ret = card_grow(&s->keys_there, &s->in_there_bytes, in_there, "keys", f->e);
 		if (!ret)
-			ret = card_grow(&s->answer_there, &s->out_there_bytes,
-					f->out_bytes, "answers", f->e);
+			ret = card_grow(&s->answer_there, &s->out_there_bytes, f->out_bytes,
+					"answers", f->e);
 	}
 	return ret;
 }
@@ -359,9 +343,8 @@ static bool is_pinned(const void *p)
 	return false;
 }
 
-int flow_query(struct card *c, const struct epf_cuda_held *held,
-	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
-	       struct epf_cuda_answer *a, struct epf_cuda_error *e)
+int flow_query(struct card *c, const struct epf_cuda_held *held, const struct epf_cuda_keys *host,
+	       const struct epf_cu_keys *there, struct epf_cuda_answer *a, struct epf_cuda_error *e)
 {
 	struct flow f;
 	int ret;

@@ -10,7 +10,7 @@
 
 template <bool DIGESTS>
 static __global__ void __launch_bounds__(BLOCK)
-insert(struct epf_cu_lines f, struct epf_cu_keys k, __u64 epoch)
+	insert(struct epf_cu_lines f, struct epf_cu_keys k, __u64 epoch)
 {
 	__u64 i = thread_number();
 
@@ -35,7 +35,7 @@ __device__ __forceinline__ void apply_one(const struct epf_cu_lines *f,
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-apply(struct epf_cu_lines f, const struct epf_journal_record *record, __u64 n)
+	apply(struct epf_cu_lines f, const struct epf_journal_record *record, __u64 n)
 {
 	__u64 i = thread_number();
 
@@ -44,31 +44,28 @@ apply(struct epf_cu_lines f, const struct epf_journal_record *record, __u64 n)
 			apply_one(&f, &record[i]);
 }
 
-extern "C" cudaError_t epf_cu_insert(const struct epf_cu_lines *f,
-				     const struct epf_cu_keys *k, __u64 epoch,
-				     cudaStream_t stream)
+extern "C" cudaError_t epf_cu_insert(const struct epf_cu_lines *f, const struct epf_cu_keys *k,
+				     __u64 epoch, cudaStream_t stream)
 {
-	void (*kernel)(struct epf_cu_lines, struct epf_cu_keys, __u64) =
-		digests_aligned(k) ? insert<true> : insert<false>;
+	void (*kernel)(struct epf_cu_lines, struct epf_cu_keys,
+		       __u64) = digests_aligned(k) ? insert<true> : insert<false>;
 
 	if (!k->n)
 		return cudaSuccess;
 	if (!sound_lines(f) || !sound_keys(k) || !sound_epoch(f, epoch))
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(kernel,
-			  blocks_for(k->n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
-			  BLOCK, stream, *f, *k, epoch);
+	return EPF_LAUNCH(kernel, blocks_for(k->n, BLOCK, EPF_RESIDENT(kernel, BLOCK)), BLOCK,
+			  stream, *f, *k, epoch);
 }
 
 extern "C" cudaError_t epf_cu_apply(const struct epf_cu_lines *f,
-				    const struct epf_journal_record *record,
-				    __u64 n, cudaStream_t stream)
+				    const struct epf_journal_record *record, __u64 n,
+				    cudaStream_t stream)
 {
 	if (!n)
 		return cudaSuccess;
 	if (!sound_lines(f) || !record || (__u64)record % sizeof(__u64))
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(apply,
-			  blocks_for(n, BLOCK, EPF_RESIDENT(apply, BLOCK)), BLOCK,
-			  stream, *f, record, n);
+	return EPF_LAUNCH(apply, blocks_for(n, BLOCK, EPF_RESIDENT(apply, BLOCK)), BLOCK, stream,
+			  *f, record, n);
 }

@@ -83,9 +83,8 @@ cudaError_t epf_cu_nothing(cudaStream_t stream);
  * @count: eight counters of present keys by age; the kernel adds to them
  * @stream: stream of the launch
  */
-cudaError_t epf_cu_query(const struct epf_cu_lines *f,
-			 const struct epf_cu_keys *k, __u32 *bitmap, __u8 *ages,
-			 unsigned long long *count, cudaStream_t stream);
+cudaError_t epf_cu_query(const struct epf_cu_lines *f, const struct epf_cu_keys *k, __u32 *bitmap,
+			 __u8 *ages, unsigned long long *count, cudaStream_t stream);
 
 /* rotate.cu: */
 
@@ -105,8 +104,7 @@ cudaError_t epf_cu_settle(const struct epf_cu_lines *f, cudaStream_t stream);
  * To advance by several epochs, call it for each of them, or epf_cu_settle() for the
  * last.
  */
-cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch,
-			 cudaStream_t stream);
+cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch, cudaStream_t stream);
 
 /* insert.cu: */
 
@@ -121,8 +119,7 @@ cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch,
  * The kernel uses atomics of the device: the CPU must not write to the lines
  * meanwhile.
  */
-cudaError_t epf_cu_insert(const struct epf_cu_lines *f,
-			  const struct epf_cu_keys *k, __u64 epoch,
+cudaError_t epf_cu_insert(const struct epf_cu_lines *f, const struct epf_cu_keys *k, __u64 epoch,
 			  cudaStream_t stream);
 
 /**
@@ -136,9 +133,8 @@ cudaError_t epf_cu_insert(const struct epf_cu_lines *f,
  * of epochs that are no longer retained; see user/libepf/mirror.c. Other records are
  * skipped. Before the call, the caller clears for each new epoch and sets @f->epoch.
  */
-cudaError_t epf_cu_apply(const struct epf_cu_lines *f,
-			 const struct epf_journal_record *record, __u64 n,
-			 cudaStream_t stream);
+cudaError_t epf_cu_apply(const struct epf_cu_lines *f, const struct epf_journal_record *record,
+			 __u64 n, cudaStream_t stream);
 
 /* tally.cu: */
 
@@ -150,8 +146,7 @@ cudaError_t epf_cu_apply(const struct epf_cu_lines *f,
  * @nr: EPF_CU_TALLY counters, [part][lane][positions]; the kernel adds to them
  * @stream: stream of the launch
  */
-cudaError_t epf_cu_tally(const struct epf_cu_lines *f, unsigned long long *nr,
-			 cudaStream_t stream);
+cudaError_t epf_cu_tally(const struct epf_cu_lines *f, unsigned long long *nr, cudaStream_t stream);
 
 /* probe.cu: */
 

@@ -29,17 +29,14 @@
 
 /* Copy the arguments now, as a launch does. */
 template <typename... param, typename... arg>
-static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
-					 unsigned int blocks,
-					 unsigned int threads,
-					 cudaStream_t stream, const arg &...args)
+static inline cudaError_t epf_emu_launch(void (*kernel)(param...), unsigned int blocks,
+					 unsigned int threads, cudaStream_t stream,
+					 const arg &...args)
 {
 	std::tuple<param...> copy(args...);
 
-	std::apply([](const param &...p) { (emu_argument(&p, sizeof(p)), ...); },
-		   copy);
-	return emu_launch(stream, blocks, threads,
-			  [=] { std::apply(kernel, copy); });
+	std::apply([](const param &...p) { (emu_argument(&p, sizeof(p)), ...); }, copy);
+	return emu_launch(stream, blocks, threads, [=] { std::apply(kernel, copy); });
 }
 
 #define EPF_LAUNCH(kernel, blocks, threads, stream, ...) \
@@ -67,16 +64,14 @@ template <typename type> static inline type *epf_cu_register(type *p)
 /* Clear an earlier error first. It was reported then, and the runtime would
  * report it again.
  */
-#define EPF_LAUNCH(kernel, blocks, threads, stream, ...)             \
-	(cudaGetLastError(),                                          \
-	 (kernel)<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__), \
+#define EPF_LAUNCH(kernel, blocks, threads, stream, ...)                                        \
+	(cudaGetLastError(), (kernel) < < < (blocks), (threads), 0, (stream) >>> (__VA_ARGS__), \
 	 cudaGetLastError())
 #define EPF_RESIDENT(kernel, threads) epf_cu_resident((kernel), (threads))
 #define EPF_LAUNCH_KEYS (1u << 30)
 #define EPF_DRIVER(function) epf_cu_driver(#function)
 
-template <typename type>
-static __device__ __forceinline__ type *epf_cu_register(type *p)
+template <typename type> static __device__ __forceinline__ type *epf_cu_register(type *p)
 {
 	asm("" : "+l"(p));
 	return p;
@@ -95,10 +90,8 @@ static inline unsigned int epf_cu_resident(kernel_fn kernel, unsigned int thread
 	int device, sms, blocks;
 
 	if (cudaGetDevice(&device) ||
-	    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
-				   device) ||
-	    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
-							  (int)threads, 0))
+	    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) ||
+	    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, 0))
 		return 0;
 	return (unsigned int)(sms * blocks);
 }

@@ -17,8 +17,7 @@
 #define QUARTERS 4u /* of a line, two lanes each; and threads that share a line */
 
 /* Return: @v of the thread whose key is served in round @r. */
-template <typename value_t>
-__device__ __forceinline__ value_t served(value_t v, __u32 r)
+template <typename value_t> __device__ __forceinline__ value_t served(value_t v, __u32 r)
 {
 	return __shfl_sync(ALL_LANES, v, (int)r, QUARTERS);
 }
@@ -54,8 +53,7 @@ __device__ __forceinline__ struct view view_of(const struct epf_cu_lines *f)
  *
  * Return: the line of the last round.
  */
-__device__ __forceinline__ __u32 fetch(const struct view *v, __u32 at,
-				       ulonglong2 quarter[QUARTERS])
+__device__ __forceinline__ __u32 fetch(const struct view *v, __u32 at, ulonglong2 quarter[QUARTERS])
 {
 	__u32 r, line = 0;
 
@@ -117,8 +115,7 @@ __device__ __forceinline__ __u32 exchange(const __u32 lacks[QUARTERS][2])
  *
  * Return: bit i is set if lane i has the key.
  */
-template <int L, int N>
-__device__ __forceinline__ __u32 look(const struct view *v, __u64 digest)
+template <int L, int N> __device__ __forceinline__ __u32 look(const struct view *v, __u64 digest)
 {
 	ulonglong2 quarter[L][QUARTERS];
 	__u32 lacks[QUARTERS][2] = {};

@@ -7,7 +7,7 @@
 
 template <int L>
 static __global__ void __launch_bounds__(BLOCK)
-probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
+	probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
 {
 	struct view v = view_of(&f);
 	unsigned long long nr = 0;
@@ -22,8 +22,7 @@ probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
 		atomicAdd(found, nr);
 }
 
-typedef void (*probe_fn)(struct epf_cu_lines f, __u64 seed, __u64 n,
-			 unsigned long long *found);
+typedef void (*probe_fn)(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found);
 
 static probe_fn probe_of(__u32 parts)
 {
@@ -34,9 +33,8 @@ static probe_fn probe_of(__u32 parts)
 	return probe<4>;
 }
 
-extern "C" cudaError_t epf_cu_probe(const struct epf_cu_lines *f, __u64 seed,
-				    __u64 n, unsigned long long *found,
-				    cudaStream_t stream)
+extern "C" cudaError_t epf_cu_probe(const struct epf_cu_lines *f, __u64 seed, __u64 n,
+				    unsigned long long *found, cudaStream_t stream)
 {
 	probe_fn kernel = probe_of(f->geom.parts);
 
@@ -44,7 +42,6 @@ extern "C" cudaError_t epf_cu_probe(const struct epf_cu_lines *f, __u64 seed,
 		return cudaSuccess;
 	if (!sound_lines(f) || !found)
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(kernel,
-			  blocks_for(n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
-			  BLOCK, stream, f[0], seed, n, found);
+	return EPF_LAUNCH(kernel, blocks_for(n, BLOCK, EPF_RESIDENT(kernel, BLOCK)), BLOCK, stream,
+			  f[0], seed, n, found);
 }

@@ -50,8 +50,8 @@ __device__ __forceinline__ __u32 nr_of_age(__u32 present, __u32 age)
  * Return: number of keys of this warp whose age is this thread's number; valid for
  * threads 0 to 7 of the warp.
  */
-__device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
-				      __u32 hits, __u64 epoch)
+__device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n, __u32 hits,
+				      __u64 epoch)
 {
 	bool present = i < n && hits;
 	__u32 age = hits ? age_of(hits, epoch) : EPF_AGE_ABSENT;
@@ -69,7 +69,7 @@ __device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
  */
 template <int L, int N, bool DIGESTS>
 static __global__ void __launch_bounds__(BLOCK)
-query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
+	query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
 {
 	__u32 lane = threadIdx.x % WARP, nr = 0;
 	struct view v = view_of(&f);
@@ -85,8 +85,7 @@ query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
 		atomicAdd(&to.count[lane], (unsigned long long)nr);
 }
 
-typedef void (*query_fn)(struct epf_cu_lines f, struct epf_cu_keys k,
-			 struct answer to);
+typedef void (*query_fn)(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to);
 
 /* Kernels for digests, one for each number of fields in a line, because a known
  * number makes a round shorter. Shapes with other numbers are rare, and for
@@ -94,8 +93,7 @@ typedef void (*query_fn)(struct epf_cu_lines f, struct epf_cu_keys k,
  */
 #define FIELDS_KNOWN 9
 
-template <int L>
-static query_fn query_in(const struct epf_geom *g, bool digests)
+template <int L> static query_fn query_in(const struct epf_geom *g, bool digests)
 {
 	static const query_fn known[FIELDS_KNOWN] = {
 		query<L, 0, true>, query<L, 0, true>, query<L, 2, true>,
@@ -130,14 +128,12 @@ static cudaError_t ask(const struct epf_cu_lines *f, const struct epf_cu_keys *k
 	there.bitmap += from / WARP;
 	if (to->ages)
 		there.ages += from;
-	return EPF_LAUNCH(kernel,
-			  blocks_for(part.n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
-			  BLOCK, stream, *f, part, there);
+	return EPF_LAUNCH(kernel, blocks_for(part.n, BLOCK, EPF_RESIDENT(kernel, BLOCK)), BLOCK,
+			  stream, *f, part, there);
 }
 
-extern "C" cudaError_t epf_cu_query(const struct epf_cu_lines *f,
-				    const struct epf_cu_keys *k, __u32 *bitmap,
-				    __u8 *ages, unsigned long long *count,
+extern "C" cudaError_t epf_cu_query(const struct epf_cu_lines *f, const struct epf_cu_keys *k,
+				    __u32 *bitmap, __u8 *ages, unsigned long long *count,
 				    cudaStream_t stream)
 {
 	struct answer to = { bitmap, ages, count };

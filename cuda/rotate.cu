@@ -5,7 +5,7 @@
 #include "device.cuh"
 
 static __global__ void __launch_bounds__(BLOCK)
-clear(struct epf_line *line, __u64 lines, __u32 lane)
+	clear(struct epf_line *line, __u64 lines, __u32 lane)
 {
 	__u64 i = thread_number();
 
@@ -14,7 +14,7 @@ clear(struct epf_line *line, __u64 lines, __u32 lane)
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-settle(struct epf_line *line, __u64 lines, __u64 epoch)
+	settle(struct epf_line *line, __u64 lines, __u64 epoch)
 {
 	__u64 tag = epf_lane_tag(epoch, threadIdx.x % EPF_LANES);
 	__u64 *word = line->lane;
@@ -33,27 +33,22 @@ settle(struct epf_line *line, __u64 lines, __u64 epoch)
 	}
 }
 
-extern "C" cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch,
-				    cudaStream_t stream)
+extern "C" cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch, cudaStream_t stream)
 {
 	__u64 lines = epf_geom_lines(&f->geom);
 
 	if (!sound_lines(f) || epoch < EPF_EPOCH_FIRST)
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(clear,
-			  blocks_for(lines, BLOCK, EPF_RESIDENT(clear, BLOCK)),
-			  BLOCK, stream, f->line, lines, (__u32)(epoch & 7));
+	return EPF_LAUNCH(clear, blocks_for(lines, BLOCK, EPF_RESIDENT(clear, BLOCK)), BLOCK,
+			  stream, f->line, lines, (__u32)(epoch & 7));
 }
 
-extern "C" cudaError_t epf_cu_settle(const struct epf_cu_lines *f,
-				     cudaStream_t stream)
+extern "C" cudaError_t epf_cu_settle(const struct epf_cu_lines *f, cudaStream_t stream)
 {
 	__u64 lines = epf_geom_lines(&f->geom);
 
 	if (!sound_lines(f))
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(settle,
-			  blocks_for(lines * EPF_LANES, BLOCK,
-				     EPF_RESIDENT(settle, BLOCK)),
+	return EPF_LAUNCH(settle, blocks_for(lines * EPF_LANES, BLOCK, EPF_RESIDENT(settle, BLOCK)),
 			  BLOCK, stream, f->line, lines, f->epoch);
 }

@@ -188,12 +188,12 @@ static void append(struct stage *s, __u32 threads)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-void stage_begin(struct stage *s, void *to, const void *from, size_t bytes,
-		 enum stage_sort sort, __u32 threads)
+void stage_begin(struct stage *s, void *to, const void *from, size_t bytes, enum stage_sort sort,
+		 __u32 threads)
 {
 	if (!pool.chunk)
-		pool.chunk = (card_setting("EPF_CUDA_CHUNK", CHUNK_BYTES) +
-			      CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+		pool.chunk = (card_setting("EPF_CUDA_CHUNK", CHUNK_BYTES) + CACHE_LINE - 1) &
+			     ~(size_t)(CACHE_LINE - 1);
 	stage_end(s);
 	s->to = (char *)to;
 	s->from = (const char *)from;

@@ -15,8 +15,7 @@ __device__ __forceinline__ __u32 positions(__u64 v, __u64 tag)
 }
 
 /* No counter of a block overflows, because each line adds at most one to it. */
-static __global__ void __launch_bounds__(BLOCK)
-tally(struct epf_cu_lines f, unsigned long long *nr)
+static __global__ void __launch_bounds__(BLOCK) tally(struct epf_cu_lines f, unsigned long long *nr)
 {
 	__shared__ __u32 mine[COUNTERS];
 	__u32 part = blockIdx.x % f.geom.parts;
@@ -38,18 +37,16 @@ tally(struct epf_cu_lines f, unsigned long long *nr)
 		EPF_UNROLL
 		for (u = 0; u < FLIGHT; u++)
 			if (i + u * step < n)
-				atomicAdd(&mine[lane * SETS + positions(v[u], tag)],
-					  1u);
+				atomicAdd(&mine[lane * SETS + positions(v[u], tag)], 1u);
 	}
 	__syncthreads();
 	for (c = threadIdx.x; c < COUNTERS; c += blockDim.x)
 		if (mine[c])
-			atomicAdd(&nr[part * COUNTERS + c],
-				  (unsigned long long)mine[c]);
+			atomicAdd(&nr[part * COUNTERS + c], (unsigned long long)mine[c]);
 }
 
-extern "C" cudaError_t epf_cu_tally(const struct epf_cu_lines *f,
-				    unsigned long long *nr, cudaStream_t stream)
+extern "C" cudaError_t epf_cu_tally(const struct epf_cu_lines *f, unsigned long long *nr,
+				    cudaStream_t stream)
 {
 	__u32 parts = f->geom.parts;
 	unsigned int each;

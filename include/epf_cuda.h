@@ -139,28 +139,23 @@ struct epf_cuda_ops {
 	__u32 version;
 	__u32 size;
 	int (*probe)(struct epf_cuda_device *device, struct epf_cuda_error *e);
-	int (*hold)(const struct epf_cuda_lines *lines, __u32 threads,
-		    struct epf_cuda_held **held, struct epf_cuda_error *e);
+	int (*hold)(const struct epf_cuda_lines *lines, __u32 threads, struct epf_cuda_held **held,
+		    struct epf_cuda_error *e);
 	void (*release)(struct epf_cuda_held *held);
-	int (*apply)(struct epf_cuda_held *held,
-		     const struct epf_journal_record *record, __u64 n,
+	int (*apply)(struct epf_cuda_held *held, const struct epf_journal_record *record, __u64 n,
 		     __u64 epoch, struct epf_cuda_error *e);
-	int (*fetch)(struct epf_cuda_held *held, struct epf_line *line,
-		     struct epf_cuda_error *e);
+	int (*fetch)(struct epf_cuda_held *held, struct epf_line *line, struct epf_cuda_error *e);
 	int (*load)(const struct epf_cuda_keys *keys, __u32 threads,
 		    struct epf_cuda_column **column, struct epf_cuda_error *e);
 	void (*unload)(struct epf_cuda_column *column);
-	int (*query)(struct epf_cuda_held *held,
-		     const struct epf_cuda_keys *keys,
+	int (*query)(struct epf_cuda_held *held, const struct epf_cuda_keys *keys,
 		     struct epf_cuda_answer *a, struct epf_cuda_error *e);
-	int (*query_column)(struct epf_cuda_held *held,
-			    const struct epf_cuda_column *column, __u64 first,
-			    __u64 n, struct epf_cuda_answer *a,
+	int (*query_column)(struct epf_cuda_held *held, const struct epf_cuda_column *column,
+			    __u64 first, __u64 n, struct epf_cuda_answer *a,
 			    struct epf_cuda_error *e);
-	int (*tally)(struct epf_cuda_held *held, __u64 *nr,
-		     struct epf_cuda_error *e);
-	int (*chance)(struct epf_cuda_held *held, __u64 seed, __u64 n,
-		      __u64 *found, struct epf_cuda_error *e);
+	int (*tally)(struct epf_cuda_held *held, __u64 *nr, struct epf_cuda_error *e);
+	int (*chance)(struct epf_cuda_held *held, __u64 seed, __u64 n, __u64 *found,
+		      struct epf_cuda_error *e);
 };
 
 /* The only symbol that libepf_cuda.so exports, for dlsym(). */

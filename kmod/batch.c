@@ -61,8 +61,7 @@ static int epf_batch_args_check(const struct epf_batch *a, enum op op)
 		return -E2BIG;
 	if (a->key_len > EPF_KEY_MAX)
 		return -EINVAL;
-	if ((a->flags & EPF_BATCH_DIGESTS) ? a->key_len || a->lens :
-					     !a->key_len == !a->lens)
+	if ((a->flags & EPF_BATCH_DIGESTS) ? a->key_len || a->lens : !a->key_len == !a->lens)
 		return -EINVAL;
 	if (op == OP_INSERT && (a->bitmap || a->ages))
 		return -EINVAL;
@@ -85,8 +84,7 @@ static int epf_batch_fetch_lens(struct run *r, u32 nr)
 	u32 bytes = 0;
 	u32 i;
 
-	if (copy_from_user(r->chunk->lens, lens + r->args->done,
-			   nr * sizeof(u16)))
+	if (copy_from_user(r->chunk->lens, lens + r->args->done, nr * sizeof(u16)))
 		return -EFAULT;
 	for (i = 0; i < nr; i++) {
 		u32 len = r->chunk->lens[i];
@@ -117,9 +115,7 @@ static int epf_batch_fetch(struct run *r, u32 *bytes)
 	}
 	for (*bytes = 0, i = 0; i < nr; i++)
 		*bytes += epf_batch_key_len(r, i);
-	if (copy_from_user(r->chunk->bytes,
-			   u64_to_user_ptr(r->args->keys + r->key_bytes),
-			   *bytes))
+	if (copy_from_user(r->chunk->bytes, u64_to_user_ptr(r->args->keys + r->key_bytes), *bytes))
 		return -EFAULT;
 	return nr;
 }
@@ -152,8 +148,7 @@ static int epf_batch_do_lanes(struct epf_table *t, enum op op, const struct plac
 
 static int epf_batch_do_op(struct epf_table *t, enum op op, const struct place *p)
 {
-	return t->locked ? epf_batch_do_locked(t, op, p->digest) :
-			  epf_batch_do_lanes(t, op, p);
+	return t->locked ? epf_batch_do_locked(t, op, p->digest) : epf_batch_do_lanes(t, op, p);
 }
 
 /* What @ages reports for a verdict. */
@@ -162,8 +157,7 @@ static u8 epf_batch_age_of(u32 flags, int verdict)
 	bool unknown = flags & EPF_BATCH_UNKNOWN;
 
 	if (verdict > 0)
-		return min(verdict - EPF_PRESENT,
-			   (unknown ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT) - 1);
+		return min(verdict - EPF_PRESENT, (unknown ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT) - 1);
 	return unknown && verdict ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
 }
 
@@ -179,8 +173,8 @@ static void epf_batch_answer(struct run *r, u32 i, int verdict)
 }
 
 /* Compute the places of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
-static void epf_batch_locate_group(const struct run *r, const struct epf_table *t, u32 i,
-				   u32 nr, u32 off, struct place *places)
+static void epf_batch_locate_group(const struct run *r, const struct epf_table *t, u32 i, u32 nr,
+				   u32 off, struct place *places)
 {
 	u32 n;
 
@@ -191,8 +185,7 @@ static void epf_batch_locate_group(const struct run *r, const struct epf_table *
 		if (r->args->flags & EPF_BATCH_DIGESTS)
 			p->digest = r->chunk->digests[i + n];
 		else
-			p->digest = epf_digest(&t->hash,
-					       r->chunk->bytes + off, len);
+			p->digest = epf_digest(&t->hash, r->chunk->bytes + off, len);
 		if (!t->locked)
 			epf_probe(&t->lanes, p->digest, &p->probe);
 		off += len;
@@ -204,8 +197,7 @@ static void epf_batch_locate_group(const struct run *r, const struct epf_table *
  */
 static bool epf_batch_must_settle(const struct epf_table *t, enum op op)
 {
-	return op != OP_TEST &&
-	       unlikely(epf_table_late(t) || epf_table_full(t)) &&
+	return op != OP_TEST && unlikely(epf_table_late(t) || epf_table_full(t)) &&
 	       !epf_table_pinned(t, ktime_get_ns());
 }
 
@@ -213,8 +205,7 @@ static bool epf_batch_must_settle(const struct epf_table *t, enum op op)
  * are processed, and *@late is set to the table, by reference. Return: the number of
  * keys processed; -ENODEV.
  */
-static int epf_batch_do_group(struct run *r, u32 i, u32 nr, u32 off,
-			      struct epf_table **late)
+static int epf_batch_do_group(struct run *r, u32 i, u32 nr, u32 off, struct epf_table **late)
 {
 	struct place places[GROUP_KEYS];
 	struct epf_table *t;
@@ -291,8 +282,8 @@ static int epf_batch_do_chunk(struct run *r, u32 nr, u32 *done)
 	*done = 0;
 	while (*done < nr && (!err || *done % 8)) {
 		int n = epf_batch_do_group_in_turn(r, *done,
-						   min(GROUP_KEYS - *done % 8, nr - *done),
-						   off, &late);
+						   min(GROUP_KEYS - *done % 8, nr - *done), off,
+						   &late);
 
 		if (n < 0)
 			return n;
@@ -309,12 +300,10 @@ static int epf_batch_reply(const struct run *r, u32 nr)
 {
 	const struct epf_batch *a = r->args;
 
-	if (a->bitmap &&
-	    copy_to_user(u64_to_user_ptr(a->bitmap + a->done / 8),
-			 r->chunk->bitmap, DIV_ROUND_UP(nr, 8)))
+	if (a->bitmap && copy_to_user(u64_to_user_ptr(a->bitmap + a->done / 8), r->chunk->bitmap,
+				      DIV_ROUND_UP(nr, 8)))
 		return -EFAULT;
-	if (a->ages && copy_to_user(u64_to_user_ptr(a->ages + a->done),
-				    r->chunk->ages, nr))
+	if (a->ages && copy_to_user(u64_to_user_ptr(a->ages + a->done), r->chunk->ages, nr))
 		return -EFAULT;
 	return 0;
 }

@@ -47,13 +47,11 @@
 /* The table is empty: the shares of all epochs are zero. */
 static int epf_init_capacity(struct epf_table *t)
 {
-	struct epf_capacity_work *work =
-		kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct epf_capacity_work *work = kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 
 	if (!work)
 		return -ENOMEM;
-	epf_capacity_init(&t->capacity, &t->lanes.geom,
-			  epf_ppt_to_q56(t->params.limit_ppt), work);
+	epf_capacity_init(&t->capacity, &t->lanes.geom, epf_ppt_to_q56(t->params.limit_ppt), work);
 	kvfree(work);
 	t->room = epf_capacity_room(&t->capacity, t->share);
 	return 0;
@@ -132,8 +130,7 @@ void epf_table_open(struct epf_table *t, u64 e)
 		return;
 	atomic64_inc(&t->flips);
 	atomic64_inc(&t->saturations);
-	trace_epf_saturate(t->owner_id, true, t->params.limit_ppt,
-			   t->params.limit_ppt);
+	trace_epf_saturate(t->owner_id, true, t->params.limit_ppt, t->params.limit_ppt);
 }
 EPF_EXPORT(epf_table_open);
 
@@ -164,9 +161,7 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 	lockdep_assert_held(&t->lock);
 	if (!t->limited)
 		return;
-	t->share[over & 7] = epf_capacity_q56(&t->capacity,
-					      epf_table_keys(t) -
-						      t->keys_before);
+	t->share[over & 7] = epf_capacity_q56(&t->capacity, epf_table_keys(t) - t->keys_before);
 	epf_capacity_set_room(t, before);
 }
 
@@ -213,8 +208,7 @@ bool epf_table_judge(struct epf_table *t)
 	old.word = READ_ONCE(t->answer.word);
 	do {
 		smp_mb(); /* the number of openings before the counts */
-		saturated = (limit < EPF_RATE_ONE && t->est.fpr > limit) ||
-			    t->ops->full(t);
+		saturated = (limit < EPF_RATE_ONE && t->est.fpr > limit) || t->ops->full(t);
 		if (saturated == (old.now == EPF_ANSWER_OPEN))
 			return false;
 		new = old;

@@ -26,9 +26,9 @@
 
 /* 6.7 introduced the brackets around kfunc definitions. */
 #ifndef __bpf_kfunc_start_defs
-#define __bpf_kfunc_start_defs()					\
-	__diag_push();							\
-	__diag_ignore_all("-Wmissing-declarations", "BTF declares");	\
+#define __bpf_kfunc_start_defs()                                     \
+	__diag_push();                                               \
+	__diag_ignore_all("-Wmissing-declarations", "BTF declares"); \
 	__diag_ignore_all("-Wmissing-prototypes", "BTF declares")
 #define __bpf_kfunc_end_defs() __diag_pop()
 #endif
@@ -70,9 +70,9 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 				       const struct btf_kfunc_id_set *nf_set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set)           ?:
+		       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
+		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else
 	return 0;
 #endif
@@ -91,8 +91,7 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
  * first value of array @map has its first reference with destructor @dtor; NULL if it
  * has none or @map is not an array.
  */
-static inline void *epf_map_reference(const struct bpf_map *map,
-				      void (*dtor)(void *))
+static inline void *epf_map_reference(const struct bpf_map *map, void (*dtor)(void *))
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
 	const struct btf_record *fields = map->record;
@@ -101,8 +100,7 @@ static inline void *epf_map_reference(const struct bpf_map *map,
 	if (map->map_type != BPF_MAP_TYPE_ARRAY || IS_ERR_OR_NULL(fields))
 		return NULL;
 	for (i = 0; i < fields->cnt; i++)
-		if (fields->fields[i].type == BPF_KPTR_REF &&
-		    fields->fields[i].kptr.dtor == dtor)
+		if (fields->fields[i].type == BPF_KPTR_REF && fields->fields[i].kptr.dtor == dtor)
 			return container_of(map, struct bpf_array, map)->value +
 			       fields->fields[i].offset;
 #endif
@@ -110,9 +108,8 @@ static inline void *epf_map_reference(const struct bpf_map *map,
 }
 
 /* 6.13: one call sets clock, mode and callback of a timer. */
-static inline void
-epf_timer_setup(struct hrtimer *timer,
-		enum hrtimer_restart (*fn)(struct hrtimer *))
+static inline void epf_timer_setup(struct hrtimer *timer,
+				   enum hrtimer_restart (*fn)(struct hrtimer *))
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 	hrtimer_setup(timer, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -128,8 +125,7 @@ epf_timer_setup(struct hrtimer *timer,
 static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_PFNMAP,
-		     VM_MAYWRITE | VM_MAYEXEC);
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_PFNMAP, VM_MAYWRITE | VM_MAYEXEC);
 #else
 	vma->vm_flags |= VM_DONTEXPAND | VM_DONTDUMP | VM_PFNMAP;
 	vma->vm_flags &= ~(VM_MAYWRITE | VM_MAYEXEC);

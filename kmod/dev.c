@@ -43,8 +43,8 @@ union args {
 	struct epf_describe describe;
 };
 
-#define ADMIN (1u << 0) /* needs CAP_NET_ADMIN */
-#define OUT (1u << 1)	/* the struct is written back on success */
+#define ADMIN (1u << 0)   /* needs CAP_NET_ADMIN */
+#define OUT (1u << 1)     /* the struct is written back on success */
 #define PARTIAL (1u << 2) /* and on errors too: it says how far the command got */
 
 /**
@@ -67,9 +67,11 @@ struct cmd {
 	void (*undo)(struct epf_file *file, const void *args);
 };
 
-#define CMD(_fn, _type, _first, _flags, _how, ...)			\
-	{ .fn = _fn, .size = sizeof(_type), .first_size = _first,	\
-	  .flags_in = _flags, .how = _how, __VA_ARGS__ }
+#define CMD(_fn, _type, _first, _flags, _how, ...)                                          \
+	{                                                                                   \
+		.fn = _fn, .size = sizeof(_type), .first_size = _first, .flags_in = _flags, \
+		.how = _how, __VA_ARGS__                                                    \
+	}
 
 static int epf_dev_do_create(struct epf_file *file, void *args)
 {
@@ -115,8 +117,7 @@ static int epf_dev_do_list(struct epf_file *file, void *args)
 	if (!ids)
 		return -ENOMEM;
 	nr = epf_filter_list(ids, room);
-	if (copy_to_user(u64_to_user_ptr(a->ids), ids,
-			 min(room, nr) * sizeof(*ids)))
+	if (copy_to_user(u64_to_user_ptr(a->ids), ids, min(room, nr) * sizeof(*ids)))
 		err = -EFAULT;
 	a->count = nr;
 	kvfree(ids);
@@ -124,8 +125,8 @@ static int epf_dev_do_list(struct epf_file *file, void *args)
 }
 
 /* Remember the state that EPF_IOC_INFO, or opening, has reported. */
-static void epf_dev_see(struct epf_file *file, const struct epf_table *t, u64 epoch,
-			u64 flips, bool saturated)
+static void epf_dev_see(struct epf_file *file, const struct epf_table *t, u64 epoch, u64 flips,
+			bool saturated)
 {
 	mutex_lock(&file->lock);
 	file->seen_serial = t->serial;
@@ -150,7 +151,7 @@ static int epf_dev_do_info(struct epf_file *file, void *args)
 	info->size = size;
 	info->id = f->id;
 	info->users = refcount_read(&f->refs) - 1; /* less the name's */
-	flips = atomic64_read(&t->flips); /* read first: rather report a change twice */
+	flips = atomic64_read(&t->flips);          /* read first: rather report a change twice */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
 	epf_dev_see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
@@ -163,8 +164,7 @@ static int epf_dev_do_info(struct epf_file *file, void *args)
  * trace of it, so it succeeds. Retrying on the new table would never end if another
  * process restores without pause.
  */
-static int epf_dev_replaced(const struct epf_filter *f, const struct epf_table *t,
-			    int err)
+static int epf_dev_replaced(const struct epf_filter *f, const struct epf_table *t, int err)
 {
 	if ((err == -ENODEV || err == -EAGAIN) && READ_ONCE(t->retired) &&
 	    rcu_access_pointer(f->table))
@@ -261,16 +261,14 @@ static void epf_dev_undo_begin(struct epf_file *file, const void *args)
  * later time. If the table was replaced meanwhile, that may have happened before the
  * journal was attached; nobody else would stop the journal then.
  */
-static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order,
-					       u32 shards)
+static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order, u32 shards)
 {
 	struct epf_table *t = epf_filter_table(f);
 	struct epf_journal *j;
 
 	if (!t)
 		return ERR_PTR(-ENODEV);
-	j = t->locked ? ERR_PTR(-EOPNOTSUPP) :
-		       epf_journal_begin(t, order, shards);
+	j = t->locked ? ERR_PTR(-EOPNOTSUPP) : epf_journal_begin(t, order, shards);
 	if (!IS_ERR(j) && rcu_access_pointer(f->table) != t)
 		epf_journal_stop(j);
 	epf_table_put(t);
@@ -317,10 +315,9 @@ static int epf_dev_do_journal(struct epf_file *file, void *args)
 	if (a->flags & EPF_JOURNAL_END)
 		return a->order || a->shards ? -EINVAL : epf_dev_end_journal(file);
 	if (!a->shards)
-		a->shards = min_t(u32, roundup_pow_of_two(nr_cpu_ids),
-				  EPF_JOURNAL_SHARDS_MAX);
-	if (!a->order || a->order > EPF_JOURNAL_ORDER_MAX ||
-	    !is_power_of_2(a->shards) || a->shards > EPF_JOURNAL_SHARDS_MAX)
+		a->shards = min_t(u32, roundup_pow_of_two(nr_cpu_ids), EPF_JOURNAL_SHARDS_MAX);
+	if (!a->order || a->order > EPF_JOURNAL_ORDER_MAX || !is_power_of_2(a->shards) ||
+	    a->shards > EPF_JOURNAL_SHARDS_MAX)
 		return -EINVAL;
 	return epf_dev_begin_journal(file, a);
 }
@@ -336,63 +333,49 @@ static void epf_dev_undo_journal(struct epf_file *file, const void *args)
 static int epf_dev_do_open(struct epf_file *file, void *args);
 
 /* Flags that a struct may bring back because the last call has set them. */
-#define INFO_FLAGS \
-	(EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | \
-	 EPF_INFO_ALIGNED)
+#define INFO_FLAGS (EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | EPF_INFO_ALIGNED)
 #define BATCH_FLAGS (EPF_BATCH_MASK | EPF_BATCH_SATURATED)
 
 /* Indexed by _IOC_NR. The first sizes are literal numbers because they never change. */
 static const struct cmd control_cmds[] = {
-	[_IOC_NR(EPF_IOC_CREATE)] =
-		CMD(epf_dev_do_create, struct epf_create, 112, EPF_CREATE_MASK,
-		    ADMIN | OUT, .undo = epf_dev_undo_create),
-	[_IOC_NR(EPF_IOC_DESTROY)] =
-		CMD(epf_dev_do_destroy, struct epf_ref_args, 48, EPF_DESTROY_MASK,
-		    ADMIN),
+	[_IOC_NR(EPF_IOC_CREATE)] = CMD(epf_dev_do_create, struct epf_create, 112, EPF_CREATE_MASK,
+					ADMIN | OUT, .undo = epf_dev_undo_create),
+	[_IOC_NR(EPF_IOC_DESTROY)] = CMD(epf_dev_do_destroy, struct epf_ref_args, 48,
+					 EPF_DESTROY_MASK, ADMIN),
 	[_IOC_NR(EPF_IOC_LIST)] = CMD(epf_dev_do_list, struct epf_list, 24, 0, OUT),
 	[_IOC_NR(EPF_IOC_OPEN)] = CMD(epf_dev_do_open, struct epf_ref_args, 48, 0, 0),
 	[_IOC_NR(EPF_IOC_SWAP)] = CMD(epf_dev_do_swap, struct epf_swap, 88, 0, ADMIN),
 };
 
 static const struct cmd filter_cmds[] = {
-	[_IOC_NR(EPF_IOC_INFO)] =
-		CMD(epf_dev_do_info, struct epf_info, 528, INFO_FLAGS, OUT),
-	[_IOC_NR(EPF_IOC_TEST)] =
-		CMD(epf_batch_test, struct epf_batch, 56, BATCH_FLAGS,
-		    OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_INSERT)] =
-		CMD(epf_batch_insert, struct epf_batch, 56, BATCH_FLAGS,
-		    ADMIN | OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_TEST_AND_INSERT)] =
-		CMD(epf_batch_test_and_insert, struct epf_batch, 56,
-		    BATCH_FLAGS, ADMIN | OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_ROTATE)] =
-		CMD(epf_dev_do_rotate, struct epf_rotate_args, 24, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN },
-	[_IOC_NR(EPF_IOC_KEY)] =
-		CMD(epf_dev_do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] =
-		CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
-		    .undo = epf_dev_undo_begin),
-	[_IOC_NR(EPF_IOC_SNAP_END)] =
-		CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_RESTORE)] =
-		CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
-	[_IOC_NR(EPF_IOC_JOURNAL)] =
-		CMD(epf_dev_do_journal, struct epf_journal_args, 40, EPF_JOURNAL_MASK,
-		    ADMIN | OUT, .undo = epf_dev_undo_journal),
-	[_IOC_NR(EPF_IOC_SNAP_READ)] =
-		CMD(epf_snap_read, struct epf_snap_read, 32, EPF_SNAP_READ_MASK,
-		    ADMIN),
-	[_IOC_NR(EPF_IOC_DESCRIBE)] =
-		CMD(epf_dev_do_describe, struct epf_describe, 16, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_INFO)] = CMD(epf_dev_do_info, struct epf_info, 528, INFO_FLAGS, OUT),
+	[_IOC_NR(EPF_IOC_TEST)] = CMD(epf_batch_test, struct epf_batch, 56, BATCH_FLAGS,
+				      OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_INSERT)] = CMD(epf_batch_insert, struct epf_batch, 56, BATCH_FLAGS,
+					ADMIN | OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_TEST_AND_INSERT)] = CMD(epf_batch_test_and_insert, struct epf_batch, 56,
+						 BATCH_FLAGS, ADMIN | OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_ROTATE)] = CMD(epf_dev_do_rotate, struct epf_rotate_args, 24, 0,
+					ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN, },
+	[_IOC_NR(EPF_IOC_KEY)] = CMD(epf_dev_do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] = CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
+					    .undo = epf_dev_undo_begin),
+	[_IOC_NR(EPF_IOC_SNAP_END)] = CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_RESTORE)] = CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
+	[_IOC_NR(EPF_IOC_JOURNAL)] = CMD(epf_dev_do_journal, struct epf_journal_args, 40,
+					 EPF_JOURNAL_MASK, ADMIN | OUT,
+					 .undo = epf_dev_undo_journal),
+	[_IOC_NR(EPF_IOC_SNAP_READ)] = CMD(epf_snap_read, struct epf_snap_read, 32,
+					   EPF_SNAP_READ_MASK, ADMIN),
+	[_IOC_NR(EPF_IOC_DESCRIBE)] = CMD(epf_dev_do_describe, struct epf_describe, 16, 0,
+					  ADMIN | OUT),
 };
 
 /* The copy gets the size that was checked, because other threads of the caller may
  * change the original meanwhile.
  */
-static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user *user,
-			    u32 *size)
+static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user *user, u32 *size)
 {
 	int err;
 
@@ -410,8 +393,8 @@ static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user
 }
 
 /* The caller wipes @args, whatever the result. */
-static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file,
-			    union args *args, void __user *user)
+static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file, union args *args,
+			    void __user *user)
 {
 	u32 size;
 	int ret = epf_dev_get_args(cmd, args, user, &size);
@@ -428,8 +411,7 @@ static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file,
 	return ret;
 }
 
-static long epf_dev_run(const struct cmd *cmd, struct epf_file *file,
-			void __user *user)
+static long epf_dev_run(const struct cmd *cmd, struct epf_file *file, void __user *user)
 {
 	union args args;
 	int ret;
@@ -443,8 +425,7 @@ static long epf_dev_run(const struct cmd *cmd, struct epf_file *file,
 	return ret;
 }
 
-static const struct cmd *epf_dev_find_cmd(const struct cmd *cmds, size_t nr,
-					  unsigned int cmd)
+static const struct cmd *epf_dev_find_cmd(const struct cmd *cmds, size_t nr, unsigned int cmd)
 {
 	size_t i = _IOC_NR(cmd);
 
@@ -454,22 +435,18 @@ static const struct cmd *epf_dev_find_cmd(const struct cmd *cmds, size_t nr,
 	return cmds[i].fn ? &cmds[i] : NULL;
 }
 
-static long epf_dev_control_ioctl(struct file *filp, unsigned int nr,
-				  unsigned long arg)
+static long epf_dev_control_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 {
-	const struct cmd *cmd = epf_dev_find_cmd(control_cmds,
-						 ARRAY_SIZE(control_cmds), nr);
+	const struct cmd *cmd = epf_dev_find_cmd(control_cmds, ARRAY_SIZE(control_cmds), nr);
 
 	return cmd ? epf_dev_run(cmd, NULL, (void __user *)arg) : -ENOTTY;
 }
 
 static long epf_dev_filter_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 {
-	const struct cmd *cmd = epf_dev_find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds),
-						 nr);
+	const struct cmd *cmd = epf_dev_find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds), nr);
 
-	return cmd ? epf_dev_run(cmd, filp->private_data, (void __user *)arg) :
-		     -ENOTTY;
+	return cmd ? epf_dev_run(cmd, filp->private_data, (void __user *)arg) : -ENOTTY;
 }
 
 static __poll_t epf_dev_news(const struct epf_file *file, const struct epf_table *t)
@@ -547,8 +524,7 @@ static int epf_dev_do_open(struct epf_file *unused, void *args)
 			    epf_table_saturated(t));
 		epf_table_put(t);
 	}
-	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file,
-			      O_RDONLY | O_CLOEXEC);
+	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		goto err_free;
 	return fd;

@@ -27,8 +27,8 @@
 
 static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
 static DEFINE_MUTEX(registry);
-static u32 next_id;		/* @registry */
-static atomic_t nr_filters;	/* within epf_max_filters() */
+static u32 next_id;         /* @registry */
+static atomic_t nr_filters; /* within epf_max_filters() */
 
 static bool epf_filter_name_valid(const char name[EPF_NAME_LEN])
 {
@@ -38,8 +38,7 @@ static bool epf_filter_name_valid(const char name[EPF_NAME_LEN])
 	if (!len || len == EPF_NAME_LEN || name[0] == '.')
 		return false;
 	for (i = 0; i < len; i++)
-		if (!isascii(name[i]) ||
-		    (!isalnum(name[i]) && !strchr("._-", name[i])))
+		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("._-", name[i])))
 			return false;
 	return true;
 }
@@ -72,8 +71,7 @@ static struct epf_filter *epf_filter_find_locked(const struct epf_name *name)
 
 static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 {
-	return rcu_dereference_protected(f->table,
-					 lockdep_is_held(&registry));
+	return rcu_dereference_protected(f->table, lockdep_is_held(&registry));
 }
 
 /**
@@ -182,8 +180,7 @@ static int epf_filter_publish(struct epf_filter *f)
 	mutex_lock(&registry);
 	err = epf_filter_find_name(f->name) ? -EEXIST : 0;
 	if (!err)
-		err = xa_alloc_cyclic(&filters, &f->id, NULL,
-				      XA_LIMIT(1, INT_MAX), &next_id,
+		err = xa_alloc_cyclic(&filters, &f->id, NULL, XA_LIMIT(1, INT_MAX), &next_id,
 				      GFP_KERNEL);
 	if (err >= 0) {
 		t = epf_filter_table_locked(f);
@@ -204,11 +201,9 @@ static int epf_filter_create_args_check(const struct epf_create *args)
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
 		return -EINVAL;
 	if ((args->flags & EPF_CREATE_ALIGN) &&
-	    (args->params.kind != EPF_KIND_LANES ||
-	     args->params.mode != EPF_MODE_TIME))
+	    (args->params.kind != EPF_KIND_LANES || args->params.mode != EPF_MODE_TIME))
 		return -EINVAL;
-	if (args->params.kind == EPF_KIND_LANES &&
-	    memchr_inv(&args->shape, 0, sizeof(args->shape)))
+	if (args->params.kind == EPF_KIND_LANES && memchr_inv(&args->shape, 0, sizeof(args->shape)))
 		return -EINVAL;
 	return epf_params_check(&args->params);
 }
@@ -384,8 +379,7 @@ u32 epf_filter_list(u32 *ids, u32 room)
  * table lock keeps a new journal of @old from beginning in between. Case
  * swap-late of selftests/explore.
  */
-static void epf_filter_install(struct epf_filter *f, struct epf_table *t,
-			       struct epf_table *old)
+static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct epf_table *old)
 {
 	unsigned long flags;
 
@@ -450,8 +444,7 @@ int epf_filter_swap(const struct epf_swap *args)
  * Context: process; sleeps.
  * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
-int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
-		       const struct epf_table *instead)
+int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)
 {
 	struct epf_table *old;
 	int err = 0;

@@ -43,8 +43,7 @@ struct epf_filter *epf_filter_find(const struct epf_name *name);
 struct epf_filter *epf_filter_get_id(u32 id);
 void epf_filter_put(struct epf_filter *f);
 int epf_filter_swap(const struct epf_swap *args);
-int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
-		       const struct epf_table *instead);
+int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead);
 struct epf_table *epf_filter_table(struct epf_filter *f);
 
 /* kfunc.c: */

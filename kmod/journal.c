@@ -76,8 +76,7 @@ static u64 *epf_journal_get_memory(struct epf_table *t, u64 words)
 	return mem;
 }
 
-static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order,
-					   u32 shards)
+static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order, u32 shards)
 {
 	struct epf_journal *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
 	struct epf_journal_ring r;
@@ -100,8 +99,8 @@ static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order,
 		kfree(j);
 		return ERR_PTR(err);
 	}
-	j->record = (struct epf_journal_record *)
-		(j->mem + epf_journal_records_at(shards) / sizeof(u64));
+	j->record = (struct epf_journal_record *)(j->mem +
+						  epf_journal_records_at(shards) / sizeof(u64));
 	for (i = 0; i < shards; i++) {
 		r = epf_journal_ring(j, i);
 		epf_journal_init(&r);
@@ -145,8 +144,7 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
  * or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
  * -ENOMEM.
  */
-struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
-				      u32 shards)
+struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards)
 {
 	struct epf_journal *j = epf_journal_new(t, order, shards);
 	int err;
@@ -209,8 +207,7 @@ static vm_fault_t epf_journal_vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_journal *j = vmf->vma->vm_private_data;
 
-	return epf_map_fault(vmf, j->mem,
-			     ((u64)vmf->pgoff << PAGE_SHIFT) - EPF_MMAP_JOURNAL,
+	return epf_map_fault(vmf, j->mem, ((u64)vmf->pgoff << PAGE_SHIFT) - EPF_MMAP_JOURNAL,
 			     epf_journal_bytes(j));
 }
 

@@ -44,14 +44,12 @@ struct epf_journal {
 	u32 shards;
 };
 
-static inline struct epf_journal_head *
-epf_journal_head(const struct epf_journal *j)
+static inline struct epf_journal_head *epf_journal_head(const struct epf_journal *j)
 {
 	return (struct epf_journal_head *)j->mem;
 }
 
-static inline struct epf_journal_ring
-epf_journal_ring(const struct epf_journal *j, u32 n)
+static inline struct epf_journal_ring epf_journal_ring(const struct epf_journal *j, u32 n)
 {
 	u8 *shards = (u8 *)j->mem + EPF_JOURNAL_SHARD_BYTES;
 	struct epf_journal_ring r = {
@@ -66,8 +64,7 @@ epf_journal_ring(const struct epf_journal *j, u32 n)
 /* Caller holds the lock of @t. */
 static inline struct epf_journal *epf_journal_locked(struct epf_table *t)
 {
-	return rcu_dereference_protected(t->journal,
-					 lockdep_is_held(&t->lock));
+	return rcu_dereference_protected(t->journal, lockdep_is_held(&t->lock));
 }
 
 /* record.c: */
@@ -75,8 +72,7 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns);
 void epf_journal_over_locked(struct epf_table *t);
 
 /* journal.c: */
-struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
-				      u32 shards);
+struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards);
 void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
 u64 epf_journal_serial(struct epf_table *t);

@@ -37,9 +37,8 @@
 #include <linux/skbuff.h>
 #include <net/xdp.h>
 
-static __always_inline int epf_kfunc_do_lanes(struct epf_table *t,
-					      const struct epf_lanes *lanes, u64 digest,
-					      enum op op, const struct epf_journal *j)
+static __always_inline int epf_kfunc_do_lanes(struct epf_table *t, const struct epf_lanes *lanes,
+					      u64 digest, enum op op, const struct epf_journal *j)
 {
 	struct epf_probe p;
 
@@ -52,9 +51,8 @@ static __always_inline int epf_kfunc_do_lanes(struct epf_table *t,
 }
 
 /* L is a constant here, so that the compiler keeps the probe in registers. */
-static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest,
-					      enum op op, u16 parts,
-					      const struct epf_journal *j)
+static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest, enum op op,
+					      u16 parts, const struct epf_journal *j)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
@@ -101,8 +99,7 @@ static noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 dig
 	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
 }
 
-static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest,
-					       enum op op)
+static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest, enum op op)
 {
 	if (likely(READ_ONCE(t->plain)))
 		return epf_kfunc_do_parts(t, digest, op, EPF_PARTS_MAX, NULL);
@@ -130,8 +127,7 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 	return epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
-static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest,
-					       enum op op)
+static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest, enum op op)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;
@@ -144,8 +140,8 @@ static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest,
 	return ret;
 }
 
-static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *key,
-					    u32 len, enum op op)
+static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *key, u32 len,
+					    enum op op)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;
@@ -166,8 +162,7 @@ static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *ke
 static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 					 struct epf_pkt *pkt)
 {
-	const struct skb_shared_info *sinfo =
-		xdp_get_shared_info_from_buff(xdp);
+	const struct skb_shared_info *sinfo = xdp_get_shared_info_from_buff(xdp);
 	u32 nr = min_t(u32, READ_ONCE(sinfo->nr_frags), MAX_SKB_FRAGS);
 	u32 i;
 
@@ -212,15 +207,13 @@ noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 }
 
 /* Test and insert a packet of any form; kept out of line for its stack frame. */
-static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t,
-						  struct xdp_buff *xdp,
+static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t, struct xdp_buff *xdp,
 						  struct epf_pkt_opts opts)
 {
 	u64 digest;
 	int err = 0;
 
-	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data,
-			      &opts, &digest))
+	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data, &opts, &digest))
 		err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
 	return err ?: epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
@@ -255,8 +248,7 @@ static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
  */
 static bool epf_kfunc_may_acquire(void)
 {
-	return in_task() && !(current->flags & PF_KTHREAD) &&
-	       capable(CAP_NET_ADMIN);
+	return in_task() && !(current->flags & PF_KTHREAD) && capable(CAP_NET_ADMIN);
 }
 
 /* Called at load time: only a task that may acquire any filter can load syscall programs
@@ -265,8 +257,7 @@ static bool epf_kfunc_may_acquire(void)
  * with the capabilities of that task. The type of @prog does not matter: an extension of a
  * syscall program counts as one.
  */
-static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog,
-						   u32 kfunc_id)
+static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog, u32 kfunc_id)
 {
 	return capable(CAP_NET_ADMIN) ? 0 : -EACCES;
 }
@@ -321,8 +312,7 @@ CFI_NOSEAL(bpf_epf_release_dtor);
  * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of range
  */
-__bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
-			     u32 key__sz)
+__bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST);
 }
@@ -338,8 +328,7 @@ __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
  * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of range
  */
-__bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
-			       u32 key__sz)
+__bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_INSERT);
 }
@@ -356,8 +345,7 @@ __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
  * Return: as bpf_epf_test(), for the state before the insert. With -ENOSPC the key
  * was inserted.
  */
-__bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
-					u32 key__sz)
+__bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST_AND_INSERT);
 }
@@ -375,8 +363,7 @@ __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
  * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of range
  */
-__bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key,
-				   u32 key__sz, u64 *digest)
+__bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 key__sz, u64 *digest)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;
@@ -425,8 +412,7 @@ __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
  *
  * Return: as bpf_epf_test_and_insert().
  */
-__bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
-					       u64 digest)
+__bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_TEST_AND_INSERT);
 }
@@ -454,8 +440,7 @@ __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
  * * -ENODEV: do not know, the filter was destroyed
  */
 __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
-				   const struct epf_pkt_opts *opts,
-				   u32 opts__sz, u64 *digest)
+				   const struct epf_pkt_opts *opts, u32 opts__sz, u64 *digest)
 {
 	const struct epf_table *t = epf_kfunc_xdp_table(f);
 	struct epf_pkt_opts o;
@@ -478,10 +463,8 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
  * Return: as bpf_epf_xdp_digest() if that is negative, else as
  * bpf_epf_test_and_insert().
  */
-__bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
-					    struct xdp_md *ctx,
-					    const struct epf_pkt_opts *opts,
-					    u32 opts__sz)
+__bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md *ctx,
+					    const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct epf_table *t = epf_kfunc_xdp_table(f);
@@ -493,8 +476,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	if (!epf_flow_plain(xdp->data, xdp->data_end - xdp->data, &o, &first,
-			    &tail))
+	if (!epf_flow_plain(xdp->data, xdp->data_end - xdp->data, &o, &first, &tail))
 		return epf_kfunc_xdp_test_and_insert(t, xdp, o);
 	return epf_kfunc_do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
 				   OP_TEST_AND_INSERT);
@@ -538,14 +520,14 @@ __bpf_kfunc_end_defs();
 /* A module may register only one set for each type of program. So there is one for XDP,
  * one for programs with socket buffers, one for netfilter and one for syscall programs.
  */
-#define COMMON_IDS							\
-	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)			\
-	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)		\
-	BTF_ID_FLAGS(func, bpf_epf_insert, KF_TRUSTED_ARGS)		\
-	BTF_ID_FLAGS(func, bpf_epf_test_and_insert, KF_TRUSTED_ARGS)	\
-	BTF_ID_FLAGS(func, bpf_epf_key_digest, KF_TRUSTED_ARGS)		\
-	BTF_ID_FLAGS(func, bpf_epf_test_digest, KF_TRUSTED_ARGS)	\
-	BTF_ID_FLAGS(func, bpf_epf_insert_digest, KF_TRUSTED_ARGS)	\
+#define COMMON_IDS                                                   \
+	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)              \
+	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)            \
+	BTF_ID_FLAGS(func, bpf_epf_insert, KF_TRUSTED_ARGS)          \
+	BTF_ID_FLAGS(func, bpf_epf_test_and_insert, KF_TRUSTED_ARGS) \
+	BTF_ID_FLAGS(func, bpf_epf_key_digest, KF_TRUSTED_ARGS)      \
+	BTF_ID_FLAGS(func, bpf_epf_test_digest, KF_TRUSTED_ARGS)     \
+	BTF_ID_FLAGS(func, bpf_epf_insert_digest, KF_TRUSTED_ARGS)   \
 	BTF_ID_FLAGS(func, bpf_epf_test_and_insert_digest, KF_TRUSTED_ARGS)
 
 BTF_KFUNCS_START(common_ids)
@@ -605,11 +587,13 @@ static const struct btf_kfunc_id_set nf_set = {
 	.set = &nf_ids,
 };
 
+/* clang-format off */
 static const struct btf_kfunc_id_set syscall_set = {
 	.owner = THIS_MODULE,
 	.set = &syscall_ids,
 	EPF_KFUNC_FILTER(epf_kfunc_syscall_filter)
 };
+/* clang-format on */
 
 static int epf_kfunc_register_dtor(void)
 {
@@ -633,9 +617,9 @@ int epf_kfunc_init(void)
 		pr_warn("this module has no BTF, so BPF programs cannot use it; rebuild it with pahole and the kernel's vmlinux\n");
 		return 0;
 	}
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-	       epf_register_sockets(&common_set, &skb_set, &nf_set) ?:
-	       epf_kfunc_register_dtor();
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set)                 ?:
+		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set)   ?:
+		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
+		       epf_register_sockets(&common_set, &skb_set, &nf_set)           ?:
+		       epf_kfunc_register_dtor();
 }

@@ -60,8 +60,7 @@ static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 	o = epf_pkt_opts_read(opts);
 	rcu_read_lock();
 	t = epf_kfunc_held_table(map);
-	ret = epf_xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o,
-			     &digest);
+	ret = epf_xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o, &digest);
 	if (!ret)
 		ret = t ? epf_table_op(t, digest, op) : -ENODEV;
 	rcu_read_unlock();
@@ -86,9 +85,8 @@ static int epf_kfunc_skb_one(struct epf_table *t, const struct sk_buff *skb, u32
 }
 
 /* As bpf_epf_nf_test_held() and its siblings for socket buffers. */
-static int epf_kfunc_skb_held(const struct bpf_map *map, const struct sk_buff *skb,
-			      u32 iface, const struct epf_pkt_opts *opts, u32 opts__sz,
-			      enum op op)
+static int epf_kfunc_skb_held(const struct bpf_map *map, const struct sk_buff *skb, u32 iface,
+			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
 	int ret;
 
@@ -119,8 +117,7 @@ __bpf_kfunc_start_defs();
  * only for packets that have a key.
  */
 __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
-				      const struct epf_pkt_opts *opts,
-				      u32 opts__sz)
+				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
 }
@@ -137,8 +134,7 @@ __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
  * Return: as bpf_epf_xdp_insert(), with -ENODEV as bpf_epf_xdp_test_held().
  */
 __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
-					const struct epf_pkt_opts *opts,
-					u32 opts__sz)
+					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
 }
@@ -155,10 +151,8 @@ __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
  *
  * Return: as bpf_epf_xdp_test_and_insert(), with -ENODEV as bpf_epf_xdp_test_held().
  */
-__bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
-						 struct xdp_md *ctx,
-						 const struct epf_pkt_opts *opts,
-						 u32 opts__sz)
+__bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map, struct xdp_md *ctx,
+						 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
@@ -178,8 +172,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
  * Return: as bpf_epf_xdp_test_held().
  */
 __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
-				      const struct epf_pkt_opts *opts,
-				      u32 opts__sz)
+				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	const struct sk_buff *s = (struct sk_buff *)skb;
 
@@ -198,8 +191,7 @@ __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
  * Return: as bpf_epf_xdp_insert(). -ENODEV also if the map holds no filter.
  */
 __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
-					const struct epf_pkt_opts *opts,
-					u32 opts__sz)
+					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	const struct sk_buff *s = (struct sk_buff *)skb;
 
@@ -220,9 +212,8 @@ __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
  *
  * Return: as bpf_epf_xdp_test_held().
  */
-__bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb,
-				     u32 iface, const struct epf_pkt_opts *opts,
-				     u32 opts__sz)
+__bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, u32 iface,
+				     const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_TEST);
 }
@@ -239,10 +230,8 @@ __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb,
  *
  * Return: as bpf_epf_skb_insert_held().
  */
-__bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb,
-				       u32 iface,
-				       const struct epf_pkt_opts *opts,
-				       u32 opts__sz)
+__bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, u32 iface,
+				       const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }

@@ -43,8 +43,9 @@ static void epf_kind_load_others(u8 kind)
 		return; /* it has no such kind */
 	request_module("epochfilter-kinds");
 	if (!READ_ONCE(others))
-		pr_notice_ratelimited("kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
-				      kind);
+		pr_notice_ratelimited(
+			"kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
+			kind);
 }
 
 /**

@@ -91,13 +91,11 @@ struct epf_table_ops {
 	void (*estimate)(struct epf_table *t, struct epf_estimates *est);
 	bool (*full)(struct epf_table *t);
 	void (*measured)(struct epf_table *t);
-	void (*info)(const struct epf_table *t, u64 now_ns,
-		     struct epf_info *info);
+	void (*info)(const struct epf_table *t, u64 now_ns, struct epf_info *info);
 
 	int (*hold)(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 	bool (*moved)(struct epf_table *t, u64 moves);
-	int (*read)(struct epf_table *t, u64 moves,
-		    const struct epf_snap_read *args);
+	int (*read)(struct epf_table *t, u64 moves, const struct epf_snap_read *args);
 	struct epf_table *(*restore)(const struct epf_restore *args);
 };
 

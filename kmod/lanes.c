@@ -81,8 +81,7 @@ static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 	bool ready;
 
 	epf_table_lock(t, &flags);
-	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) ||
-		epf_lanes_may_end(t);
+	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) || epf_lanes_may_end(t);
 	epf_table_unlock(t, flags);
 	return ready || READ_ONCE(t->retired);
 }
@@ -96,8 +95,7 @@ static int epf_lanes_wait(struct epf_table *t, u64 e)
 
 	mod_delayed_work(epf_wq, &t->work, 0);
 	do {
-		left = wait_event_interruptible_timeout(t->moved,
-							epf_lanes_is_ready(t, e), 1);
+		left = wait_event_interruptible_timeout(t->moved, epf_lanes_is_ready(t, e), 1);
 	} while (!left);
 	return left < 0;
 }
@@ -120,8 +118,7 @@ static int epf_lanes_rotate(struct epf_table *t, u32 count)
 	}
 	mod_delayed_work(epf_wq, &t->work, 0);
 	err = wait_event_interruptible(t->moved,
-				       READ_ONCE(t->estimated_epoch) >= e ||
-				       READ_ONCE(t->retired));
+				       READ_ONCE(t->estimated_epoch) >= e || READ_ONCE(t->retired));
 	return err ? -EINTR : 0;
 }
 
@@ -169,8 +166,7 @@ static void epf_lanes_scan_chunk(struct epf_table *t)
 
 static void epf_lanes_work(struct epf_table *t)
 {
-	while (!READ_ONCE(t->retired) &&
-	       t->state.scanned < epf_load(&t->state.epoch))
+	while (!READ_ONCE(t->retired) && t->state.scanned < epf_load(&t->state.epoch))
 		epf_lanes_scan_chunk(t);
 }
 
@@ -180,8 +176,7 @@ static void epf_lanes_estimate(struct epf_table *t, struct epf_estimates *est)
 	struct epf_fill fill;
 
 	memset(&fill, 0, sizeof(fill));
-	while (epf_fill_sample(&fill, &t->cover, &t->lanes, random,
-			       SAMPLE_LINES))
+	while (epf_fill_sample(&fill, &t->cover, &t->lanes, random, SAMPLE_LINES))
 		cond_resched();
 	epf_fill_estimates(&fill, t->lanes.geom.parts, est);
 }
@@ -189,8 +184,7 @@ static void epf_lanes_estimate(struct epf_table *t, struct epf_estimates *est)
 /* Is the last estimate fresh enough, as a rotation is overdue? */
 static bool epf_lanes_still(struct epf_table *t)
 {
-	return t->limited && epf_table_late(t) &&
-	       ktime_get_ns() - t->estimated_ns < ESTIMATE_NS;
+	return t->limited && epf_table_late(t) && ktime_get_ns() - t->estimated_ns < ESTIMATE_NS;
 }
 
 static void epf_lanes_worked(struct epf_table *t, bool estimated)
@@ -198,8 +192,7 @@ static void epf_lanes_worked(struct epf_table *t, bool estimated)
 	if (epf_table_late(t))
 		epf_table_try_rotate(t);
 	if (!estimated) /* the rotation may have queued it for earlier */
-		queue_delayed_work(epf_wq, &t->work,
-				   nsecs_to_jiffies(ESTIMATE_NS) + 1);
+		queue_delayed_work(epf_wq, &t->work, nsecs_to_jiffies(ESTIMATE_NS) + 1);
 }
 
 static bool epf_lanes_full(struct epf_table *t)
@@ -217,12 +210,10 @@ static void epf_lanes_measured(struct epf_table *t)
 	epf_table_unlock(t, flags);
 }
 
-static void epf_lanes_info(const struct epf_table *t, u64 now_ns,
-			   struct epf_info *info)
+static void epf_lanes_info(const struct epf_table *t, u64 now_ns, struct epf_info *info)
 {
 	info->slices = EPF_LANES;
-	epf_state_covered(&t->state, now_ns, &info->covered_inserts,
-			  &info->covered_ns);
+	epf_state_covered(&t->state, now_ns, &info->covered_inserts, &info->covered_ns);
 }
 
 const struct epf_table_ops epf_lanes_ops = {

@@ -14,13 +14,11 @@ MODULE_PARM_DESC(max_filters, "maximum number of filters");
 
 static unsigned int max_filter_mib;
 module_param(max_filter_mib, uint, 0644);
-MODULE_PARM_DESC(max_filter_mib,
-		 "maximum size of one filter in MiB (0: half of the RAM)");
+MODULE_PARM_DESC(max_filter_mib, "maximum size of one filter in MiB (0: half of the RAM)");
 
 static unsigned int max_total_mib;
 module_param(max_total_mib, uint, 0644);
-MODULE_PARM_DESC(max_total_mib,
-		 "maximum size of all filters together in MiB (0: half of the RAM)");
+MODULE_PARM_DESC(max_total_mib, "maximum size of all filters together in MiB (0: half of the RAM)");
 
 static u64 epf_limits_bytes(unsigned int mib)
 {

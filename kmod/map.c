@@ -46,8 +46,7 @@ static vm_fault_t epf_map_around(const struct vm_fault *vmf, const u8 *mem)
  * Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: @off is beyond @bytes;
  * VM_FAULT_OOM.
  */
-vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off,
-			 u64 bytes)
+vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off, u64 bytes)
 {
 	if (off >= bytes)
 		return VM_FAULT_SIGBUS;

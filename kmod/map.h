@@ -4,7 +4,6 @@
 
 #include <linux/mm.h>
 
-vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off,
-			 u64 bytes);
+vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off, u64 bytes);
 
 #endif /* EPF_KMOD_MAP_H */

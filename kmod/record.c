@@ -13,8 +13,7 @@
 /* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is
  * off because the reader has to wait for a writer that has begun a record.
  */
-static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
-			   u64 more)
+static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value, u64 more)
 {
 	struct epf_journal_ring r;
 
@@ -33,8 +32,7 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
  *
  * Context: a packet path, in the RCU section in which it found @j.
  */
-void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
-			  u64 lanes)
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes)
 {
 	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
 }
@@ -50,8 +48,8 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 	u64 e = t->state.epoch;
 
 	if (j)
-		epf_record_put(j, EPF_JOURNAL_ROTATE, e,
-			       t->state.ring[(e - 1) & 7].inserts, now_ns);
+		epf_record_put(j, EPF_JOURNAL_ROTATE, e, t->state.ring[(e - 1) & 7].inserts,
+			       now_ns);
 }
 
 /**

@@ -28,8 +28,7 @@
  * A CPU that found the lock contended has set @t->retry before; its rotation takes
  * place here.
  */
-void epf_table_unlock(struct epf_table *t, unsigned long flags)
-	__releases(&t->lock)
+void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
 {
 	raw_spin_unlock_irqrestore(&t->lock, flags);
 	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
@@ -52,8 +51,7 @@ EPF_EXPORT(epf_table_unlock);
  * disabled until epf_table_unlock(): hold the lock for microseconds, see
  * EPF_HOLD_WORDS.
  */
-void epf_table_lock(struct epf_table *t, unsigned long *flags)
-	__acquires(&t->lock)
+void epf_table_lock(struct epf_table *t, unsigned long *flags) __acquires(&t->lock)
 {
 	raw_spin_lock_irqsave(&t->lock, *flags);
 }
@@ -120,8 +118,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 	u64 sum = epf_count_of(epf_load(&t->state.count), e);
 	u64 left = epf_rotate_set_batches(t, sum, true);
 
-	WRITE_ONCE(t->trigger,
-		   epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
+	WRITE_ONCE(t->trigger, epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
 	if (!left)
 		epf_table_open(t, e);
 }
@@ -174,8 +171,7 @@ static u64 epf_rotate_epoch_lasts(const struct epf_table *t, u64 e)
 
 	if (!t->window.align_ns)
 		return t->window.epoch_ns;
-	return epf_window_lasts(&t->window,
-				ktime_to_ns(ktime_mono_to_real(start)),
+	return epf_window_lasts(&t->window, ktime_to_ns(ktime_mono_to_real(start)),
 				e == EPF_EPOCH_FIRST);
 }
 
@@ -187,8 +183,7 @@ static bool epf_rotate_is_due(const struct epf_table *t, u64 now_ns)
 
 	if (t->window.align_ns)
 		return ns >= epf_rotate_epoch_lasts(t, e);
-	return epf_window_due(&t->window,
-			      epf_count_of(epf_load(&t->state.count), e), ns);
+	return epf_window_due(&t->window, epf_count_of(epf_load(&t->state.count), e), ns);
 }
 
 /* End the epoch if it is due; record that it is overdue if it cannot end. Caller
@@ -229,8 +224,7 @@ void epf_table_after_pin(struct epf_table *t)
 {
 	s64 ns = READ_ONCE(t->pin_until_ns) - ktime_get_ns();
 
-	queue_delayed_work(epf_wq, &t->work,
-			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
+	queue_delayed_work(epf_wq, &t->work, nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
 }
 EPF_EXPORT(epf_table_after_pin);
 
@@ -316,8 +310,7 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	if (!sum)
 		return;
 	/* Not over the trigger of a later epoch; two who look at once agree. */
-	cmpxchg(&t->trigger, seen,
-		epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
+	cmpxchg(&t->trigger, seen, epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
 	if (epf_table_pinned(t, ktime_get_ns())) /* it may be to come at the end */
 		mod_delayed_work(epf_wq, &t->work, 1);
 	else
@@ -334,8 +327,7 @@ EPF_EXPORT(epf_table_look);
 u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
-	u64 ns = ktime_get_ns() -
-		 READ_ONCE(t->state.ring[e & 7].start_ns);
+	u64 ns = ktime_get_ns() - READ_ONCE(t->state.ring[e & 7].start_ns);
 	u64 lasts;
 
 	lasts = epf_rotate_epoch_lasts(t, e);
@@ -363,8 +355,7 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
 	t->ops->tick(t);
-	hrtimer_set_expires(timer,
-			    ktime_add_ns(ktime_get(), t->ops->tick_ns(t)));
+	hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), t->ops->tick_ns(t)));
 	return HRTIMER_RESTART;
 }
 
@@ -437,8 +428,7 @@ int epf_table_settle(struct epf_table *t)
 		 */
 		epf_table_lock(t, &flags);
 		ended = t->state.epoch != e || epf_rotate_due(t);
-		wait = !ended && t->late == e &&
-		       !epf_table_pinned(t, ktime_get_ns());
+		wait = !ended && t->late == e && !epf_table_pinned(t, ktime_get_ns());
 		epf_table_unlock(t, flags);
 		if (ended)
 			mod_delayed_work(epf_wq, &t->work, 0);

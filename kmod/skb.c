@@ -41,7 +41,7 @@
  */
 struct epf_filter *epf_skb_filter(const char *name)
 {
-	struct epf_name by = { };
+	struct epf_name by = {};
 
 	if (!capable(CAP_NET_ADMIN))
 		return ERR_PTR(-EPERM);
@@ -78,17 +78,15 @@ EPF_EXPORT(epf_skb_filter_id);
  */
 static bool epf_skb_has_clock(const struct epf_table *t)
 {
-	return !t->locked && (t->window.mode == EPF_MODE_TIME ||
-			     t->window.mode == EPF_MODE_BOTH);
+	return !t->locked && (t->window.mode == EPF_MODE_TIME || t->window.mode == EPF_MODE_BOTH);
 }
 
 static bool epf_skb_key_sound(const struct epf_pkt_opts *o)
 {
-	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST |
-			  EPF_PKT_ZONE;
+	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST | EPF_PKT_ZONE;
 
-	return o->link == EPF_LINK_IP && o->key >= EPF_PKT_FLOW &&
-	       !(o->flags & ~flags) && !epf_pkt_opts_check(o);
+	return o->link == EPF_LINK_IP && o->key >= EPF_PKT_FLOW && !(o->flags & ~flags) &&
+	       !epf_pkt_opts_check(o);
 }
 
 /* Record how the keys of @f are made, so that user space can test the same keys. */
@@ -124,7 +122,7 @@ int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (t && r->within_ns)
-		err = !epf_skb_has_clock(t)		 ? -EOPNOTSUPP :
+		err = !epf_skb_has_clock(t)              ? -EOPNOTSUPP :
 		      r->within_ns > t->params.window_ns ? -ERANGE :
 							   0;
 	rcu_read_unlock();
@@ -134,8 +132,7 @@ int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
 }
 EPF_EXPORT(epf_skb_check);
 
-static int epf_skb_recent(const struct epf_table *t, const struct xt_epf_rule *r,
-			  int ret)
+static int epf_skb_recent(const struct epf_table *t, const struct xt_epf_rule *r, int ret)
 {
 	return epf_rule_recent(r, ret, t->window.epoch_ns);
 }
@@ -186,8 +183,7 @@ static int epf_skb_lookup(struct epf_table *t, const struct sk_buff *skb,
  * * -EBADMSG: a header contradicts itself
  * * -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST)
  */
-int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb,
-		 const struct xt_epf_rule *r)
+int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb, const struct xt_epf_rule *r)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;

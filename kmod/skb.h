@@ -15,7 +15,6 @@ struct epf_filter *epf_skb_filter(const char *name);
 void epf_skb_put(struct epf_filter *f);
 u32 epf_skb_filter_id(const struct epf_filter *f);
 int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r);
-int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb,
-		 const struct xt_epf_rule *r);
+int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb, const struct xt_epf_rule *r);
 
 #endif /* EPF_SKB_H */

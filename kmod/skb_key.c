@@ -30,8 +30,7 @@ static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
 }
 
 /* @n bytes at @off, in place or copied to @room, which has @n bytes. NULL: missing. */
-static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
-				   u8 *room)
+static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n, u8 *room)
 {
 	if (off + n > pkt->len) /* offsets are far below 2^31 */
 		return NULL;
@@ -79,9 +78,8 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
  * Context: any.
  * Return: 0; -EINVAL: bad @opts; or as epf_pkt_digest_in().
  */
-int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
-		   u64 *digest)
+int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
+		   const struct epf_pkt_opts *opts, u64 *digest)
 {
 	const struct epf_pkt pkt = { skb, at, skb->len - at };
 	const struct epf_pkt_scope scope = { iface, skb->mark };

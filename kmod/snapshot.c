@@ -18,8 +18,7 @@
 /* Lines copied between two calls of cond_resched(): 64 KiB. */
 #define COPY_LINES 1024u
 
-static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
-			      struct epf_snap *a)
+static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t, struct epf_snap *a)
 {
 	struct epf_snap_header *h = &a->header;
 	struct epf_stats stats = {};
@@ -49,8 +48,7 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
 		h->epochs[i].inserts = t->state.ring[i].inserts;
 		h->epochs[i].age_ns = now - t->state.ring[i].start_ns;
 	}
-	h->epochs[h->epoch_end & 7].inserts =
-		epf_count_of(epf_load(&t->state.count), h->epoch_end);
+	h->epochs[h->epoch_end & 7].inserts = epf_count_of(epf_load(&t->state.count), h->epoch_end);
 	epf_table_unlock(t, flags);
 	a->journal = epf_journal_serial(t);
 }
@@ -184,8 +182,7 @@ int epf_snap_end(struct epf_file *file, void *args)
 	t = file->snap;
 	if (t) {
 		epf_snapshot_fill(file, t, a);
-		err = t->ops->moved && t->ops->moved(t, file->snap_pin.moves) ?
-			      -ESTALE : 0;
+		err = t->ops->moved && t->ops->moved(t, file->snap_pin.moves) ? -ESTALE : 0;
 		epf_snapshot_end(file);
 	}
 	mutex_unlock(&file->lock);
@@ -215,8 +212,7 @@ static int epf_snapshot_header_check(const struct epf_snap_header *h)
 	    h->epoch_begin > h->epoch_end)
 		return -EBADMSG;
 	for (i = 0; i < EPF_EPOCHS; i++)
-		if (h->epochs[i].inserts > EPF_INSERTS_MAX ||
-		    h->epochs[i].age_ns > EPF_NS_MAX)
+		if (h->epochs[i].inserts > EPF_INSERTS_MAX || h->epochs[i].age_ns > EPF_NS_MAX)
 			return -EBADMSG;
 	err = epf_params_check(&h->params);
 	return err == -EINVAL ? -EBADMSG : err;
@@ -251,8 +247,7 @@ static int epf_snapshot_copy_lines(struct epf_table *t, const struct epf_line __
 
 	for (i = 0; i < lines; i += nr) {
 		nr = min_t(u64, lines - i, COPY_LINES);
-		if (copy_from_user(t->lanes.line + i, from + i,
-				   nr * EPF_LINE_BYTES))
+		if (copy_from_user(t->lanes.line + i, from + i, nr * EPF_LINE_BYTES))
 			return -EFAULT;
 		epf_lanes_scan(&t->lanes, i, nr);
 		if (signal_pending(current))
@@ -264,8 +259,7 @@ static int epf_snapshot_copy_lines(struct epf_table *t, const struct epf_line __
 
 static struct epf_table *epf_snapshot_restore_lanes(const struct epf_restore *a)
 {
-	struct epf_table *t = epf_table_new(&a->header.params, NULL,
-					    a->header.key);
+	struct epf_table *t = epf_table_new(&a->header.params, NULL, a->header.key);
 	int err;
 
 	if (IS_ERR(t))

@@ -26,12 +26,10 @@ static atomic64_t last_serial;
 static void epf_table_set_pace(struct epf_table *t)
 {
 	u64 step = max_t(u64, t->ops->fill_step(t), 1);
-	u64 full_at = t->window.mode == EPF_MODE_TIME ?
-			      EPF_INSERTS_MAX + 1 :
-			      t->window.epoch_inserts;
+	u64 full_at = t->window.mode == EPF_MODE_TIME ? EPF_INSERTS_MAX + 1 :
+							t->window.epoch_inserts;
 
-	epf_pace_init(&t->pace, step, full_at,
-		      min3(full_at, 16 * step, t->room), nr_cpu_ids);
+	epf_pace_init(&t->pace, step, full_at, min3(full_at, 16 * step, t->room), nr_cpu_ids);
 }
 
 /* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache
@@ -50,9 +48,8 @@ static void epf_table_set_params(struct epf_table *t, const struct epf_params *p
 	t->params = *params;
 	memset(t->params.name, 0, sizeof(t->params.name));
 	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
-	epf_window_init_epochs(&t->window, params->mode, params->refresh,
-			       params->window_inserts, params->window_ns,
-			       t->epochs);
+	epf_window_init_epochs(&t->window, params->mode, params->refresh, params->window_inserts,
+			       params->window_ns, t->epochs);
 	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
@@ -79,8 +76,7 @@ static void epf_free_table(struct epf_table *t)
  */
 static void epf_free_table_work(struct work_struct *work)
 {
-	struct epf_table *t = container_of(to_rcu_work(work), struct epf_table,
-					   free_work);
+	struct epf_table *t = container_of(to_rcu_work(work), struct epf_table, free_work);
 
 	cancel_delayed_work_sync(&t->work);
 	epf_free_table(t);
@@ -137,8 +133,7 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
 	u64 lines_bytes = PAGE_ALIGN(t->words * sizeof(u64));
 	u64 bytes = lines_bytes + sizeof(struct epf_table) +
 		    num_possible_cpus() * sizeof(struct epf_cpu) +
-		    epf_table_groups_of_cpus() * sizeof(struct epf_group) +
-		    t->ops->state_bytes;
+		    epf_table_groups_of_cpus() * sizeof(struct epf_group) + t->ops->state_bytes;
 	int err = epf_charge(bytes);
 
 	if (err)
@@ -173,8 +168,7 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
  * Return: the table with one reference, or an error pointer: -EINVAL: bad shape;
  * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
  */
-struct epf_table *epf_table_new(const struct epf_params *params,
-				const struct epf_shape *shape,
+struct epf_table *epf_table_new(const struct epf_params *params, const struct epf_shape *shape,
 				const u64 key[2])
 {
 	const struct epf_table_ops *ops = epf_kind_get(params->kind);
@@ -208,8 +202,7 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 	t->owner_id = id;
 	rcu_assign_pointer(t->owner, owner);
 	if (t->window.mode != EPF_MODE_COUNT)
-		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)),
-			      HRTIMER_MODE_REL_SOFT);
+		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)), HRTIMER_MODE_REL_SOFT);
 }
 
 /**
@@ -261,14 +254,12 @@ static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 		sum += epf_pending_of(READ_ONCE(t->group[i].pending), e);
 	smp_rmb(); /* pairs with the CAS of epf_table_join() */
 	for_each_possible_cpu(cpu)
-		sum += epf_pending_of(READ_ONCE(per_cpu_ptr(t->cpu, cpu)->pending),
-				      e);
+		sum += epf_pending_of(READ_ONCE(per_cpu_ptr(t->cpu, cpu)->pending), e);
 	return sum;
 }
 
 /* Caller holds the lock. */
-static void epf_table_read_locked_stats(const struct epf_table *t,
-					struct epf_stats *stats)
+static void epf_table_read_locked_stats(const struct epf_table *t, struct epf_stats *stats)
 {
 	lockdep_assert_held(&t->lock);
 	stats->rotations = t->rotations;
@@ -285,11 +276,9 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	for_each_possible_cpu(cpu) {
 		const struct epf_cpu *c = per_cpu_ptr(t->cpu, cpu);
 
-		stats->inserts += READ_ONCE(c->inserts[0]) +
-				  READ_ONCE(c->inserts[1]);
+		stats->inserts += READ_ONCE(c->inserts[0]) + READ_ONCE(c->inserts[1]);
 		stats->hits += READ_ONCE(c->verdicts[1]);
-		stats->misses += READ_ONCE(c->verdicts[0]) +
-				 READ_ONCE(c->failed_open);
+		stats->misses += READ_ONCE(c->verdicts[0]) + READ_ONCE(c->failed_open);
 		stats->failed_open += READ_ONCE(c->failed_open);
 	}
 }

@@ -241,8 +241,7 @@ struct epf_table {
 /* Inserters change the count and read the trigger. These writes must not take the
  * cache line of the epoch, nor that of the lock, from CPUs that only test.
  */
-#define EPF_TABLE_LINE(member) \
-	(offsetof(struct epf_table, member) / SMP_CACHE_BYTES)
+#define EPF_TABLE_LINE(member) (offsetof(struct epf_table, member) / SMP_CACHE_BYTES)
 #if defined(CONFIG_SMP) && SMP_CACHE_BYTES == 64
 static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(cpu));
 static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(hash.kind));
@@ -275,8 +274,7 @@ struct epf_pin {
 enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
 
 /* table.c: */
-struct epf_table *epf_table_new(const struct epf_params *params,
-				const struct epf_shape *shape,
+struct epf_table *epf_table_new(const struct epf_params *params, const struct epf_shape *shape,
 				const u64 key[2]);
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id);
 void epf_table_retire(struct epf_table *t);
@@ -328,19 +326,17 @@ void epf_table_estimate(struct epf_table *t);
 /* kfunc.c: */
 struct xdp_buff;
 int epf_table_op(struct epf_table *t, u64 digest, enum op op);
-int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
-		   const struct epf_pkt_opts *opts, u64 *digest);
+int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp, const struct epf_pkt_opts *opts,
+		   u64 *digest);
 void bpf_epf_release_dtor(void *f);
 
 /* record.c, documented there: */
-void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
-			  u64 lanes);
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes);
 
 /* skb_key.c: */
 struct sk_buff;
-int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
-		   u64 *digest);
+int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
+		   const struct epf_pkt_opts *opts, u64 *digest);
 
 /* Is the rotation of the current epoch overdue? A hint. */
 static inline bool epf_table_late(const struct epf_table *t)
@@ -360,8 +356,7 @@ static inline u64 epf_table_join(struct epf_table *t, u64 e, u64 n)
 	pending = &t->group[raw_smp_processor_id() / EPF_GROUP_CPUS].pending;
 	old = READ_ONCE(*pending);
 	do {
-		new = epf_pending_join(old, e, n, READ_ONCE(t->group_batch),
-				       &flush);
+		new = epf_pending_join(old, e, n, READ_ONCE(t->group_batch), &flush);
 	} while (!try_cmpxchg(pending, &old, new));
 	return flush;
 }
@@ -370,8 +365,7 @@ static inline u64 epf_table_join(struct epf_table *t, u64 e, u64 n)
  * Out of line, and gives @ret back, so that packets that need not do it need
  * no stack frame.
  */
-static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
-						   u64 n, int ret)
+static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e, u64 n, int ret)
 {
 	u64 sum;
 
@@ -385,8 +379,7 @@ static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
 }
 
 /* Count one insertion of epoch @e; @grew: the key set bits. Return: @ret. */
-static __always_inline int epf_table_count(struct epf_table *t, u64 e,
-					   bool grew, int ret)
+static __always_inline int epf_table_count(struct epf_table *t, u64 e, bool grew, int ret)
 {
 	u32 batch = READ_ONCE(t->batch);
 	u64 old, new, n;
@@ -408,8 +401,7 @@ static inline bool epf_table_saturated(const struct epf_table *t)
 }
 
 /* The result to report for @verdict; fails open while saturated. */
-static __always_inline int epf_table_verdict(struct epf_table *t, int verdict,
-					     u8 answer)
+static __always_inline int epf_table_verdict(struct epf_table *t, int verdict, u8 answer)
 {
 	if (verdict && unlikely(answer == EPF_ANSWER_OPEN)) {
 		this_cpu_inc(t->cpu->failed_open);
@@ -429,8 +421,7 @@ static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
 }
 
 /* The journal of @t or NULL; valid in the RCU section of the caller. */
-static __always_inline const struct epf_journal *
-epf_table_journal(const struct epf_table *t)
+static __always_inline const struct epf_journal *epf_table_journal(const struct epf_table *t)
 {
 	return rcu_dereference_check(t->journal, rcu_read_lock_bh_held());
 }
@@ -443,19 +434,15 @@ epf_table_journal(const struct epf_table *t)
  *
  * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: do not know, fail open.
  */
-static __always_inline int epf_table_test(struct epf_table *t,
-					  const struct epf_probe *p)
+static __always_inline int epf_table_test(struct epf_table *t, const struct epf_probe *p)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
-	return epf_table_verdict(t, epf_lanes_test(&lanes, p),
-				 READ_ONCE(t->answer.now));
+	return epf_table_verdict(t, epf_lanes_test(&lanes, p), READ_ONCE(t->answer.now));
 }
 
-static __always_inline int epf_table_insert(struct epf_table *t,
-					    const struct epf_probe *p,
-					    const struct epf_journal *j,
-					    u64 digest)
+static __always_inline int epf_table_insert(struct epf_table *t, const struct epf_probe *p,
+					    const struct epf_journal *j, u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 	bool grew = false;
@@ -467,9 +454,8 @@ static __always_inline int epf_table_insert(struct epf_table *t,
 	return epf_table_count(t, e, grew, EPF_ABSENT);
 }
 
-static __always_inline int
-epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
-			  const struct epf_journal *j, u64 digest)
+static __always_inline int epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
+						     const struct epf_journal *j, u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 	u8 answer = READ_ONCE(t->answer.now);
@@ -478,9 +464,7 @@ epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
 	bool grew;
 	u64 e;
 
-	verdict = epf_lanes_test_and_insert_into(&lanes, p,
-						 answer == EPF_ANSWER_SKIP, &e,
-						 &into);
+	verdict = epf_lanes_test_and_insert_into(&lanes, p, answer == EPF_ANSWER_SKIP, &e, &into);
 	if (j && e)
 		epf_journal_inserted(j, digest, e, into);
 	grew = verdict != EPF_PRESENT;

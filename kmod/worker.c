@@ -15,8 +15,7 @@
 /* Store the estimates begun in epoch @e, without those of lanes that have been
  * reused since. Caller holds the lock.
  */
-static void epf_worker_store_estimates(struct epf_table *t, u64 e,
-				       const struct epf_estimates *est)
+static void epf_worker_store_estimates(struct epf_table *t, u64 e, const struct epf_estimates *est)
 {
 	u64 begun;
 
@@ -74,8 +73,7 @@ void epf_table_estimate(struct epf_table *t)
  */
 void epf_table_work(struct work_struct *work)
 {
-	struct epf_table *t = container_of(to_delayed_work(work),
-					   struct epf_table, work);
+	struct epf_table *t = container_of(to_delayed_work(work), struct epf_table, work);
 	bool still;
 
 	t->ops->work(t);

@@ -47,9 +47,9 @@ enum outcome {
 };
 
 static const char *const outcome_names[OUTCOMES] = {
-	[RECENT] = "recent",	   [NEW] = "new",
+	[RECENT] = "recent",       [NEW] = "new",
 	[INSERTED] = "inserted",   [SATURATED] = "saturated",
-	[GONE] = "gone",	   [UNTIMED] = "untimed",
+	[GONE] = "gone",           [UNTIMED] = "untimed",
 	[TRUNCATED] = "truncated", [MALFORMED] = "malformed",
 	[FRAGMENT] = "fragment",
 };
@@ -76,7 +76,7 @@ struct epf_xt_use {
 	char name[EPF_NAME_LEN];
 };
 
-static LIST_HEAD(uses);		/* @lock */
+static LIST_HEAD(uses); /* @lock */
 static DEFINE_MUTEX(lock);
 
 static enum outcome epf_xt_outcome_of(const struct xt_epf_rule *r, int ret)
@@ -113,22 +113,20 @@ static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 /* Find the use of @f or, if @f is an error pointer, the use of @name. Caller holds
  * @lock.
  */
-static struct epf_xt_use *epf_xt_find(const struct net *net,
-				      const struct epf_filter *f, const char *name)
+static struct epf_xt_use *epf_xt_find(const struct net *net, const struct epf_filter *f,
+				      const char *name)
 {
 	struct epf_xt_use *use;
 
 	lockdep_assert_held(&lock);
 	list_for_each_entry(use, &uses, list)
-		if (use->net == net &&
-		    (IS_ERR(f) ? !strcmp(use->name, name) : use->filter == f))
+		if (use->net == net && (IS_ERR(f) ? !strcmp(use->name, name) : use->filter == f))
 			return use;
 	return NULL;
 }
 
 /* Add a use of @f, which takes over the caller's reference. Caller holds @lock. */
-static struct epf_xt_use *epf_xt_add(struct net *net, struct epf_filter *f,
-				     const char *name)
+static struct epf_xt_use *epf_xt_add(struct net *net, struct epf_filter *f, const char *name)
 {
 	struct epf_xt_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
 
@@ -205,22 +203,26 @@ static int epf_xt_refuse(const char *name, int err)
 {
 	switch (err) {
 	case -EPERM:
-		pr_info_ratelimited("rule refused: filters belong to the initial user namespace; CAP_NET_ADMIN is needed there\n");
+		pr_info_ratelimited(
+			"rule refused: filters belong to the initial user namespace; CAP_NET_ADMIN is needed there\n");
 		break;
 	case -ENOENT:
-		pr_info_ratelimited("rule refused: no filter '%s'; create it first (epfctl create)\n",
-				    name);
+		pr_info_ratelimited(
+			"rule refused: no filter '%s'; create it first (epfctl create)\n", name);
 		break;
 	case -ERANGE:
-		pr_info_ratelimited("filter '%s': --within is longer than its window; use a shorter time\n",
-				    name);
+		pr_info_ratelimited(
+			"filter '%s': --within is longer than its window; use a shorter time\n",
+			name);
 		break;
 	case -EOPNOTSUPP:
-		pr_info_ratelimited("filter '%s' has no epochs of fixed duration; give --within as a number of epochs\n",
-				    name);
+		pr_info_ratelimited(
+			"filter '%s' has no epochs of fixed duration; give --within as a number of epochs\n",
+			name);
 		break;
 	case -EINVAL:
-		pr_info_ratelimited("rule refused: invalid filter name, or unknown or contradictory options; use the iptables extension of this release\n");
+		pr_info_ratelimited(
+			"rule refused: invalid filter name, or unknown or contradictory options; use the iptables extension of this release\n");
 		break;
 	}
 	return err;
@@ -250,16 +252,11 @@ static void epf_mt_destroy(const struct xt_mtdtor_param *par)
 	epf_xt_put(info->use);
 }
 
-#define EPF_MATCH(of)						\
-	{							\
-		.name = "epf",					\
-		.family = of,					\
-		.match = epf_mt,				\
-		.checkentry = epf_mt_check,			\
-		.destroy = epf_mt_destroy,			\
-		.matchsize = sizeof(struct xt_epf_info),	\
-		.usersize = offsetof(struct xt_epf_info, use),	\
-		.me = THIS_MODULE,				\
+#define EPF_MATCH(of)                                                                     \
+	{                                                                                 \
+		.name = "epf", .family = of, .match = epf_mt, .checkentry = epf_mt_check, \
+		.destroy = epf_mt_destroy, .matchsize = sizeof(struct xt_epf_info),       \
+		.usersize = offsetof(struct xt_epf_info, use), .me = THIS_MODULE,         \
 	}
 
 static struct xt_match matches[] = {
@@ -269,15 +266,13 @@ static struct xt_match matches[] = {
 
 static void epf_xt_show_use(struct seq_file *m, const struct epf_xt_use *use)
 {
-	struct counts sum = { };
+	struct counts sum = {};
 	int cpu, i;
 
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < OUTCOMES; i++)
-			sum.of[i] += READ_ONCE(
-				per_cpu_ptr(use->counts, cpu)->of[i]);
-	seq_printf(m, "%s id %u rules %u", use->name,
-		   epf_skb_filter_id(use->filter), use->rules);
+			sum.of[i] += READ_ONCE(per_cpu_ptr(use->counts, cpu)->of[i]);
+	seq_printf(m, "%s id %u rules %u", use->name, epf_skb_filter_id(use->filter), use->rules);
 	for (i = 0; i < OUTCOMES; i++)
 		seq_printf(m, " %s %llu", outcome_names[i], sum.of[i]);
 	seq_putc(m, '\n');
@@ -291,18 +286,17 @@ static int epf_xt_show(struct seq_file *m, void *v)
 	const struct epf_xt_use *use;
 
 	mutex_lock(&lock);
-	list_for_each_entry(use, &uses, list) if (use->net == seq_file_single_net(m))
-		epf_xt_show_use(m, use);
+	list_for_each_entry(use, &uses, list)
+		if (use->net == seq_file_single_net(m))
+			epf_xt_show_use(m, use);
 	mutex_unlock(&lock);
 	return 0;
 }
 
 static int __net_init epf_xt_net_init(struct net *net)
 {
-	return proc_create_net_single("xt_epf", 0400, net->proc_net, epf_xt_show,
-				      NULL) ?
-		       0 :
-		       -ENOMEM;
+	return proc_create_net_single("xt_epf", 0400, net->proc_net, epf_xt_show, NULL) ? 0 :
+											  -ENOMEM;
 }
 
 /* The rules of the namespace may be destroyed after this. */

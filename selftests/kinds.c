@@ -16,8 +16,7 @@
 
 static __u64 *memory(__u64 bytes)
 {
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return NULL;
@@ -38,8 +37,7 @@ static void slab_close(struct kind *k)
 }
 
 /* Copy each of the @units at @from to @to @times times in a row. */
-static void repeat(void *to, const void *from, __u64 units,
-		   unsigned int unit_bytes, __u64 times)
+static void repeat(void *to, const void *from, __u64 units, unsigned int unit_bytes, __u64 times)
 {
 	const char *in = from;
 	char *out = to;
@@ -51,8 +49,7 @@ static void repeat(void *to, const void *from, __u64 units,
 }
 
 /* The same for units of @bits bits, a power of two below 64. */
-static void repeat_bits(__u8 *to, const __u8 *from, __u64 units,
-			unsigned int bits, __u64 times)
+static void repeat_bits(__u8 *to, const __u8 *from, __u64 units, unsigned int bits, __u64 times)
 {
 	unsigned int value = (1u << bits) - 1, shift;
 	__u64 bytes = times * bits / 8, i;
@@ -67,8 +64,7 @@ static void repeat_bits(__u8 *to, const __u8 *from, __u64 units,
 }
 
 /* Expand @bytes of a filter's memory to @times as much. */
-static void expand(void *to, const void *from, __u64 bytes, unsigned int bits,
-		   __u64 times)
+static void expand(void *to, const void *from, __u64 bytes, unsigned int bits, __u64 times)
 {
 	if (bits >= 8)
 		repeat(to, from, bytes * 8 / bits, bits / 8, times);
@@ -88,8 +84,8 @@ static __u64 *slab_grow(struct kind *k, unsigned int unit_bits, __u64 times)
 }
 
 /* Set the fields that all kinds with epochs have, for the window @window. */
-static void set(struct kind *k, double window, __u32 epochs, double epoch_keys,
-		__u64 bytes, double fpr)
+static void set(struct kind *k, double window, __u32 epochs, double epoch_keys, __u64 bytes,
+		double fpr)
 {
 	k->window = (__u64)ceil(window);
 	k->epochs = epochs;
@@ -105,12 +101,11 @@ static int lanes_shape(struct kind *k, double window, const struct epf_size *s)
 	k->lanes.bits = s->bits_per_key;
 	set(k, window, EPF_LIVE_EPOCHS, ceil(window / EPF_LIVE_EPOCHS),
 	    s->nr_lines * EPF_LINE_BYTES, s->fpr);
-	return epf_geom_init(&k->lanes.f.geom, s->nr_lines, s->lines_per_key,
-			     s->bits_per_key);
+	return epf_geom_init(&k->lanes.f.geom, s->nr_lines, s->lines_per_key, s->bits_per_key);
 }
 
-static int lanes_size(struct kind *k, double window, double budget,
-		      double slack, unsigned int lines)
+static int lanes_size(struct kind *k, double window, double budget, double slack,
+		      unsigned int lines)
 {
 	struct epf_size_req req = { window, budget, 0, lines };
 	struct epf_size size;
@@ -121,11 +116,10 @@ static int lanes_size(struct kind *k, double window, double budget,
 	return err ? err : lanes_shape(k, window, &size);
 }
 
-#define LANES_SIZE(L)							\
-	static int lanes##L##_size(struct kind *k, double window,	\
-				   double budget, double slack)		\
-	{								\
-		return lanes_size(k, window, budget, slack, L);		\
+#define LANES_SIZE(L)                                                                          \
+	static int lanes##L##_size(struct kind *k, double window, double budget, double slack) \
+	{                                                                                      \
+		return lanes_size(k, window, budget, slack, L);                                \
 	}
 LANES_SIZE(1)
 LANES_SIZE(2)
@@ -142,8 +136,7 @@ static bool lanes_open(struct kind *k)
 
 static bool lanes_grow(struct kind *k, __u64 times)
 {
-	k->lanes.f.line = (struct epf_line *)slab_grow(k, 8 * EPF_LINE_BYTES,
-						       times);
+	k->lanes.f.line = (struct epf_line *)slab_grow(k, 8 * EPF_LINE_BYTES, times);
 	k->lanes.f.geom.part_lines *= times;
 	k->lanes.f.epoch = &k->state.epoch;
 	return k->lanes.f.line;
@@ -158,11 +151,11 @@ static bool lanes_grow(struct kind *k, __u64 times)
 
 /* ------------------------------------------------------ slab kinds ---- */
 
-#define SLAB_OPEN(name)							\
-	static bool name##_open(struct kind *k)				\
-	{								\
-		k->name.word = slab_open(k) ? k->word : NULL;		\
-		return k->word;						\
+#define SLAB_OPEN(name)                                       \
+	static bool name##_open(struct kind *k)               \
+	{                                                     \
+		k->name.word = slab_open(k) ? k->word : NULL; \
+		return k->word;                               \
 	}
 SLAB_OPEN(elastic)
 SLAB_OPEN(dict)
@@ -171,18 +164,19 @@ SLAB_OPEN(gebl)
 SLAB_OPEN(apbf)
 SLAB_OPEN(apbbf)
 
-static int elastic_size(struct kind *k, double window, double budget,
-			double slack)
+static int elastic_size(struct kind *k, double window, double budget, double slack)
 {
-	struct epf_elastic_req req = { .keys_per_window = window,
-				       .budget = budget, .slack = slack };
+	struct epf_elastic_req req = {
+		.keys_per_window = window,
+		.budget = budget,
+		.slack = slack,
+	};
 	struct epf_elastic_size size;
 	int err = epf_elastic_size(&req, &size);
 
 	if (err)
 		return err;
-	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs),
-	    size.bytes, size.fpr);
+	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs), size.bytes, size.fpr);
 	return epf_elastic_init(&k->elastic, &size.shape);
 }
 
@@ -195,15 +189,14 @@ static bool elastic_grow(struct kind *k, __u64 times)
 
 static int dict_size(struct kind *k, double window, double budget, double slack)
 {
-	struct epf_dict_req req = { .keys_per_window = window,
-				    .budget = budget, .slack = slack };
+	struct epf_dict_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
 	struct epf_dict_size size;
 	int err = epf_dict_size(&req, &size);
 
 	if (err)
 		return err;
-	set(k, window, size.shape.generations,
-	    ceil(window / size.shape.generations), size.bytes, size.fpr);
+	set(k, window, size.shape.generations, ceil(window / size.shape.generations), size.bytes,
+	    size.fpr);
 	return epf_dict_init(&k->dict, &size.shape);
 }
 
@@ -223,8 +216,9 @@ static bool dict_grow(struct kind *k, __u64 times)
 static int ge_layout(struct kind *k, double window, double budget, double slack,
 		     unsigned int layout)
 {
-	struct epf_ge_req req = { .keys_per_window = window, .budget = budget,
-				  .slack = slack, .layout = layout };
+	struct epf_ge_req req = {
+		.keys_per_window = window, .budget = budget, .slack = slack, .layout = layout
+	};
 	struct epf_ge_size size;
 	int err = epf_ge_size(&req, &size);
 	double keys;
@@ -243,8 +237,7 @@ static int ge_size(struct kind *k, double window, double budget, double slack)
 	return ge_layout(k, window, budget, slack, EPF_GE_TRANSPOSED);
 }
 
-static int ge_paper_size(struct kind *k, double window, double budget,
-			 double slack)
+static int ge_paper_size(struct kind *k, double window, double budget, double slack)
 {
 	return ge_layout(k, window, budget, slack, EPF_GE_SEGMENTS);
 }
@@ -266,16 +259,18 @@ static bool ge_grow(struct kind *k, __u64 times)
 
 static int gebl_size(struct kind *k, double window, double budget, double slack)
 {
-	struct epf_gebl_req req = { .keys_per_window = window,
-				    .budget = budget, .slack = slack,
-				    .offsets = EPF_GEBL_DISTINCT };
+	struct epf_gebl_req req = {
+		.keys_per_window = window,
+		.budget = budget,
+		.slack = slack,
+		.offsets = EPF_GEBL_DISTINCT,
+	};
 	struct epf_gebl_size size;
 	int err = epf_gebl_size(&req, &size);
 
 	if (err)
 		return err;
-	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs),
-	    size.bytes, size.fpr);
+	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs), size.bytes, size.fpr);
 	return epf_gebl_init(&k->gebl, &size.shape);
 }
 
@@ -290,15 +285,13 @@ static bool gebl_grow(struct kind *k, __u64 times)
 
 static int apbf_size(struct kind *k, double window, double budget, double slack)
 {
-	struct epf_aged_req req = { .keys_per_window = window,
-				    .budget = budget, .slack = slack };
+	struct epf_aged_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
 	struct epf_apbf_size size;
 	int err = epf_apbf_size(&req, &size);
 
 	if (err)
 		return err;
-	set(k, window, size.shape.l, size.generation,
-	    epf_apbf_words(&size.shape) * 8, size.fpr);
+	set(k, window, size.shape.l, size.generation, epf_apbf_words(&size.shape) * 8, size.fpr);
 	return epf_apbf_init(&k->apbf, &size.shape);
 }
 
@@ -310,18 +303,15 @@ static bool apbf_grow(struct kind *k, __u64 times)
 	return k->word;
 }
 
-static int apbbf_size(struct kind *k, double window, double budget,
-		      double slack)
+static int apbbf_size(struct kind *k, double window, double budget, double slack)
 {
-	struct epf_aged_req req = { .keys_per_window = window,
-				    .budget = budget, .slack = slack };
+	struct epf_aged_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
 	struct epf_apbbf_size size;
 	int err = epf_apbbf_size(&req, 0, 0, &size);
 
 	if (err)
 		return err;
-	set(k, window, size.shape.l, size.generation,
-	    epf_apbbf_words(&size.shape) * 8, size.fpr);
+	set(k, window, size.shape.l, size.generation, epf_apbbf_words(&size.shape) * 8, size.fpr);
 	return epf_apbbf_init(&k->apbbf, &size.shape);
 }
 
@@ -390,8 +380,7 @@ static bool tlbf_grow(struct kind *k, __u64 times)
 	__u32 i;
 
 	for (i = 0; i < f->nr; i++)
-		if (!grow_slice(&f->slice[(f->head + i) % EPF_TLBF_SLICES],
-				times))
+		if (!grow_slice(&f->slice[(f->head + i) % EPF_TLBF_SLICES], times))
 			return false;
 	f->shape.span_ns *= times;
 	f->generation_ns *= times;
@@ -414,8 +403,7 @@ static int cbf_size(struct kind *k, double window, double budget, double slack)
 	(void)slack;
 	s.bits += (unsigned int)(-log2(budget) - 0.5);
 	s.window = (__u64)w;
-	s.cells = (__u64)ceil(-(s.bits * w) /
-			      log1p(-pow(budget, 1.0 / s.bits)));
+	s.cells = (__u64)ceil(-(s.bits * w) / log1p(-pow(budget, 1.0 / s.bits)));
 	k->cbf.shape = s;
 	set(k, window, 0, 0, epf_cbf_bytes(&s), epf_cbf_fpr(&s, w));
 	return 0;
@@ -459,16 +447,15 @@ static bool cbf_grow(struct kind *k, __u64 times)
 	return queue && k->cbf.cell;
 }
 
-#define SBF_LOSES 0.1	/* at most this share of the keys is lost by the end of the window */
-#define SBF_BITS_MAX 8	/* largest counter width K that is tried */
-#define SBF_SCALE 10000	/* keys of the simulation; the loss depends on shares only */
+#define SBF_LOSES 0.1   /* at most this share of the keys is lost by the end of the window */
+#define SBF_BITS_MAX 8  /* largest counter width K that is tried */
+#define SBF_SCALE 10000 /* keys of the simulation; the loss depends on shares only */
 #define SBF_DECREMENTS 4096
 
 /* Return: the greatest number of decrements that loses no more than that. */
 static unsigned int sbf_decrements(double cells_per_key, unsigned int bits)
 {
-	struct epf_sbf_shape s = { (__u64)(cells_per_key * SBF_SCALE), bits, 0,
-				   15 };
+	struct epf_sbf_shape s = { (__u64)(cells_per_key * SBF_SCALE), bits, 0, 15 };
 	unsigned int low = 0, high = SBF_DECREMENTS;
 
 	while (low < high) {
@@ -483,8 +470,7 @@ static unsigned int sbf_decrements(double cells_per_key, unsigned int bits)
 
 static void sbf_best(struct kind *k, double window, double cells_per_key)
 {
-	struct epf_sbf_shape s = { (__u64)ceil(window * cells_per_key), 1, 0,
-				   15 };
+	struct epf_sbf_shape s = { (__u64)ceil(window * cells_per_key), 1, 0, 15 };
 
 	k->fpr = 1;
 	for (; s.bits <= SBF_BITS_MAX; s.bits++) {
@@ -553,14 +539,14 @@ static bool sbf_grow(struct kind *k, __u64 times)
 #define apbf_close slab_close
 #define apbbf_close slab_close
 
-#define OPS(kind)							\
-	[KIND_##kind] = { #kind, kind##_size, kind##_open, kind##_close, \
-			  kind##_grow, kind_##kind##_insert, \
-			  kind_##kind##_test, kind_##kind##_rotate },
+#define OPS(kind)                                                                           \
+	[KIND_##kind] = {                                                                   \
+		#kind,       kind##_size,          kind##_open,        kind##_close,        \
+		kind##_grow, kind_##kind##_insert, kind_##kind##_test, kind_##kind##_rotate \
+	},
 const struct kind_ops kind_ops[KIND_COUNT] = { KINDS(OPS) };
 
-int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
-	      double slack)
+int kind_size(struct kind *k, enum kind_nr nr, double window, double budget, double slack)
 {
 	memset(k, 0, sizeof(*k));
 	k->ops = &kind_ops[nr];
@@ -568,11 +554,9 @@ int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
 }
 
 /* For these kinds the error follows from the memory without a search. */
-static int fit_lanes(struct kind *k, double window, double bits,
-		     unsigned int lines)
+static int fit_lanes(struct kind *k, double window, double bits, unsigned int lines)
 {
-	struct epf_size_req req = { window, 1e-9,
-				    (__u64)(window * bits / 8), lines };
+	struct epf_size_req req = { window, 1e-9, (__u64)(window * bits / 8), lines };
 	struct epf_size size;
 	int err = epf_size(&req, &size);
 
@@ -581,13 +565,11 @@ static int fit_lanes(struct kind *k, double window, double bits,
 
 static int fit_elastic(struct kind *k, double window, double bits)
 {
-	struct epf_elastic_shape s = { (__u64)(window * bits / 1024),
-				       EPF_ELASTIC_WORDS_MAX,
+	struct epf_elastic_shape s = { (__u64)(window * bits / 1024), EPF_ELASTIC_WORDS_MAX,
 				       EPF_ELASTIC_EPOCHS_MAX };
 	double keys = ceil(window / s.epochs);
 
-	set(k, window, s.epochs, keys, epf_elastic_words(&s) * 8,
-	    epf_elastic_fpr(&s, keys, keys));
+	set(k, window, s.epochs, keys, epf_elastic_words(&s) * 8, epf_elastic_fpr(&s, keys, keys));
 	return epf_elastic_init(&k->elastic, &s);
 }
 
@@ -600,8 +582,7 @@ static int fit_sbf(struct kind *k, double window, double bits)
 
 static int fit_cbf(struct kind *k, double window, double bits)
 {
-	struct epf_cbf_shape s = { (__u64)(window * bits / 4),
-				   (__u64)ceil(window), 1 };
+	struct epf_cbf_shape s = { (__u64)(window * bits / 4), (__u64)ceil(window), 1 };
 	double least = 2;
 
 	for (; s.bits <= 16; s.bits++) {
@@ -615,8 +596,7 @@ static int fit_cbf(struct kind *k, double window, double bits)
 }
 
 /* The other kinds are sized for a rate that is found by bisection. */
-static int fit(struct kind *k, enum kind_nr nr, double window, double bits,
-	       double slack)
+static int fit(struct kind *k, enum kind_nr nr, double window, double bits, double slack)
 {
 	double low = -1, high = -30;
 	int i, err;
@@ -633,8 +613,7 @@ static int fit(struct kind *k, enum kind_nr nr, double window, double bits,
 	return kind_size(k, nr, window, exp2(low), slack);
 }
 
-int kind_fit(struct kind *k, enum kind_nr nr, double window, double bits,
-	     double slack)
+int kind_fit(struct kind *k, enum kind_nr nr, double window, double bits, double slack)
 {
 	memset(k, 0, sizeof(*k));
 	k->ops = &kind_ops[nr];
@@ -671,8 +650,7 @@ static bool tlbf_full(const struct kind *k)
 {
 	const struct epf_tlbf *f = &k->tlbf.f;
 
-	return epf_tlbf_generation(f) + 1 >= f->quota ||
-	       epf_tlbf_due(f, k->now_ns + KIND_STEP_NS);
+	return epf_tlbf_generation(f) + 1 >= f->quota || epf_tlbf_due(f, k->now_ns + KIND_STEP_NS);
 }
 
 static __u64 fill_tlbf(struct kind *k, __u64 n)
@@ -720,6 +698,6 @@ __u64 kind_grown_key(const struct kind *to, __u64 digest, __u64 times)
 		return digest;
 	nr = epf_mul(digest, buckets / times, &rest) * times;
 	nr += epf_mulhi(epf_word(digest, 9), times);
-	x = (__extension__ (unsigned __int128)nr << 64) + rest + buckets - 1;
+	x = (__extension__(unsigned __int128) nr << 64) + rest + buckets - 1;
 	return (__u64)(x / buckets);
 }

@@ -28,9 +28,11 @@
 /* The kinds, in the order of the tables. ge_paper has the paper's layout, ge
  * the transposed one.
  */
-#define KINDS(X)							\
-	X(lanes1) X(lanes2) X(lanes4) X(elastic) X(dict) X(ge)		\
-	X(ge_paper) X(gebl) X(apbf) X(apbbf) X(tlbf) X(cbf) X(sbf)
+#define KINDS(X)  \
+	X(lanes1) \
+	X(lanes2) \
+	X(lanes4) \
+	X(elastic) X(dict) X(ge) X(ge_paper) X(gebl) X(apbf) X(apbbf) X(tlbf) X(cbf) X(sbf)
 
 #define KIND_NR(name) KIND_##name,
 enum kind_nr { KINDS(KIND_NR) KIND_COUNT };
@@ -102,8 +104,7 @@ struct kind_ops {
 extern const struct kind_ops kind_ops[KIND_COUNT];
 
 /* Size a filter of kind @nr. Return: 0 or a negative errno. */
-int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
-	      double slack);
+int kind_size(struct kind *k, enum kind_nr nr, double window, double budget, double slack);
 
 /**
  * kind_fit() - find the shape with the least error in given memory
@@ -118,8 +119,7 @@ int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
  *
  * Return: 0, or a negative errno.
  */
-int kind_fit(struct kind *k, enum kind_nr nr, double window, double bits,
-	     double slack);
+int kind_fit(struct kind *k, enum kind_nr nr, double window, double bits, double slack);
 
 bool kind_open(struct kind *k);
 void kind_close(struct kind *k);
@@ -173,54 +173,47 @@ struct kind_probe {
 };
 
 /* With a constant L the compiler unrolls the loop over parts, as in the module. */
-#define KIND_LANES(L) \
-	static inline void \
-		kind_lanes##L##_aim(const struct kind *k, __u64 digest, \
-				    struct kind_probe *p) \
-	{ \
-		struct epf_lanes f = k->lanes.f; \
-\
-		f.geom.parts = L; \
-		epf_probe(&f, digest, &p->lanes); \
-	} \
-	static inline void \
-		kind_lanes##L##_aim_insert(const struct kind *k, __u64 digest, \
-					   struct kind_probe *p) \
-	{ \
-		kind_lanes##L##_aim(k, digest, p); \
-	} \
-	static inline int \
-		kind_lanes##L##_test_at(const struct kind *k, \
-					struct kind_probe *p) \
-	{ \
-		p->lanes.parts = L; \
-		return epf_lanes_test(&k->lanes.f, &p->lanes); \
-	} \
-	static inline void \
-		kind_lanes##L##_insert_at(struct kind *k, struct kind_probe *p) \
-	{ \
-		p->lanes.parts = L; \
-		epf_lanes_insert(&k->lanes.f, &p->lanes); \
-	} \
-	static inline int \
-		kind_lanes##L##_test(const struct kind *k, __u64 digest) \
-	{ \
-		struct kind_probe p; \
-\
-		kind_lanes##L##_aim(k, digest, &p); \
-		return kind_lanes##L##_test_at(k, &p); \
-	} \
-	static inline void \
-		kind_lanes##L##_insert(struct kind *k, __u64 digest) \
-	{ \
-		struct kind_probe p; \
-\
-		kind_lanes##L##_aim(k, digest, &p); \
-		kind_lanes##L##_insert_at(k, &p); \
-	} \
-	static inline void kind_lanes##L##_rotate(struct kind *k) \
-	{ \
-		kind_lanes_rotate(k); \
+#define KIND_LANES(L)                                                                         \
+	static inline void kind_lanes##L##_aim(const struct kind *k, __u64 digest,            \
+					       struct kind_probe *p)                          \
+	{                                                                                     \
+		struct epf_lanes f = k->lanes.f;                                              \
+                                                                                              \
+		f.geom.parts = L;                                                             \
+		epf_probe(&f, digest, &p->lanes);                                             \
+	}                                                                                     \
+	static inline void kind_lanes##L##_aim_insert(const struct kind *k, __u64 digest,     \
+						      struct kind_probe *p)                   \
+	{                                                                                     \
+		kind_lanes##L##_aim(k, digest, p);                                            \
+	}                                                                                     \
+	static inline int kind_lanes##L##_test_at(const struct kind *k, struct kind_probe *p) \
+	{                                                                                     \
+		p->lanes.parts = L;                                                           \
+		return epf_lanes_test(&k->lanes.f, &p->lanes);                                \
+	}                                                                                     \
+	static inline void kind_lanes##L##_insert_at(struct kind *k, struct kind_probe *p)    \
+	{                                                                                     \
+		p->lanes.parts = L;                                                           \
+		epf_lanes_insert(&k->lanes.f, &p->lanes);                                     \
+	}                                                                                     \
+	static inline int kind_lanes##L##_test(const struct kind *k, __u64 digest)            \
+	{                                                                                     \
+		struct kind_probe p;                                                          \
+                                                                                              \
+		kind_lanes##L##_aim(k, digest, &p);                                           \
+		return kind_lanes##L##_test_at(k, &p);                                        \
+	}                                                                                     \
+	static inline void kind_lanes##L##_insert(struct kind *k, __u64 digest)               \
+	{                                                                                     \
+		struct kind_probe p;                                                          \
+                                                                                              \
+		kind_lanes##L##_aim(k, digest, &p);                                           \
+		kind_lanes##L##_insert_at(k, &p);                                             \
+	}                                                                                     \
+	static inline void kind_lanes##L##_rotate(struct kind *k)                             \
+	{                                                                                     \
+		kind_lanes_rotate(k);                                                         \
 	}
 
 /* Rotate, and scan one chunk as the worker would. */
@@ -228,8 +221,7 @@ static inline void kind_lanes_rotate(struct kind *k)
 {
 	__u64 first, end;
 
-	epf_scan_chunk(&k->state, epf_geom_lines(&k->lanes.f.geom), &first,
-		       &end);
+	epf_scan_chunk(&k->state, epf_geom_lines(&k->lanes.f.geom), &first, &end);
 	epf_lanes_scan(&k->lanes.f, first, end - first);
 	k->state.scanned++;
 	epf_state_rotate(&k->state, 0);
@@ -240,33 +232,29 @@ KIND_LANES(2)
 KIND_LANES(4)
 
 /* For kinds whose probe is just the digest. */
-#define KIND_AT(name)							\
-	static inline int kind_##name##_test_at(const struct kind *k,	\
-						struct kind_probe *p)	\
-	{								\
-		return kind_##name##_test(k, p->digest);		\
-	}								\
-	static inline void kind_##name##_insert_at(struct kind *k,	\
-						   struct kind_probe *p) \
-	{								\
-		kind_##name##_insert(k, p->digest);			\
+#define KIND_AT(name)                                                                       \
+	static inline int kind_##name##_test_at(const struct kind *k, struct kind_probe *p) \
+	{                                                                                   \
+		return kind_##name##_test(k, p->digest);                                    \
+	}                                                                                   \
+	static inline void kind_##name##_insert_at(struct kind *k, struct kind_probe *p)    \
+	{                                                                                   \
+		kind_##name##_insert(k, p->digest);                                         \
 	}
 
-#define KIND_SLAB(name, core)						\
-	static inline int kind_##name##_test(const struct kind *k,	\
-					     __u64 digest)		\
-	{								\
-		return epf_##core##_test(&k->core, digest);		\
-	}								\
-	static inline void kind_##name##_insert(struct kind *k,		\
-						__u64 digest)		\
-	{								\
-		epf_##core##_insert(&k->core, digest);			\
-	}								\
-	static inline void kind_##name##_rotate(struct kind *k)		\
-	{								\
-		epf_##core##_rotate(&k->core);				\
-	}								\
+#define KIND_SLAB(name, core)                                                    \
+	static inline int kind_##name##_test(const struct kind *k, __u64 digest) \
+	{                                                                        \
+		return epf_##core##_test(&k->core, digest);                      \
+	}                                                                        \
+	static inline void kind_##name##_insert(struct kind *k, __u64 digest)    \
+	{                                                                        \
+		epf_##core##_insert(&k->core, digest);                           \
+	}                                                                        \
+	static inline void kind_##name##_rotate(struct kind *k)                  \
+	{                                                                        \
+		epf_##core##_rotate(&k->core);                                   \
+	}                                                                        \
 	KIND_AT(name)
 
 KIND_SLAB(elastic, elastic)
@@ -277,8 +265,7 @@ KIND_SLAB(gebl, gebl)
 KIND_SLAB(apbf, apbf)
 KIND_SLAB(apbbf, apbbf)
 
-static inline void kind_elastic_aim(const struct kind *k, __u64 digest,
-				    struct kind_probe *p)
+static inline void kind_elastic_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	struct epf_elastic_key key;
 
@@ -288,8 +275,7 @@ static inline void kind_elastic_aim(const struct kind *k, __u64 digest,
 	epf_prefetch(key.line + k->elastic.shape.line_words - 8);
 }
 
-static inline void kind_dict_aim(const struct kind *k, __u64 digest,
-				 struct kind_probe *p)
+static inline void kind_dict_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	struct epf_dict_place home;
 
@@ -316,93 +302,81 @@ static inline void kind_ge_cells(const struct kind *k, __u64 digest, __u32 n)
 	}
 }
 
-static inline void kind_ge_aim(const struct kind *k, __u64 digest,
-			       struct kind_probe *p)
+static inline void kind_ge_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	p->digest = digest;
 	kind_ge_cells(k, digest, KIND_GE_FIRST);
 }
 
-static inline void kind_ge_aim_insert(const struct kind *k, __u64 digest,
-				      struct kind_probe *p)
+static inline void kind_ge_aim_insert(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	p->digest = digest;
 	kind_ge_cells(k, digest, EPF_GE_BITS_MAX);
 }
 
 /* Prefetch the first position in every segment. */
-static inline void kind_ge_paper_aim(const struct kind *k, __u64 digest,
-				     struct kind_probe *p)
+static inline void kind_ge_paper_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	__u64 pos = epf_mulhi(digest, k->ge.shape.segment_bits);
 	__u32 i;
 
 	p->digest = digest;
 	for (i = 0; i <= k->ge.shape.epochs; i++)
-		epf_prefetch(k->ge.word + i * epf_ge_stride(&k->ge.shape) +
-			     (pos >> 6));
+		epf_prefetch(k->ge.word + i * epf_ge_stride(&k->ge.shape) + (pos >> 6));
 }
 
 static inline void kind_ge_paper_aim_insert(const struct kind *k, __u64 digest,
 					    struct kind_probe *p)
 {
-	const __u64 *segment = k->ge.word +
-			       k->ge.now * epf_ge_stride(&k->ge.shape);
+	const __u64 *segment = k->ge.word + k->ge.now * epf_ge_stride(&k->ge.shape);
 	__u64 at = digest, step = epf_ge_step(digest);
 	__u32 i;
 
 	p->digest = digest;
 	for (i = 0; i < k->ge.shape.bits; i++, at += step)
-		epf_prefetch(segment +
-			     (epf_mulhi(at, k->ge.shape.segment_bits) >> 6));
+		epf_prefetch(segment + (epf_mulhi(at, k->ge.shape.segment_bits) >> 6));
 }
 
-static inline void kind_gebl_aim(const struct kind *k, __u64 digest,
-				 struct kind_probe *p)
+static inline void kind_gebl_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	__u64 words = epf_gebl_group(&k->gebl.shape), i;
-	const __u64 *group = k->gebl.word +
-			     epf_mulhi(digest, k->gebl.shape.blocks) * words;
+	const __u64 *group = k->gebl.word + epf_mulhi(digest, k->gebl.shape.blocks) * words;
 
 	p->digest = digest;
 	for (i = 0; i < words; i += 8)
 		epf_prefetch(group + i);
 }
 
-static inline void kind_gebl_aim_insert(const struct kind *k, __u64 digest,
-					struct kind_probe *p)
+static inline void kind_gebl_aim_insert(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	const struct epf_gebl_shape *s = &k->gebl.shape;
 	__u64 block = epf_mulhi(digest, s->blocks);
 
 	p->digest = digest;
-	epf_prefetch(k->gebl.word + block * epf_gebl_group(s) +
-		     k->gebl.now * epf_gebl_block(s));
+	epf_prefetch(k->gebl.word + block * epf_gebl_group(s) + k->gebl.now * epf_gebl_block(s));
 }
 
 /* Prefetch the slices that Algorithm 1 reads while it finds no hit; for an
  * insertion the k youngest ones.
  */
-#define KIND_AGED_AIM(name, ring, LOOK)					\
-	static inline void kind_##name##_aim(const struct kind *k,	\
-					     __u64 digest,		\
-					     struct kind_probe *p)	\
-	{								\
-		int at = (int)(ring)->l;				\
-									\
-		p->digest = digest;					\
-		for (; at >= 0; at -= (int)(ring)->k)			\
-			LOOK(k, digest, (__u32)at);			\
-	}								\
-	static inline void kind_##name##_aim_insert(const struct kind *k, \
-						    __u64 digest,	\
-						    struct kind_probe *p) \
-	{								\
-		__u32 i;						\
-									\
-		p->digest = digest;					\
-		for (i = 0; i < (ring)->k; i++)				\
-			LOOK(k, digest, i);				\
+#define KIND_AGED_AIM(name, ring, LOOK)                                                 \
+	static inline void kind_##name##_aim(const struct kind *k, __u64 digest,        \
+					     struct kind_probe *p)                      \
+	{                                                                               \
+		int at = (int)(ring)->l;                                                \
+                                                                                        \
+		p->digest = digest;                                                     \
+		for (; at >= 0; at -= (int)(ring)->k)                                   \
+			LOOK(k, digest, (__u32)at);                                     \
+	}                                                                               \
+	static inline void kind_##name##_aim_insert(const struct kind *k, __u64 digest, \
+						    struct kind_probe *p)               \
+	{                                                                               \
+		__u32 i;                                                                \
+                                                                                        \
+		p->digest = digest;                                                     \
+		for (i = 0; i < (ring)->k; i++)                                         \
+			LOOK(k, digest, i);                                             \
 	}
 
 static inline void kind_apbf_look(const struct kind *k, __u64 digest, __u32 i)
@@ -447,8 +421,7 @@ static inline void kind_tlbf_look(const struct kind *k, __u64 digest, __u32 i)
 	epf_prefetch(epf_tlbf_locate(&k->tlbf.f, digest, i, &mask));
 }
 
-static inline void kind_tlbf_aim(const struct kind *k, __u64 digest,
-				 struct kind_probe *p)
+static inline void kind_tlbf_aim(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	struct epf_seek q = epf_tlbf_seek(&k->tlbf.f, k->now_ns);
 
@@ -457,8 +430,7 @@ static inline void kind_tlbf_aim(const struct kind *k, __u64 digest,
 		kind_tlbf_look(k, digest, (__u32)q.at);
 }
 
-static inline void kind_tlbf_aim_insert(const struct kind *k, __u64 digest,
-					struct kind_probe *p)
+static inline void kind_tlbf_aim_insert(const struct kind *k, __u64 digest, struct kind_probe *p)
 {
 	__u32 i;
 
@@ -467,20 +439,18 @@ static inline void kind_tlbf_aim_insert(const struct kind *k, __u64 digest,
 		kind_tlbf_look(k, digest, i);
 }
 
-#define KIND_BASELINE(name)						\
-	static inline int kind_##name##_test(const struct kind *k,	\
-					     __u64 digest)		\
-	{								\
-		return epf_##name##_test(&k->name, digest);		\
-	}								\
-	static inline void kind_##name##_insert(struct kind *k,		\
-						__u64 digest)		\
-	{								\
-		epf_##name##_insert(&k->name, digest);			\
-	}								\
-	static inline void kind_##name##_rotate(struct kind *k)		\
-	{								\
-		(void)k;						\
+#define KIND_BASELINE(name)                                                      \
+	static inline int kind_##name##_test(const struct kind *k, __u64 digest) \
+	{                                                                        \
+		return epf_##name##_test(&k->name, digest);                      \
+	}                                                                        \
+	static inline void kind_##name##_insert(struct kind *k, __u64 digest)    \
+	{                                                                        \
+		epf_##name##_insert(&k->name, digest);                           \
+	}                                                                        \
+	static inline void kind_##name##_rotate(struct kind *k)                  \
+	{                                                                        \
+		(void)k;                                                         \
 	}
 
 KIND_BASELINE(cbf)

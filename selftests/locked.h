@@ -61,27 +61,30 @@ static inline __u32 locked_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
 static inline struct epf_shape locked_shape(__u32 kind)
 {
 	static const struct epf_shape shapes[EPF_KIND_MAX + 1] = {
-		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5,
-				     .bits = 6 },
-		[EPF_KIND_GEBL].gebl = { .blocks = 5, .block_bits = 128,
-					 .epochs = 3, .bits = 5 },
-		[EPF_KIND_APBF].apbf = { .slice_bits = 300, .k = 4, .l = 12 },
-		[EPF_KIND_APBBF].apbbf = { .blocks = 3, .k = 3, .l = 9,
-					   .block_bits = 128, .bits = 2 },
+		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5, .bits = 6, },
+		[EPF_KIND_GEBL].gebl = { .blocks = 5, .block_bits = 128, .epochs = 3, .bits = 5, },
+		[EPF_KIND_APBF].apbf = { .slice_bits = 300, .k = 4, .l = 12, },
+		[EPF_KIND_APBBF]
+			.apbbf = { .blocks = 3, .k = 3, .l = 9, .block_bits = 128, .bits = 2, },
 		[EPF_KIND_TLBF].tlbf = { .words_first = 1024,
 					 .words_min = 1024,
-					 .words_max = 1 << 16, .k = 5,
-					 .l = 7 },
-		[EPF_KIND_DICT].dict = { .buckets = 10, .yard = 2,
-					 .generations = 5, .tag_bits = 3,
-					 .rem_bits = 7, .slots = 16,
-					 .lines = 1 },
-		[EPF_KIND_CHAIN].chain = { .lines_first = 64, .lines_min = 64,
-					   .lines_max = 1 << 12, .load = 1024,
+					 .words_max = 1 << 16,
+					 .k = 5,
+					 .l = 7, },
+		[EPF_KIND_DICT].dict = { .buckets = 10,
+					 .yard = 2,
+					 .generations = 5,
+					 .tag_bits = 3,
+					 .rem_bits = 7,
+					 .slots = 16,
+					 .lines = 1, },
+		[EPF_KIND_CHAIN].chain = { .lines_first = 64,
+					   .lines_min = 64,
+					   .lines_max = 1 << 12,
+					   .load = 1024,
 					   .lines_per_key = 2,
-					   .bits_per_key = 10 },
-		[EPF_KIND_ELASTIC].elastic = { .lines = 8, .line_words = 8,
-					       .epochs = 5 },
+					   .bits_per_key = 10, },
+		[EPF_KIND_ELASTIC].elastic = { .lines = 8, .line_words = 8, .epochs = 5, },
 	};
 
 	return shapes[kind];
@@ -90,8 +93,8 @@ static inline struct epf_shape locked_shape(__u32 kind)
 /* Set the shape of an empty filter without memory. Return: false if no such
  * shape exists.
  */
-static inline bool locked_shaped(struct locked *o, __u32 kind,
-				const struct epf_shape *shape, __u64 window_ns)
+static inline bool locked_shaped(struct locked *o, __u32 kind, const struct epf_shape *shape,
+				 __u64 window_ns)
 {
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
@@ -130,8 +133,7 @@ static inline __u64 *locked_memory(__u64 words)
 /* Make a filter of @shape, of a fixed-size kind; locked_free() frees it. Return: false
  * if there is no memory, or the shape is invalid.
  */
-static inline bool locked_init(struct locked *o, __u32 kind,
-			      const struct epf_shape *shape)
+static inline bool locked_init(struct locked *o, __u32 kind, const struct epf_shape *shape)
 {
 	if (!locked_shaped(o, kind, shape, 0))
 		return false;
@@ -206,8 +208,7 @@ static inline bool locked_supply(struct locked *o)
 
 /* Make a filter of @shape, of a resizable kind. */
 static inline bool locked_init_resizable(struct locked *o, __u32 kind,
-					const struct epf_shape *shape,
-					__u64 window_ns)
+					 const struct epf_shape *shape, __u64 window_ns)
 {
 	if (!locked_shaped(o, kind, shape, window_ns))
 		return false;

@@ -18,12 +18,12 @@
 
 /* Differences between a mirror and a fresh copy. */
 struct mirrored {
-	long ret;	/* result of the follow, or -errno */
-	__u64 words;	/* words that differ */
-	__u64 set;	/* words that are not zero */
-	int counts;	/* epochs whose insertion counts differ */
-	int starts;	/* epochs whose start times differ */
-	__s64 inserts;	/* surplus of the mirror; negative: some insertions were
+	long ret;      /* result of the follow, or -errno */
+	__u64 words;   /* words that differ */
+	__u64 set;     /* words that are not zero */
+	int counts;    /* epochs whose insertion counts differ */
+	int starts;    /* epochs whose start times differ */
+	__s64 inserts; /* surplus of the mirror; negative: some insertions were
 			 * under way when it was made
 			 */
 	struct epf_snap_header fresh, mirror;
@@ -76,10 +76,8 @@ static inline void mirrored_headers(struct mirrored *d, __u64 took)
 	int i;
 
 	for (i = 0; i < EPF_EPOCHS; i++) {
-		d->counts += d->mirror.epochs[i].inserts !=
-			     d->fresh.epochs[i].inserts;
-		more = (__s64)(d->mirror.epochs[i].age_ns -
-			       d->fresh.epochs[i].age_ns);
+		d->counts += d->mirror.epochs[i].inserts != d->fresh.epochs[i].inserts;
+		more = (__s64)(d->mirror.epochs[i].age_ns - d->fresh.epochs[i].age_ns);
 		d->starts += more < -(__s64)took || more > (__s64)took;
 	}
 	d->inserts = (__s64)(d->mirror.inserts - d->fresh.inserts);
@@ -88,8 +86,7 @@ static inline void mirrored_headers(struct mirrored *d, __u64 took)
 /* Follow, and compare with a copy made while rotation is blocked. Return: are
  * both equal, and at the same epoch?
  */
-static inline bool mirrored_equal(int fd, struct epf_mirror *m,
-				  struct mirrored *d)
+static inline bool mirrored_equal(int fd, struct epf_mirror *m, struct mirrored *d)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
 	struct epf_snap end = { .size = sizeof(end) };
@@ -103,8 +100,7 @@ static inline bool mirrored_equal(int fd, struct epf_mirror *m,
 	d->ret = epf_mirror_follow(m);
 	epf_mirror_view(m, &v);
 	epf_mirror_header(m, &d->mirror);
-	from = mmap(NULL, epf_geom_lines(&v.geom) * EPF_LINE_BYTES, PROT_READ,
-		    MAP_SHARED, fd, 0);
+	from = mmap(NULL, epf_geom_lines(&v.geom) * EPF_LINE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	if (from == MAP_FAILED)
 		abort();
 	mirrored_lines(d, &v, from);
@@ -113,15 +109,15 @@ static inline bool mirrored_equal(int fd, struct epf_mirror *m,
 		abort();
 	d->fresh = end.header;
 	mirrored_headers(d, mirrored_now() - start);
-	return d->ret >= 0 && !d->words && !d->counts && !d->starts &&
-	       d->inserts <= 0 && v.epoch == end.header.epoch_end;
+	return d->ret >= 0 && !d->words && !d->counts && !d->starts && d->inserts <= 0 &&
+	       v.epoch == end.header.epoch_end;
 }
 
 static inline void mirrored_tell(const struct mirrored *d)
 {
 	printf("# follow %ld; %llu of %llu words differ, %d counts, %d starts; %lld insertions more; epoch %llu, of the filter %llu\n",
-	       d->ret, d->words, d->set, d->counts, d->starts, d->inserts,
-	       d->mirror.epoch_end, d->fresh.epoch_end);
+	       d->ret, d->words, d->set, d->counts, d->starts, d->inserts, d->mirror.epoch_end,
+	       d->fresh.epoch_end);
 }
 
 #endif /* EPF_SELFTESTS_MIRRORED_H */

@@ -66,10 +66,9 @@ const __u64 *sizes(void);
 __u32 blocks_for(__u64 n, __u32 resident);
 
 /* Launch @kernel for @n items, as the backend launches its kernels. */
-#define BENCH_LAUNCH(kernel, n, ...)                                          \
-	EPF_LAUNCH(kernel,                                                    \
-		   blocks_for(n, EPF_RESIDENT(kernel, BENCH_THREADS)),        \
-		   BENCH_THREADS, bench.stream, __VA_ARGS__)
+#define BENCH_LAUNCH(kernel, n, ...)                                                          \
+	EPF_LAUNCH(kernel, blocks_for(n, EPF_RESIDENT(kernel, BENCH_THREADS)), BENCH_THREADS, \
+		   bench.stream, __VA_ARGS__)
 
 /* Work to be timed, asynchronous on bench.stream. */
 typedef cudaError_t (*work_fn)(void *self);
@@ -97,8 +96,8 @@ EPF_FN __u64 bench_key(__u64 seed, __u64 i)
 	return epf_word(seed + i, 1);
 }
 
-#define SEED_LIVE 0ULL		  /* inserted: numbers below 2^62 */
-#define SEED_ABSENT (1ULL << 62)  /* never inserted */
+#define SEED_LIVE 0ULL           /* inserted: numbers below 2^62 */
+#define SEED_ABSENT (1ULL << 62) /* never inserted */
 #define SEED_GATHER (1ULL << 63)
 
 /* Make @n keys of @seed, from number @first on. */
@@ -137,15 +136,15 @@ double ceiling(__u32 line_bytes, __u64 bytes);
 
 /* How a lookup works; all forms give the same result. */
 enum ge_form {
-	GE_ALL,	  /* all positions of all segments */
+	GE_ALL,   /* all positions of all segments */
 	GE_EARLY, /* segment by segment, each up to the first position not set */
 	GE_WAVE,  /* one position in all segments still possible, then the next */
 	GE_CELLS, /* k cells with the bits of all epochs: EPF_GE_TRANSPOSED */
 };
 
 /* @f must have GE_BITS and GE_EPOCHS, or CELLS_EPOCHS for GE_CELLS. */
-cudaError_t ge_query(const struct epf_ge *f, enum ge_form form,
-		     const __u64 *digest, __u64 n, __u32 *bitmap);
+cudaError_t ge_query(const struct epf_ge *f, enum ge_form form, const __u64 *digest, __u64 n,
+		     __u32 *bitmap);
 cudaError_t ge_insert(const struct epf_ge *f, const __u64 *digest, __u64 n);
 /* Like epf_ge_rotate(). */
 cudaError_t ge_rotate(struct epf_ge *f);
@@ -161,12 +160,10 @@ struct counting {
 	__u32 bits;
 };
 
-cudaError_t counting_query(const struct counting *f, const __u64 *digest,
-			   __u64 n, __u32 *bitmap);
+cudaError_t counting_query(const struct counting *f, const __u64 *digest, __u64 n, __u32 *bitmap);
 /* @by: 1: insert; -1: delete keys that were inserted.
  */
-cudaError_t counting_add(const struct counting *f, const __u64 *digest,
-			 __u64 n, int by);
+cudaError_t counting_add(const struct counting *f, const __u64 *digest, __u64 n, int by);
 
 /* ---- filter.cu: comparison of filters ---- */
 
@@ -195,8 +192,8 @@ struct kind {
 	void (*make)(struct filter *f);
 	cudaError_t (*insert)(struct filter *f, const __u64 *digest, __u64 n);
 	cudaError_t (*rotate)(struct filter *f);
-	cudaError_t (*query)(struct filter *f, int form, const __u64 *digest,
-			     __u64 n, __u32 *bitmap);
+	cudaError_t (*query)(struct filter *f, int form, const __u64 *digest, __u64 n,
+			     __u32 *bitmap);
 };
 
 #define NR_KINDS 5
@@ -242,11 +239,11 @@ void filter_ask(struct filter *f, const char *part, __u64 n, double insert_s);
 
 /* ---- the parts of a run ---- */
 
-void run_gathers(void);	 /* gather.cu */
-void run_queries(void);	 /* queries.cu */
-void run_rivals(void);	 /* filter.cu: at equal bytes and at equal error */
-void run_paper(void);	 /* paper.cu */
-void run_whole(void);	 /* whole.cu: fill, fresh keys, epochs */
-void run_link(void);	 /* link.cu: from the host's memory */
+void run_gathers(void); /* gather.cu */
+void run_queries(void); /* queries.cu */
+void run_rivals(void);  /* filter.cu: at equal bytes and at equal error */
+void run_paper(void);   /* paper.cu */
+void run_whole(void);   /* whole.cu: fill, fresh keys, epochs */
+void run_link(void);    /* link.cu: from the host's memory */
 
 #endif /* EPF_BENCH_H */

@@ -17,8 +17,7 @@ EPF_FN struct epf_ge fixed(const struct epf_ge *f, enum ge_form form)
 
 	g.shape.bits = GE_BITS;
 	g.shape.epochs = form == GE_CELLS ? CELLS_EPOCHS : GE_EPOCHS;
-	g.shape.layout = form == GE_CELLS ? EPF_GE_TRANSPOSED :
-					    EPF_GE_SEGMENTS;
+	g.shape.layout = form == GE_CELLS ? EPF_GE_TRANSPOSED : EPF_GE_SEGMENTS;
 	return g;
 }
 
@@ -60,16 +59,14 @@ EPF_FN bool test_wave(const struct epf_ge *f, __u64 digest)
 #pragma unroll
 		for (s = 0; s < SEGMENTS; s++)
 			if (left >> s & 1)
-				set |= (__u32)(word[s * stride] >> (pos & 63) &
-					       1) << s;
+				set |= (__u32)(word[s * stride] >> (pos & 63) & 1) << s;
 		left &= set;
 	}
 	return left;
 }
 
 template <int FORM>
-static __global__ void query(struct epf_ge f, const __u64 *digest, __u64 n,
-			     __u32 *bitmap)
+static __global__ void query(struct epf_ge f, const __u64 *digest, __u64 n, __u32 *bitmap)
 {
 	struct epf_ge g = fixed(&f, (enum ge_form)FORM);
 	__u64 step = (__u64)gridDim.x * blockDim.x;
@@ -89,14 +86,12 @@ static __global__ void query(struct epf_ge f, const __u64 *digest, __u64 n,
 	}
 }
 
-typedef void (*query_kernel)(struct epf_ge f, const __u64 *digest, __u64 n,
-			     __u32 *bitmap);
+typedef void (*query_kernel)(struct epf_ge f, const __u64 *digest, __u64 n, __u32 *bitmap);
 
-cudaError_t ge_query(const struct epf_ge *f, enum ge_form form,
-		     const __u64 *digest, __u64 n, __u32 *bitmap)
+cudaError_t ge_query(const struct epf_ge *f, enum ge_form form, const __u64 *digest, __u64 n,
+		     __u32 *bitmap)
 {
-	static const query_kernel kernels[] = { query<GE_ALL>, query<GE_EARLY>,
-						query<GE_WAVE>,
+	static const query_kernel kernels[] = { query<GE_ALL>, query<GE_EARLY>, query<GE_WAVE>,
 						query<GE_CELLS> };
 	query_kernel kernel = kernels[form];
 	struct epf_ge g = *f;
@@ -118,8 +113,7 @@ EPF_FN __u64 *place(const struct epf_ge *f, __u64 pos, __u32 *at)
 	return f->word + f->now * epf_ge_stride(&f->shape) + (pos >> 6);
 }
 
-template <int FORM>
-static __global__ void insert(struct epf_ge f, const __u64 *digest, __u64 n)
+template <int FORM> static __global__ void insert(struct epf_ge f, const __u64 *digest, __u64 n)
 {
 	struct epf_ge g = fixed(&f, (enum ge_form)FORM);
 	__u64 grid = (__u64)gridDim.x * blockDim.x;
@@ -132,8 +126,7 @@ static __global__ void insert(struct epf_ge f, const __u64 *digest, __u64 n)
 		step = epf_ge_step(h);
 		EPF_UNROLL
 		for (b = 0; b < GE_BITS; b++, h += step) {
-			word = place(&g, epf_mulhi(h, g.shape.segment_bits),
-				     &at);
+			word = place(&g, epf_mulhi(h, g.shape.segment_bits), &at);
 			atomicOr((unsigned long long *)word, 1ULL << at);
 		}
 	}
@@ -143,8 +136,8 @@ typedef void (*insert_kernel)(struct epf_ge f, const __u64 *digest, __u64 n);
 
 cudaError_t ge_insert(const struct epf_ge *f, const __u64 *digest, __u64 n)
 {
-	insert_kernel kernel = f->shape.layout == EPF_GE_TRANSPOSED ?
-				       insert<GE_CELLS> : insert<GE_EARLY>;
+	insert_kernel kernel = f->shape.layout == EPF_GE_TRANSPOSED ? insert<GE_CELLS> :
+								      insert<GE_EARLY>;
 	struct epf_ge g = *f;
 
 	return BENCH_LAUNCH(kernel, n, g, digest, n);
@@ -171,8 +164,7 @@ cudaError_t ge_rotate(struct epf_ge *f)
 	if (f->shape.layout == EPF_GE_TRANSPOSED)
 		err = BENCH_LAUNCH(sweep, words, word, words, ~bit);
 	else
-		err = cudaMemsetAsync(word + old * stride, 0,
-				      stride * sizeof(*word), bench.stream);
+		err = cudaMemsetAsync(word + old * stride, 0, stride * sizeof(*word), bench.stream);
 	epf_ge_advance(f);
 	return err;
 }

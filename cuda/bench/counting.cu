@@ -20,8 +20,7 @@ EPF_FN __u32 *cell(const struct counting *f, __u64 fraction, __u32 *shift)
 	return f->word + pos / CELLS_OF_WORD;
 }
 
-static __global__ void query(struct counting f, const __u64 *digest, __u64 n,
-			     __u32 *bitmap)
+static __global__ void query(struct counting f, const __u64 *digest, __u64 n, __u32 *bitmap)
 {
 	__u64 grid = (__u64)gridDim.x * blockDim.x;
 	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
@@ -44,8 +43,7 @@ static __global__ void query(struct counting f, const __u64 *digest, __u64 n,
 	}
 }
 
-cudaError_t counting_query(const struct counting *f, const __u64 *digest,
-			   __u64 n, __u32 *bitmap)
+cudaError_t counting_query(const struct counting *f, const __u64 *digest, __u64 n, __u32 *bitmap)
 {
 	struct counting g = *f;
 
@@ -64,8 +62,7 @@ static __device__ void add_to(__u32 *word, __u32 shift, int by)
 	}
 }
 
-static __global__ void add(struct counting f, const __u64 *digest, __u64 n,
-			   int by)
+static __global__ void add(struct counting f, const __u64 *digest, __u64 n, int by)
 {
 	__u64 grid = (__u64)gridDim.x * blockDim.x;
 	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
@@ -82,8 +79,7 @@ static __global__ void add(struct counting f, const __u64 *digest, __u64 n,
 	}
 }
 
-cudaError_t counting_add(const struct counting *f, const __u64 *digest,
-			 __u64 n, int by)
+cudaError_t counting_add(const struct counting *f, const __u64 *digest, __u64 n, int by)
 {
 	struct counting g = *f;
 

@@ -8,18 +8,15 @@
 
 #include "../launch.h"
 
-template <typename word_t>
-static inline word_t atomicCAS(word_t *p, word_t old, word_t v)
+template <typename word_t> static inline word_t atomicCAS(word_t *p, word_t old, word_t v)
 {
 	emu_pause();
-	__atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return old;
 }
 
 /* Emulated time is constant, so that nobody takes it for a card's. */
-static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
-					       cudaEvent_t to)
+static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
 	(void)from;
 	(void)to;

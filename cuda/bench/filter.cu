@@ -41,20 +41,19 @@ static cudaError_t lanes_insert(struct filter *f, const __u64 *digest, __u64 n)
 
 static cudaError_t lanes_rotate(struct filter *f)
 {
-	cudaError_t err = epf_cu_clear(&f->lanes, f->lanes.epoch + 1,
-				       bench.stream);
+	cudaError_t err = epf_cu_clear(&f->lanes, f->lanes.epoch + 1, bench.stream);
 
 	f->lanes.epoch++;
 	return err;
 }
 
-static cudaError_t lanes_query(struct filter *f, int form, const __u64 *digest,
-			       __u64 n, __u32 *bitmap)
+static cudaError_t lanes_query(struct filter *f, int form, const __u64 *digest, __u64 n,
+			       __u32 *bitmap)
 {
 	struct epf_cu_keys k = digests(digest, n);
 
-	return epf_cu_query(&f->lanes, &k, bitmap, form ? bench.ages : NULL,
-			    bench.count, bench.stream);
+	return epf_cu_query(&f->lanes, &k, bitmap, form ? bench.ages : NULL, bench.count,
+			    bench.stream);
 }
 
 static void segments_make(struct filter *f)
@@ -62,8 +61,7 @@ static void segments_make(struct filter *f)
 	struct epf_ge_shape s = { 0, f->kind->epochs, f->kind->k, EPF_GE_SEGMENTS };
 
 	s.segment_bits = (__u64)(f->kind->bits * (double)f->window) / (f->kind->epochs + 1);
-	must(epf_ge_init(&f->ge, &s) ? cudaErrorInvalidValue : cudaSuccess,
-	     "a rival's shape");
+	must(epf_ge_init(&f->ge, &s) ? cudaErrorInvalidValue : cudaSuccess, "a rival's shape");
 	f->ge.word = (__u64 *)bench.lines;
 	f->bytes = epf_ge_words(&s) * sizeof(__u64);
 }
@@ -74,14 +72,12 @@ static void cells_make(struct filter *f)
 	struct epf_ge_shape s = { 0, f->kind->epochs, f->kind->k, EPF_GE_TRANSPOSED };
 
 	s.segment_bits = (__u64)(f->kind->bits * (double)f->window) / 8;
-	must(epf_ge_init(&f->ge, &s) ? cudaErrorInvalidValue : cudaSuccess,
-	     "a rival's shape");
+	must(epf_ge_init(&f->ge, &s) ? cudaErrorInvalidValue : cudaSuccess, "a rival's shape");
 	f->ge.word = (__u64 *)bench.lines;
 	f->bytes = epf_ge_words(&s) * sizeof(__u64);
 }
 
-static cudaError_t classic_insert(struct filter *f, const __u64 *digest,
-				  __u64 n)
+static cudaError_t classic_insert(struct filter *f, const __u64 *digest, __u64 n)
 {
 	return ge_insert(&f->ge, digest, n);
 }
@@ -91,16 +87,16 @@ static cudaError_t classic_rotate(struct filter *f)
 	return ge_rotate(&f->ge);
 }
 
-static cudaError_t segments_query(struct filter *f, int form,
-				  const __u64 *digest, __u64 n, __u32 *bitmap)
+static cudaError_t segments_query(struct filter *f, int form, const __u64 *digest, __u64 n,
+				  __u32 *bitmap)
 {
 	static const enum ge_form forms[] = { GE_EARLY, GE_WAVE, GE_ALL };
 
 	return ge_query(&f->ge, forms[form], digest, n, bitmap);
 }
 
-static cudaError_t cells_query(struct filter *f, int form, const __u64 *digest,
-			       __u64 n, __u32 *bitmap)
+static cudaError_t cells_query(struct filter *f, int form, const __u64 *digest, __u64 n,
+			       __u32 *bitmap)
 {
 	(void)form;
 	return ge_query(&f->ge, GE_CELLS, digest, n, bitmap);
@@ -115,8 +111,7 @@ static void counting_make(struct filter *f)
 }
 
 /* Insert before deleting, so that the keys of the window are always present. */
-static cudaError_t counting_insert(struct filter *f, const __u64 *digest,
-				   __u64 n)
+static cudaError_t counting_insert(struct filter *f, const __u64 *digest, __u64 n)
 {
 	cudaError_t err = counting_add(&f->counting, digest, n, 1);
 
@@ -125,8 +120,8 @@ static cudaError_t counting_insert(struct filter *f, const __u64 *digest,
 	return err;
 }
 
-static cudaError_t counted_query(struct filter *f, int form,
-				 const __u64 *digest, __u64 n, __u32 *bitmap)
+static cudaError_t counted_query(struct filter *f, int form, const __u64 *digest, __u64 n,
+				 __u32 *bitmap)
 {
 	(void)form;
 	return counting_query(&f->counting, digest, n, bitmap);
@@ -164,8 +159,7 @@ void filter_make(struct filter *f, const struct kind *kind, __u64 window)
 	kind->make(f);
 	if (f->bytes > bench.room)
 		must(cudaErrorMemoryAllocation, kind->name);
-	must(cudaMemsetAsync(bench.lines, 0, f->bytes, bench.stream),
-	     "a filter's memory");
+	must(cudaMemsetAsync(bench.lines, 0, f->bytes, bench.stream), "a filter's memory");
 }
 
 cudaError_t filter_insert(struct filter *f, const __u64 *digest, __u64 n)
@@ -231,9 +225,8 @@ static void ask_in(struct asking *a, const char *part, double insert_s)
 	record(part,
 	       "s:name s:form d:window d:bits_a_key d:k d:bytes d:inserted d:insert_s d:live_per_s d:absent_per_s d:both_per_s d:missing d:error",
 	       f->kind->name, f->kind->form[a->form], (double)f->window, f->kind->bits,
-	       (double)f->kind->k, (double)f->bytes, (double)f->inserted, insert_s,
-	       n / live_s, n / absent_s, 2 * n / (live_s + absent_s),
-	       n - (double)found, (double)wrong / n);
+	       (double)f->kind->k, (double)f->bytes, (double)f->inserted, insert_s, n / live_s,
+	       n / absent_s, 2 * n / (live_s + absent_s), n - (double)found, (double)wrong / n);
 	law(found == a->n, "no key of the window is missing");
 }
 

@@ -19,24 +19,21 @@
 /* With more than one thread per line no thread loads an address twice, so L1 is
  * bypassed.
  */
-template <int T>
-__device__ __forceinline__ ulonglong2 load(const ulonglong2 *at)
+template <int T> __device__ __forceinline__ ulonglong2 load(const ulonglong2 *at)
 {
 	return T == 1 ? *at : __ldcg(at);
 }
 
 /* Load this thread's share of 32 lines. @line is the line of its own turn. */
 template <int B, int T>
-__device__ __forceinline__ void fetch(const ulonglong2 *mem, __u64 line,
-				      ulonglong2 v[B / 16])
+__device__ __forceinline__ void fetch(const ulonglong2 *mem, __u64 line, ulonglong2 v[B / 16])
 {
 	const int loads = B / 16 / T;
 	int t, l;
 
 	EPF_UNROLL
 	for (t = 0; t < T; t++) {
-		__u64 of = __shfl_sync(WHOLE_WARP, (unsigned long long)line, t,
-				       T);
+		__u64 of = __shfl_sync(WHOLE_WARP, (unsigned long long)line, t, T);
 		const ulonglong2 *at = mem + of * (B / 16) + threadIdx.x % T;
 
 		EPF_UNROLL
@@ -46,8 +43,7 @@ __device__ __forceinline__ void fetch(const ulonglong2 *mem, __u64 line,
 }
 
 template <int B, int T, int U>
-static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n,
-			      unsigned long long *sink)
+static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n, unsigned long long *sink)
 {
 	__u64 thread = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
 	__u64 step = (__u64)gridDim.x * blockDim.x * U;
@@ -59,9 +55,7 @@ static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n,
 	for (; at < n; at += step) { /* n is a multiple of WARP: whole warps */
 		EPF_UNROLL
 		for (u = 0; u < U; u++)
-			fetch<B, T>(mem,
-				    epf_mulhi(bench_key(SEED_GATHER,
-							at + u * WARP), lines),
+			fetch<B, T>(mem, epf_mulhi(bench_key(SEED_GATHER, at + u * WARP), lines),
 				    v[u]);
 		__syncwarp(); /* loads do not cross it */
 		EPF_UNROLL
@@ -85,11 +79,10 @@ static const struct form {
 } forms[] = {
 	{ 32, "T1 U1", gather<32, 1, 1> },   { 32, "T1 U2", gather<32, 1, 2> },
 	{ 32, "T2 U1", gather<32, 2, 1> },   { 32, "T2 U2", gather<32, 2, 2> },
-	{ 32, "T2 U4", gather<32, 2, 4> },
-	{ 64, "T1 U1", gather<64, 1, 1> },   { 64, "T2 U1", gather<64, 2, 1> },
-	{ 64, "T4 U1", gather<64, 4, 1> },   { 64, "T4 U2", gather<64, 4, 2> },
-	{ 128, "T2 U1", gather<128, 2, 1> }, { 128, "T4 U1", gather<128, 4, 1> },
-	{ 128, "T8 U1", gather<128, 8, 1> },
+	{ 32, "T2 U4", gather<32, 2, 4> },   { 64, "T1 U1", gather<64, 1, 1> },
+	{ 64, "T2 U1", gather<64, 2, 1> },   { 64, "T4 U1", gather<64, 4, 1> },
+	{ 64, "T4 U2", gather<64, 4, 2> },   { 128, "T2 U1", gather<128, 2, 1> },
+	{ 128, "T4 U1", gather<128, 4, 1> }, { 128, "T8 U1", gather<128, 8, 1> },
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -147,8 +140,7 @@ double ceiling(__u32 line_bytes, __u64 bytes)
 	unsigned int i;
 
 	for (i = 0; i < nr_known; i++)
-		if (known[i].line_bytes == line_bytes &&
-		    known[i].bytes == bytes)
+		if (known[i].line_bytes == line_bytes && known[i].bytes == bytes)
 			return known[i].rate;
 	if (nr_known == CEILINGS_MAX)
 		nr_known--;
@@ -156,8 +148,8 @@ double ceiling(__u32 line_bytes, __u64 bytes)
 	known[i].line_bytes = line_bytes;
 	known[i].bytes = bytes;
 	known[i].rate = gather_rate(line_bytes, bytes, &form);
-	record("gather", "d:line_bytes d:bytes s:form d:per_s",
-	       (double)line_bytes, (double)bytes, form, known[i].rate);
+	record("gather", "d:line_bytes d:bytes s:form d:per_s", (double)line_bytes, (double)bytes,
+	       form, known[i].rate);
 	return known[i].rate;
 }
 
@@ -167,8 +159,7 @@ static bool hinted(cudaError_t err)
 	if (err == cudaSuccess)
 		return true;
 	cudaGetLastError();
-	fprintf(stderr, "gathers: no other granularity of the L2: %s\n",
-		cudaGetErrorString(err));
+	fprintf(stderr, "gathers: no other granularity of the L2: %s\n", cudaGetErrorString(err));
 	return false;
 }
 
@@ -196,10 +187,9 @@ static void run_granularity(void)
 		return;
 	for (i = 0; i < 3 && set_hint(hints[i]); i++)
 		for (bytes = 32; bytes <= 64; bytes *= 2)
-			record("granularity",
-			       "d:hint d:before d:line_bytes d:bytes d:per_s",
-			       (double)hints[i], (double)before, (double)bytes,
-			       (double)*size, gather_rate(bytes, *size, &form));
+			record("granularity", "d:hint d:before d:line_bytes d:bytes d:per_s",
+			       (double)hints[i], (double)before, (double)bytes, (double)*size,
+			       gather_rate(bytes, *size, &form));
 	if (i)
 		set_hint(before);
 }

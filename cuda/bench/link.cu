@@ -65,10 +65,9 @@ static double pinned_rate(void)
 		t = now();
 		for (at = 0; at < bytes; at += n) {
 			n = bytes - at < CHUNK ? bytes - at : CHUNK;
-			must(cudaMemcpyAsync((char *)bench.keys + at,
-					     (char *)from + at, n,
-					     cudaMemcpyHostToDevice,
-					     bench.stream), "a copy");
+			must(cudaMemcpyAsync((char *)bench.keys + at, (char *)from + at, n,
+					     cudaMemcpyHostToDevice, bench.stream),
+			     "a copy");
 		}
 		must(cudaStreamSynchronize(bench.stream), "a copy");
 		t = (double)bytes / (now() - t);
@@ -84,19 +83,18 @@ static void fill(struct host *h)
 	__u64 lines = h->bytes / EPF_LINE_BYTES, at;
 	size_t some = bench.nr_keys * 8;
 
-	must(epf_geom_init(&h->lines.geom, lines, 1, BITS) ?
-		     cudaErrorInvalidValue : cudaSuccess, "a filter's shape");
+	must(epf_geom_init(&h->lines.geom, lines, 1, BITS) ? cudaErrorInvalidValue : cudaSuccess,
+	     "a filter's shape");
 	h->lines.line = (struct epf_line *)host_memory(h->bytes);
 	h->lines.epoch = EPOCH;
-	must(lines_noise((struct epf_line *)bench.lines, lines, EPOCH),
+	must(lines_noise((struct epf_line *)bench.lines, lines, EPOCH), "lines");
+	must(cudaMemcpyAsync((void *)h->lines.line, bench.lines, h->bytes, cudaMemcpyDeviceToHost,
+			     bench.stream),
 	     "lines");
-	must(cudaMemcpyAsync((void *)h->lines.line, bench.lines, h->bytes,
-			     cudaMemcpyDeviceToHost, bench.stream), "lines");
 	for (at = 0; at < h->n; at += bench.nr_keys) {
-		must(keys_make(bench.keys, SEED_ABSENT, at, bench.nr_keys),
-		     "keys");
-		must(cudaMemcpyAsync(h->keys + at, bench.keys, some,
-				     cudaMemcpyDeviceToHost, bench.stream),
+		must(keys_make(bench.keys, SEED_ABSENT, at, bench.nr_keys), "keys");
+		must(cudaMemcpyAsync(h->keys + at, bench.keys, some, cudaMemcpyDeviceToHost,
+				     bench.stream),
 		     "keys");
 	}
 	must(cudaStreamSynchronize(bench.stream), "keys");
@@ -124,7 +122,8 @@ static double query(const struct host *h, struct epf_cuda_held *held,
 	for (i = 0; i < (bench.emulated ? 1 : RUNS); i++) {
 		t = now();
 		well(column ? ops->query_column(held, column, 0, h->n, &a, &e) :
-			      ops->query(held, &k, &a, &e), &e);
+			      ops->query(held, &k, &a, &e),
+		     &e);
 		t = now() - t;
 		best = i && best < t ? best : t;
 	}
@@ -135,10 +134,8 @@ static double query(const struct host *h, struct epf_cuda_held *held,
 static bool as_kernel(const struct host *h, struct epf_cuda_held *held)
 {
 	const struct epf_cuda_ops *ops = epf_cuda_ops();
-	struct epf_cu_lines f = { (struct epf_line *)bench.lines,
-				  h->lines.geom, EPOCH };
-	struct epf_cu_keys k = { bench.keys, bench.nr_keys, 0,
-				 { { 0, 0 }, 0 } };
+	struct epf_cu_lines f = { (struct epf_line *)bench.lines, h->lines.geom, EPOCH };
+	struct epf_cu_keys k = { bench.keys, bench.nr_keys, 0, { { 0, 0 }, 0 } };
 	struct epf_cuda_keys few = { h->keys, bench.nr_keys, 0, 0 };
 	struct epf_cuda_answer a = { h->bitmap, NULL };
 	size_t bytes = bench.nr_keys / 8;
@@ -148,22 +145,20 @@ static bool as_kernel(const struct host *h, struct epf_cuda_held *held)
 
 	well(ops->query(held, &few, &a, &e), &e);
 	must(keys_make(bench.keys, SEED_ABSENT, 0, bench.nr_keys), "keys");
-	must(epf_cu_query(&f, &k, bench.bitmap, NULL, bench.count,
-			  bench.stream), "a question");
-	must(cudaMemcpyAsync(got, bench.bitmap, bytes, cudaMemcpyDeviceToHost,
-			     bench.stream), "an answer");
+	must(epf_cu_query(&f, &k, bench.bitmap, NULL, bench.count, bench.stream), "a question");
+	must(cudaMemcpyAsync(got, bench.bitmap, bytes, cudaMemcpyDeviceToHost, bench.stream),
+	     "an answer");
 	must(cudaStreamSynchronize(bench.stream), "an answer");
 	same = !memcmp(got, h->bitmap, bytes);
 	free(got);
 	return same;
 }
 
-static void tell(const struct host *h, const char *what, double seconds,
-		 double bytes, double copy)
+static void tell(const struct host *h, const char *what, double seconds, double bytes, double copy)
 {
 	record("link", "s:what d:filter_bytes d:bytes d:seconds d:bytes_per_s d:per_s d:share",
-	       what, (double)h->bytes, bytes, seconds, bytes / seconds,
-	       (double)h->n / seconds, bytes / seconds / copy);
+	       what, (double)h->bytes, bytes, seconds, bytes / seconds, (double)h->n / seconds,
+	       bytes / seconds / copy);
 }
 
 /* Do the one-time work of the first call: streams, pinned buffers. */
@@ -190,18 +185,13 @@ static void time_all(const struct host *h, double copy)
 	t = now();
 	well(ops->hold(&h->lines, 0, &held, &e), &e);
 	tell(h, "lines to the card", now() - t, (double)h->bytes, copy);
-	tell(h, "keys there, bitmap back", query(h, held, NULL, false), bytes,
-	     copy);
-	tell(h, "keys there, bitmap and ages back", query(h, held, NULL, true),
-	     bytes, copy);
-	must(cudaHostRegister(h->keys, h->n * 8, cudaHostRegisterDefault),
-	     "pinned keys");
-	tell(h, "pinned keys there, bitmap back", query(h, held, NULL, false),
-	     bytes, copy);
+	tell(h, "keys there, bitmap back", query(h, held, NULL, false), bytes, copy);
+	tell(h, "keys there, bitmap and ages back", query(h, held, NULL, true), bytes, copy);
+	must(cudaHostRegister(h->keys, h->n * 8, cudaHostRegisterDefault), "pinned keys");
+	tell(h, "pinned keys there, bitmap back", query(h, held, NULL, false), bytes, copy);
 	must(cudaHostUnregister(h->keys), "pinned keys");
 	well(ops->load(&k, 0, &column, &e), &e);
-	tell(h, "keys on the card, bitmap back", query(h, held, column, false),
-	     bytes, copy);
+	tell(h, "keys on the card, bitmap back", query(h, held, column, false), bytes, copy);
 	law(as_kernel(h, held), "from the host the bitmap is the same");
 	ops->unload(column);
 	ops->release(held);

@@ -13,16 +13,15 @@
 #include <string.h>
 
 #define NR_KEYS (1ULL << 27)
-#define WARM_ROUNDS 10 /* passes over all lines, tenths of a second */
+#define WARM_ROUNDS 10       /* passes over all lines, tenths of a second */
 #define RESERVE (6ULL << 30) /* for all insertions of the paper's run, and results */
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{ "gathers", run_gathers }, { "queries", run_queries },
-	{ "paper", run_paper },	    { "rivals", run_rivals },
-	{ "whole", run_whole },	    { "link", run_link },
+	{ "gathers", run_gathers }, { "queries", run_queries }, { "paper", run_paper },
+	{ "rivals", run_rivals },   { "whole", run_whole },     { "link", run_link },
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
@@ -52,8 +51,7 @@ static void take_memory(void)
 	bench.keys = (__u64 *)card_memory(bench.nr_keys * 8, "keys");
 	bench.bitmap = (__u32 *)card_memory(bench.nr_keys / 8, "answers");
 	bench.ages = (__u8 *)card_memory(bench.nr_keys, "ages");
-	bench.count = (unsigned long long *)card_memory(
-		EPF_LANES * sizeof(*bench.count), "counts");
+	bench.count = (unsigned long long *)card_memory(EPF_LANES * sizeof(*bench.count), "counts");
 }
 
 static void describe(void)
@@ -62,13 +60,12 @@ static void describe(void)
 	int sms = 1, l2 = 0;
 
 	must(cudaGetDeviceProperties(&prop, 0), "the card's name");
-	must(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0),
-	     "multiprocessors");
+	must(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), "multiprocessors");
 	must(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0), "the L2");
 	bench.sms = (__u32)sms;
-	record("card", "s:card d:bytes d:sms d:l2_bytes d:room s:emulated",
-	       prop.name, (double)prop.totalGlobalMem, (double)sms, (double)l2,
-	       (double)bench.room, bench.emulated ? "yes" : "no");
+	record("card", "s:card d:bytes d:sms d:l2_bytes d:room s:emulated", prop.name,
+	       (double)prop.totalGlobalMem, (double)sms, (double)l2, (double)bench.room,
+	       bench.emulated ? "yes" : "no");
 }
 
 /* Write all memory before measuring ceilings, because reads of zeros may be
@@ -80,8 +77,7 @@ static void warm(void)
 	int i;
 
 	for (i = 0; i < (bench.emulated ? 1 : WARM_ROUNDS); i++)
-		must(lines_noise(line, bench.room / EPF_LINE_BYTES,
-				 EPF_EPOCH_FIRST), "noise");
+		must(lines_noise(line, bench.room / EPF_LINE_BYTES, EPF_EPOCH_FIRST), "noise");
 	must(cudaStreamSynchronize(bench.stream), "noise");
 }
 
@@ -114,8 +110,7 @@ int main(int argc, char **argv)
 		bench.emulated = true;
 		argv++, argc--;
 	}
-	must(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking),
-	     "a stream");
+	must(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking), "a stream");
 	take_memory();
 	describe();
 	warm();

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SIGMAS 3.3	/* 999 of 1000 samples are within so many standard deviations */
+#define SIGMAS 3.3 /* 999 of 1000 samples are within so many standard deviations */
 #define REPLAYS 3
 #define SAMPLE (1u << 20) /* results that the core checks */
 
@@ -19,8 +19,7 @@ struct run {
 	__u64 *keys; /* all insertions, in order */
 };
 
-static double replay(struct filter *f, const struct kind *kind,
-		     const struct run *r)
+static double replay(struct filter *f, const struct kind *kind, const struct run *r)
 {
 	double best = 0, s;
 	int i;
@@ -49,9 +48,9 @@ static void *to_host(const void *from, size_t bytes)
 {
 	void *to = malloc(bytes);
 
-	must(to ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
-				  bench.stream) :
-		  cudaErrorMemoryAllocation, "memory of the host");
+	must(to ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, bench.stream) :
+		  cudaErrorMemoryAllocation,
+	     "memory of the host");
 	must(cudaStreamSynchronize(bench.stream), "a copy to the host");
 	return to;
 }
@@ -65,8 +64,8 @@ static void mirror_make(struct mirror *m, const struct filter *f)
 }
 
 /* Return: do the first results, with ages, equal the core's? */
-static bool as_core(const struct mirror *m, const __u64 *digest,
-		    const __u32 *bitmap, const __u8 *ages, __u64 n)
+static bool as_core(const struct mirror *m, const __u64 *digest, const __u32 *bitmap,
+		    const __u8 *ages, __u64 n)
 {
 	struct epf_probe p;
 	int verdict;
@@ -76,8 +75,7 @@ static bool as_core(const struct mirror *m, const __u64 *digest,
 		epf_probe(&m->f, digest[i], &p);
 		verdict = epf_lanes_test(&m->f, &p);
 		if ((bitmap[i / 32] >> i % 32 & 1) != (verdict != 0) ||
-		    ages[i] != (verdict ? verdict - EPF_PRESENT :
-					  EPF_AGE_ABSENT))
+		    ages[i] != (verdict ? verdict - EPF_PRESENT : EPF_AGE_ABSENT))
 			return false;
 	}
 	return true;
@@ -94,16 +92,14 @@ static void check_answers(struct filter *f, const struct mirror *m, __u64 n)
 	digest = (__u64 *)to_host(bench.keys, n * sizeof(*digest));
 	bitmap = (__u32 *)to_host(bench.bitmap, (n + 31) / 32 * 4);
 	ages = (__u8 *)to_host(bench.ages, n);
-	law(as_core(m, digest, bitmap, ages, n),
-	    "bitmap and ages are the core's");
+	law(as_core(m, digest, bitmap, ages, n), "bitmap and ages are the core's");
 	free(digest);
 	free(bitmap);
 	free(ages);
 }
 
 /* Return: bit i is set if lane i is not stale. Adds the set positions to @bits. */
-static __u32 lanes_in_use(const struct epf_line *line, __u64 epoch,
-			  __u64 bits[EPF_LANES])
+static __u32 lanes_in_use(const struct epf_line *line, __u64 epoch, __u64 bits[EPF_LANES])
 {
 	__u32 used = 0, i;
 
@@ -131,8 +127,7 @@ static double line_error(const struct epf_line *line, __u32 used,
 
 	common[0] = ~EPF_TAG_MASK;
 	for (set = 1; set < 1 << EPF_LANES; set++) {
-		common[set] = common[set & (set - 1)] &
-			      line->lane[__builtin_ctz(set)];
+		common[set] = common[set & (set - 1)] & line->lane[__builtin_ctz(set)];
 		if (set & ~used)
 			continue;
 		p = chance[epf_popcount(common[set])];
@@ -152,11 +147,10 @@ static double predicted(const struct mirror *m, __u64 bits[EPF_LANES])
 
 	memset(bits, 0, EPF_LANES * sizeof(*bits));
 	for (set = 0; set <= EPF_LANE_BITS; set++)
-		chance[set] = pow((set + EPF_FIELDS - EPF_LANE_BITS) /
-				  (double)EPF_FIELDS, m->f.geom.bits);
+		chance[set] = pow((set + EPF_FIELDS - EPF_LANE_BITS) / (double)EPF_FIELDS,
+				  m->f.geom.bits);
 	for (i = 0; i < m->f.geom.part_lines; i++)
-		sum += line_error(&m->f.line[i],
-				  lanes_in_use(&m->f.line[i], m->epoch, bits),
+		sum += line_error(&m->f.line[i], lanes_in_use(&m->f.line[i], m->epoch, bits),
 				  chance);
 	return sum / (double)m->f.geom.part_lines;
 }
@@ -164,8 +158,7 @@ static double predicted(const struct mirror *m, __u64 bits[EPF_LANES])
 static void check_tally(const struct filter *f, const __u64 bits[EPF_LANES])
 {
 	size_t bytes = EPF_CU_TALLY * sizeof(unsigned long long);
-	unsigned long long *nr = (unsigned long long *)
-		card_memory(bytes, "counters"), *got;
+	unsigned long long *nr = (unsigned long long *)card_memory(bytes, "counters"), *got;
 	__u32 lane, set;
 	__u64 sum;
 
@@ -211,15 +204,13 @@ static void check_lanes(struct filter *f, const struct run *r)
 	p = predicted(&m, bits);
 	sigma = sqrt(p * (1 - p) / n);
 	error = (double)wrong / n;
-	record("oldest", "s:name d:asked d:missing", f->kind->name, n,
-	       n - (double)old);
-	record("error", "s:name d:asked d:error d:predicted d:low d:high",
-	       f->kind->name, n, error, p, p - SIGMAS * sigma, p + SIGMAS * sigma);
+	record("oldest", "s:name d:asked d:missing", f->kind->name, n, n - (double)old);
+	record("error", "s:name d:asked d:error d:predicted d:low d:high", f->kind->name, n, error,
+	       p, p - SIGMAS * sigma, p + SIGMAS * sigma);
 	law(old == r->asked, "the oldest keys of the window are there");
 	law(fabs(error - p) <= SIGMAS * sigma, "the error is the predicted one");
 	if (!bench.emulated)
-		law(wrong == found_by_core[f->kind - kinds],
-		    "the core finds as many absent keys");
+		law(wrong == found_by_core[f->kind - kinds], "the core finds as many absent keys");
 	check_tally(f, bits);
 	must(keys_draw(bench.keys, oldest, f->window, r->asked / 2), "keys");
 	check_answers(f, &m, r->asked);
@@ -235,8 +226,7 @@ void run_paper(void)
 
 	if (bench.emulated)
 		r = { 14000, 70000, 4096, NULL };
-	r.keys = (__u64 *)card_memory(r.inserts * sizeof(*r.keys),
-				      "all insertions");
+	r.keys = (__u64 *)card_memory(r.inserts * sizeof(*r.keys), "all insertions");
 	must(keys_make(r.keys, SEED_LIVE, 0, r.inserts), "keys");
 	for (kind = kinds; kind < kinds + NR_KINDS; kind++) {
 		s = replay(&f, kind, &r);

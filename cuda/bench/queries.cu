@@ -8,8 +8,12 @@
 #define EPOCH 43 /* any */
 #define CHECKED 4096u
 
-static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 8 }, { 4, 12 },
+static const struct {
+	__u32 parts, k;
+} shapes[] = {
+	{ 1, 5 },
+	{ 2, 8 },
+	{ 4, 12 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -23,8 +27,7 @@ static cudaError_t ask(void *self)
 {
 	const struct question *q = (const struct question *)self;
 
-	return epf_cu_query(&q->lines, &q->keys, bench.bitmap, q->ages,
-			    bench.count, bench.stream);
+	return epf_cu_query(&q->lines, &q->keys, bench.bitmap, q->ages, bench.count, bench.stream);
 }
 
 /* Return: does some lane of the noise have all parts of the key? */
@@ -49,8 +52,9 @@ static bool as_host(const struct question *q)
 	__u64 first = q->keys.n - CHECKED, i;
 	__u32 got[CHECKED / 32];
 
-	must(cudaMemcpyAsync(got, bench.bitmap + first / 32, sizeof(got),
-			     cudaMemcpyDeviceToHost, bench.stream), "an answer");
+	must(cudaMemcpyAsync(got, bench.bitmap + first / 32, sizeof(got), cudaMemcpyDeviceToHost,
+			     bench.stream),
+	     "an answer");
 	must(cudaStreamSynchronize(bench.stream), "an answer");
 	for (i = 0; i < CHECKED; i++)
 		if ((got[i / 32] >> i % 32 & 1) !=
@@ -64,12 +68,10 @@ static void time_one(struct question *q)
 	__u64 bytes = epf_geom_lines(&q->lines.geom) * EPF_LINE_BYTES;
 	double rate, best = ceiling(EPF_LINE_BYTES, bytes);
 
-	must(cudaMemsetAsync(bench.bitmap, 0x55, bench.nr_keys / 8,
-			     bench.stream), "an answer");
+	must(cudaMemsetAsync(bench.bitmap, 0x55, bench.nr_keys / 8, bench.stream), "an answer");
 	rate = (double)q->keys.n / seconds_of(ask, q);
-	record("query", "d:bytes d:lines_a_key s:ages d:per_s d:share",
-	       (double)bytes, (double)q->lines.geom.parts,
-	       q->ages ? "yes" : "no", rate,
+	record("query", "d:bytes d:lines_a_key s:ages d:per_s d:share", (double)bytes,
+	       (double)q->lines.geom.parts, q->ages ? "yes" : "no", rate,
 	       rate * q->lines.geom.parts / best);
 	if (!as_host(q))
 		law(false, "the host finds the same keys");
@@ -91,8 +93,7 @@ void run_queries(void)
 		lines = *size / EPF_LINE_BYTES / EPF_PARTS_MAX * EPF_PARTS_MAX;
 		must(lines_noise(q.lines.line, lines, EPOCH), "lines");
 		for (i = 0; i < SHAPES; i++) {
-			epf_geom_init(&q.lines.geom, lines, shapes[i].parts,
-				      shapes[i].k);
+			epf_geom_init(&q.lines.geom, lines, shapes[i].parts, shapes[i].k);
 			q.ages = NULL;
 			time_one(&q);
 			q.ages = bench.ages;

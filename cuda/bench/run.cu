@@ -40,10 +40,9 @@ void *card_memory(__u64 bytes, const char *what)
 const __u64 *sizes(void)
 {
 	static const __u64 tiny[] = { 1 << 14, 70000, 0 };
-	static const __u64 all[] = { 16 * MB, 32 * MB, 48 * MB, 70 * MB,
-				     128 * MB, 280 * MB, 560 * MB, 1120 * MB,
-				     2250 * MB, 4500 * MB, 9000 * MB,
-				     18000 * MB, 35000 * MB, 70000 * MB };
+	static const __u64 all[] = { 16 * MB,   32 * MB,    48 * MB,    70 * MB,   128 * MB,
+				     280 * MB,  560 * MB,   1120 * MB,  2250 * MB, 4500 * MB,
+				     9000 * MB, 18000 * MB, 35000 * MB, 70000 * MB };
 	static __u64 fit[sizeof(all) / sizeof(all[0]) + 1];
 	unsigned int i;
 
@@ -124,8 +123,7 @@ void record(const char *part, const char *format, ...)
 
 	printf("{\"part\": \"%s\"", part);
 	va_start(args, format);
-	for (; sscanf(format, " %c:%31[^ ]%n", &type, key, &used) == 2;
-	     format += used)
+	for (; sscanf(format, " %c:%31[^ ]%n", &type, key, &used) == 2; format += used)
 		if (type == 's')
 			printf(", \"%s\": \"%s\"", key, va_arg(args, char *));
 		else

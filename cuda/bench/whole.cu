@@ -55,8 +55,8 @@ static void time_tally(struct whole *w)
 	s = seconds_of(tally, w);
 	must(cudaMemsetAsync(w->nr, 0, sizeof(got), bench.stream), "counters");
 	must(tally(w), "a count");
-	must(cudaMemcpyAsync(got, w->nr, sizeof(got), cudaMemcpyDeviceToHost,
-			     bench.stream), "counters");
+	must(cudaMemcpyAsync(got, w->nr, sizeof(got), cudaMemcpyDeviceToHost, bench.stream),
+	     "counters");
 	must(cudaStreamSynchronize(bench.stream), "counters");
 	for (i = 0; i < EPF_LANES * (EPF_LANE_BITS + 1); i++)
 		sum += (double)got[i] * (i % (EPF_LANE_BITS + 1));
@@ -69,8 +69,8 @@ static void time_probe(struct whole *w, double bytes)
 {
 	double s = seconds_of(probe, w);
 
-	record("fresh", "d:bytes d:keys d:seconds d:per_s", bytes,
-	       (double)w->probes, s, (double)w->probes / s);
+	record("fresh", "d:bytes d:keys d:seconds d:per_s", bytes, (double)w->probes, s,
+	       (double)w->probes / s);
 }
 
 static __global__ void make_records(struct epf_journal_record *to, __u64 n)
@@ -79,8 +79,7 @@ static __global__ void make_records(struct epf_journal_record *to, __u64 n)
 	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
 
 	for (; i < n; i += step) {
-		to[i].seq = (n + i) << EPF_JOURNAL_KIND_BITS |
-			    EPF_JOURNAL_INSERT;
+		to[i].seq = (n + i) << EPF_JOURNAL_KIND_BITS | EPF_JOURNAL_INSERT;
 		to[i].epoch = EPOCH;
 		to[i].value = bench_key(SEED_LIVE, i);
 		to[i].more = 1ULL << (EPOCH & 7);
@@ -96,8 +95,8 @@ static void time_changes(struct whole *w, double bytes)
 
 	must(BENCH_LAUNCH(make_records, n, record_of, n), "records");
 	s = seconds_of(apply, w);
-	record("journal", "d:bytes d:records d:seconds d:per_s", bytes,
-	       (double)n, s, (double)n / s);
+	record("journal", "d:bytes d:records d:seconds d:per_s", bytes, (double)n, s,
+	       (double)n / s);
 	s = seconds_of(clear, w);
 	record("rotation", "d:bytes d:seconds", bytes, s);
 }
@@ -115,15 +114,15 @@ void run_whole(void)
 	w.f.epoch = EPOCH;
 	w.records = bench.nr_keys / 4; /* the same number of bytes as keys */
 	w.probes = bench.emulated ? 1u << 12 : 1u << 30;
-	w.nr = (unsigned long long *)card_memory(
-		EPF_CU_TALLY * sizeof(*w.nr), "counters");
-	must(epf_geom_init(&w.f.geom, *size / EPF_LINE_BYTES, 1, BITS) ?
-		     cudaErrorInvalidValue : cudaSuccess, "a filter's shape");
+	w.nr = (unsigned long long *)card_memory(EPF_CU_TALLY * sizeof(*w.nr), "counters");
+	must(epf_geom_init(&w.f.geom, *size / EPF_LINE_BYTES, 1, BITS) ? cudaErrorInvalidValue :
+									 cudaSuccess,
+	     "a filter's shape");
 	must(lines_noise(w.f.line, *size / EPF_LINE_BYTES, EPOCH), "lines");
 	time_tally(&w);
 	time_probe(&w, bytes);
-	w.record = (struct epf_journal_record *)card_memory(
-		w.records * sizeof(*w.record), "records");
+	w.record = (struct epf_journal_record *)card_memory(w.records * sizeof(*w.record),
+							    "records");
 	time_changes(&w, bytes);
 	cudaFree(w.record);
 	cudaFree(w.nr);

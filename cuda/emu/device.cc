@@ -112,8 +112,7 @@ static void arrive(struct card *c)
 	const void *bottom = NULL;
 	size_t bytes = 0;
 
-	__sanitizer_finish_switch_fiber(c->now ? c->now->fake : c->fake, &bottom,
-					&bytes);
+	__sanitizer_finish_switch_fiber(c->now ? c->now->fake : c->fake, &bottom, &bytes);
 	if (!c->left) {
 		c->bottom = bottom;
 		c->bytes = bytes;
@@ -128,21 +127,17 @@ static void go(struct card *c, struct fiber *to)
 		return;
 	c->left = from;
 	c->now = to;
-	__sanitizer_start_switch_fiber(from ? &from->fake : &c->fake,
-				       to ? to->stack : c->bottom,
+	__sanitizer_start_switch_fiber(from ? &from->fake : &c->fake, to ? to->stack : c->bottom,
 				       to ? (size_t)FIBER_STACK : c->bytes);
-	emu_exchange(from ? &from->context : &c->home,
-		     to ? &to->context : &c->home);
+	emu_exchange(from ? &from->context : &c->home, to ? &to->context : &c->home);
 	arrive(c);
 }
 
 __attribute__((noreturn)) static void die(const struct fiber *f, const char *what,
-					  unsigned int mask, const char *why,
-					  unsigned int lanes)
+					  unsigned int mask, const char *why, unsigned int lanes)
 {
-	fprintf(stderr, "emu: block %u, warp %u: %s of lanes %08x: %s %08x\n",
-		f->here.block.x, f->here.thread.x / EMU_WARP, what, mask, why,
-		lanes);
+	fprintf(stderr, "emu: block %u, warp %u: %s of lanes %08x: %s %08x\n", f->here.block.x,
+		f->here.thread.x / EMU_WARP, what, mask, why, lanes);
 	abort();
 }
 
@@ -232,8 +227,8 @@ static void conclude(struct card *c, struct warp *w, struct fiber *first)
 	w->came = 0;
 }
 
-unsigned long long emu_meet(enum emu_meeting what, unsigned int mask,
-			    unsigned long long value, unsigned int from)
+unsigned long long emu_meet(enum emu_meeting what, unsigned int mask, unsigned long long value,
+			    unsigned int from)
 {
 	struct card *c = mine.card;
 	struct fiber *f = c->now;
@@ -297,8 +292,8 @@ static struct card *card_of_thread(void)
 	return mine.card;
 }
 
-static void place(struct fiber *f, unsigned int thread, unsigned int threads,
-		  unsigned int block, unsigned int blocks)
+static void place(struct fiber *f, unsigned int thread, unsigned int threads, unsigned int block,
+		  unsigned int blocks)
 {
 	f->here.thread = { thread, 0, 0 };
 	f->here.block = { block, 0, 0 };
@@ -323,21 +318,19 @@ static void run_block(struct card *c, unsigned int block, unsigned int blocks)
 	go_on(c);
 }
 
-void emu_run(unsigned int blocks, unsigned int threads,
-	     const std::function<void()> &kernel)
+void emu_run(unsigned int blocks, unsigned int threads, const std::function<void()> &kernel)
 {
 	struct card *c = card_of_thread();
 	unsigned int first, i;
 
-	if (!blocks || !threads || threads % EMU_WARP || threads > EMU_THREADS_MAX ||
-	    c->now) {
+	if (!blocks || !threads || threads % EMU_WARP || threads > EMU_THREADS_MAX || c->now) {
 		fprintf(stderr, "emu: %u blocks of %u threads\n", blocks, threads);
 		abort();
 	}
 	c->kernel = &kernel;
 	c->threads = threads;
-	c->random = (__atomic_load_n(&seed, __ATOMIC_RELAXED) + ++c->runs) *
-		    0x9e3779b97f4a7c15ULL | 1; /* xorshift never leaves zero */
+	c->random = (__atomic_load_n(&seed, __ATOMIC_RELAXED) + ++c->runs) * 0x9e3779b97f4a7c15ULL |
+		    1; /* xorshift never leaves zero */
 	first = draw(c, blocks);
 	for (i = 0; i < blocks; i++)
 		run_block(c, (first + i) % blocks, blocks);

@@ -40,8 +40,7 @@ cudaError_t emu_launch(cudaStream_t s, unsigned int blocks, unsigned int threads
  * @threads: of a block, a multiple of 32, up to EMU_THREADS_MAX
  * @kernel: what each thread does
  */
-void emu_run(unsigned int blocks, unsigned int threads,
-	     const std::function<void()> &kernel);
+void emu_run(unsigned int blocks, unsigned int threads, const std::function<void()> &kernel);
 
 /* Set the seed for the order of later kernels in all host threads; the default is 0. */
 void emu_seed(unsigned long long seed);
@@ -71,8 +70,8 @@ const struct emu_place *emu_here(void);
  * threads whose @value is not 0; for a shuffle, the @value of thread @from of
  * the warp.
  */
-unsigned long long emu_meet(enum emu_meeting what, unsigned int mask,
-			    unsigned long long value, unsigned int from);
+unsigned long long emu_meet(enum emu_meeting what, unsigned int mask, unsigned long long value,
+			    unsigned int from);
 void emu_meet_block(void);
 /* Let other fibers run, perhaps. */
 void emu_pause(void);
@@ -110,8 +109,7 @@ static inline void __syncthreads(void)
 
 /* Shuffle as if @width threads were a warp. */
 template <typename value_t>
-static inline value_t __shfl_sync(unsigned int mask, value_t value, int from,
-				  int width = EMU_WARP)
+static inline value_t __shfl_sync(unsigned int mask, value_t value, int from, int width = EMU_WARP)
 {
 	unsigned int lane = threadIdx.x % EMU_WARP;
 	unsigned int first = lane & ~((unsigned int)width - 1);
@@ -127,15 +125,13 @@ static inline value_t __shfl_xor_sync(unsigned int mask, value_t value, int with
 				 (threadIdx.x ^ (unsigned int)with) % EMU_WARP);
 }
 
-template <typename word_t>
-static inline word_t atomicAdd(word_t *p, word_t v)
+template <typename word_t> static inline word_t atomicAdd(word_t *p, word_t v)
 {
 	emu_pause();
 	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
 
-template <typename word_t>
-static inline word_t atomicOr(word_t *p, word_t v)
+template <typename word_t> static inline word_t atomicOr(word_t *p, word_t v)
 {
 	emu_pause();
 	return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);

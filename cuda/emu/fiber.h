@@ -27,8 +27,7 @@ static inline void __sanitizer_start_switch_fiber(void **, const void *, size_t)
 {
 }
 
-static inline void __sanitizer_finish_switch_fiber(void *, const void **,
-						   size_t *)
+static inline void __sanitizer_finish_switch_fiber(void *, const void **, size_t *)
 {
 }
 #endif
@@ -60,8 +59,7 @@ __asm__(".text\n"
 	".size emu_exchange, . - emu_exchange\n");
 
 /* Prepare the stack as if emu_exchange() had left it at the beginning of @enter. */
-static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes,
-				 void (*enter)(void))
+static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes, void (*enter)(void))
 {
 	void **top = (void **)(void *)(stack + bytes) - 8;
 
@@ -81,8 +79,7 @@ static inline void emu_exchange(fiber_context *from, const fiber_context *to)
 		abort();
 }
 
-static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes,
-				 void (*enter)(void))
+static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes, void (*enter)(void))
 {
 	getcontext(c);
 	c->uc_stack.ss_sp = stack;
@@ -100,10 +97,8 @@ static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes,
  */
 static inline char *fiber_stack(void)
 {
-	char *map = (char *)mmap(NULL, FIBER_PAGE + FIBER_STACK,
-				 PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-				 0);
+	char *map = (char *)mmap(NULL, FIBER_PAGE + FIBER_STACK, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (map == MAP_FAILED || mprotect(map, FIBER_PAGE, PROT_NONE))
 		abort();

@@ -63,8 +63,7 @@ static void begin(void)
 	emu.lost = setting("EPF_EMU_LOST", 0);
 	emu.fail_with = (cudaError_t)setting("EPF_EMU_ERROR", cudaErrorUnknown);
 	emu.arena = (char *)mmap(NULL, ARENA_BYTES, PROT_NONE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				 -1, 0);
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (emu.arena == MAP_FAILED)
 		emu_die("no room for its memory");
 }
@@ -145,8 +144,7 @@ __attribute__((visibility("default"))) CUresult cuCtxSetCurrent(CUcontext contex
 	return 0;
 }
 
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
-					   int device)
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
 	ENTER();
 	(void)device;
@@ -157,8 +155,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
 	return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
-					  int device)
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
 {
 	ENTER();
 	(void)device;
@@ -176,8 +173,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
 }
 
 /* A limit of the process; tests call it as well. */
-__attribute__((visibility("default")))
-cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
+__attribute__((visibility("default"))) cudaError_t cudaDeviceGetLimit(size_t *value,
+								      enum cudaLimit limit)
 {
 	ENTER();
 	*value = limit == cudaLimitPersistingL2CacheSize ? emu.limit : FETCH_BYTES;
@@ -248,8 +245,8 @@ const char *cudaGetErrorName(cudaError_t err)
 const char *cudaGetErrorString(cudaError_t err)
 {
 	return err == cudaErrorMemoryAllocation ? "out of memory" :
-	       err == cudaErrorNoDevice ? "no CUDA-capable device is detected" :
+	       err == cudaErrorNoDevice         ? "no CUDA-capable device is detected" :
 	       err == cudaErrorDevicesUnavailable ?
-		       "CUDA-capable device(s) is/are busy or unavailable" :
-		       "emulated error";
+					  "CUDA-capable device(s) is/are busy or unavailable" :
+					  "emulated error";
 }

@@ -105,8 +105,7 @@ typedef std::lock_guard<std::recursive_mutex> guard;
 /* machine.cc: */
 
 /* Report a fault of the caller in one line and abort. */
-__attribute__((format(printf, 1, 2), noreturn))
-void emu_die(const char *fmt, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void emu_die(const char *fmt, ...);
 
 /* Return: do all calls fail from now on? */
 bool emu_lost(void);
@@ -121,7 +120,7 @@ cudaError_t emu_enter(void);
 	guard g(emu.lock);              \
 	cudaError_t err_ = emu_enter(); \
 	if (err_ != cudaSuccess)        \
-		return err_
+	return err_
 
 /* Return: a pseudo-random number. */
 unsigned long emu_draw(void);

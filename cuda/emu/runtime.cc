@@ -31,7 +31,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-#define ALIGN 256u	/* alignment of cudaMalloc() */
+#define ALIGN 256u /* alignment of cudaMalloc() */
 #define RUBBISH 0xa5
 #define ANY (-1)
 /* Linux puts heaps, stacks and mappings of a process between these addresses. */
@@ -73,8 +73,7 @@ static pieces::iterator find(pieces &all, const void *p, size_t *at)
 
 static bool of_device(const void *p)
 {
-	return (const char *)p >= emu.arena &&
-	       (const char *)p < emu.arena + ARENA_BYTES;
+	return (const char *)p >= emu.arena && (const char *)p < emu.arena + ARENA_BYTES;
 }
 
 static void check_device(const void *p, size_t bytes, const char *what)
@@ -83,8 +82,7 @@ static void check_device(const void *p, size_t bytes, const char *what)
 	pieces::iterator i = find(emu.device, p, &at);
 
 	if (i == emu.device.end() || at > i->second || bytes > i->second - at)
-		emu_die("%s: %zu bytes at %p are not of a piece of the device",
-		        what, bytes, p);
+		emu_die("%s: %zu bytes at %p are not of a piece of the device", what, bytes, p);
 }
 
 static void check_host(const void *p, size_t bytes, const char *what)
@@ -98,8 +96,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	char *to;
 
 	ENTER();
-	if (!bytes || bytes > emu.memory - emu.used ||
-	    span(bytes) + PAGE > ARENA_BYTES - emu.next)
+	if (!bytes || bytes > emu.memory - emu.used || span(bytes) + PAGE > ARENA_BYTES - emu.next)
 		return emu_told(cudaErrorMemoryAllocation);
 	to = emu.arena + emu.next;
 	emu.next += span(bytes) + PAGE;
@@ -141,8 +138,8 @@ cudaError_t cudaFree(void *p)
 	mprotect(at, span(bytes), PROT_READ);
 	for (n = bytes; n < span(bytes); n++)
 		if ((unsigned char)at[n] != RUBBISH)
-			emu_die("something was written %zu bytes behind the %zu of %p",
-			        n - bytes, bytes, p);
+			emu_die("something was written %zu bytes behind the %zu of %p", n - bytes,
+				bytes, p);
 	emu.device.erase(i);
 	emu.used -= bytes;
 	madvise(at, span(bytes), MADV_DONTNEED);
@@ -176,8 +173,7 @@ static bool awaited(const char *p, size_t bytes)
 		for (j = 0; j < emu.streams[i]->queue.size(); j++) {
 			const struct emu_op &op = emu.streams[i]->queue[j];
 
-			if (op.host && op.host < p + bytes &&
-			    p < op.host + op.host_bytes)
+			if (op.host && op.host < p + bytes && p < op.host + op.host_bytes)
 				return true;
 		}
 	return false;
@@ -206,8 +202,8 @@ cudaError_t cudaFreeHost(void *p)
 	return err;
 }
 
-__attribute__((visibility("default")))
-cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
+__attribute__((visibility("default"))) cudaError_t cudaHostRegister(void *p, size_t bytes,
+								    unsigned int flags)
 {
 	ENTER();
 	(void)flags;
@@ -225,16 +221,15 @@ cudaError_t cudaHostUnregister(void *p)
 	return err;
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
-				     const void *p)
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p)
 {
 	pieces::iterator i;
 	size_t at;
 
 	ENTER();
 	i = find(emu.pinned, p, &at);
-	a->type = i != emu.pinned.end() && at < i->second ?
-			  cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+	a->type = i != emu.pinned.end() && at < i->second ? cudaMemoryTypeHost :
+							    cudaMemoryTypeUnregistered;
 	return cudaSuccess;
 }
 
@@ -298,8 +293,7 @@ static bool any_left(enum sort last)
 	size_t i;
 
 	for (i = 0; i < emu.streams.size(); i++)
-		if (emu.streams[i]->sort <= last &&
-		    !emu.streams[i]->queue.empty())
+		if (emu.streams[i]->sort <= last && !emu.streams[i]->queue.empty())
 			return true;
 	return false;
 }
@@ -340,9 +334,8 @@ static struct emu_op op_of(const std::function<void()> &work)
 	return op;
 }
 
-cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
-			      unsigned int threads,
-			      std::function<void()> kernel)
+cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks, unsigned int threads,
+		       std::function<void()> kernel)
 {
 	const int device = emu_device;
 
@@ -351,10 +344,8 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
 		return emu_told(cudaErrorInvalidValue);
 	if (stream && stream->device != device)
 		return emu_told(cudaErrorInvalidResourceHandle);
-	return put(stream, op_of([=] {
-		with_rights(device,
-			    [&] { emu_run(blocks, threads, kernel); });
-	}));
+	return put(stream,
+		   op_of([=] { with_rights(device, [&] { emu_run(blocks, threads, kernel); }); }));
 }
 
 static bool pinned(const void *p)
@@ -376,14 +367,12 @@ void emu_argument(const void *arg, size_t bytes)
 		if (emu.device.empty())
 			return;
 		memcpy(&word, (const char *)arg + i, sizeof(word));
-		if (word < ADDRESS_MIN || word >= ADDRESS_MAX ||
-		    of_device((void *)word))
+		if (word < ADDRESS_MIN || word >= ADDRESS_MAX || of_device((void *)word))
 			continue;
 		if (pinned((void *)word) ||
 		    mincore((void *)(word & ~(uintptr_t)(PAGE - 1)), 1, &there))
 			continue;
-		emu_die("a kernel is given %p, which is memory of the host",
-		        (void *)word);
+		emu_die("a kernel is given %p, which is memory of the host", (void *)word);
 	}
 }
 
@@ -394,13 +383,11 @@ static struct emu_op staged(void *to, const void *from, size_t bytes)
 {
 	std::string now((const char *)from, bytes);
 
-	return op_of([=] {
-		with_rights(ANY, [&] { memcpy(to, now.data(), bytes); });
-	});
+	return op_of([=] { with_rights(ANY, [&] { memcpy(to, now.data(), bytes); }); });
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
-				   enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+			    cudaStream_t stream)
 {
 	struct emu_op op;
 
@@ -428,8 +415,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 	return put(stream, op);
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
-			      enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
 	cudaError_t err = cudaMemcpyAsync(to, from, bytes, kind, NULL);
 
@@ -439,16 +425,13 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
 	return err;
 }
 
-cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
-				   cudaStream_t stream)
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
 {
 	ENTER();
 	if (!bytes)
 		return cudaSuccess;
 	check_device(to, bytes, "set");
-	return put(stream, op_of([=] {
-		with_rights(ANY, [=] { memset(to, byte, bytes); });
-	}));
+	return put(stream, op_of([=] { with_rights(ANY, [=] { memset(to, byte, bytes); }); }));
 }
 
 cudaError_t cudaMemset(void *to, int byte, size_t bytes)
@@ -458,8 +441,7 @@ cudaError_t cudaMemset(void *to, int byte, size_t bytes)
 
 /* ---- streams and events ---- */
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
-					     unsigned int flags)
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
 	ENTER();
 	if (emu.unfit)
@@ -502,8 +484,7 @@ cudaError_t cudaDeviceSynchronize(void)
 	return cudaSuccess;
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-				       unsigned int flags)
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
 	struct emu_op op = op_of(nullptr);
 
@@ -514,24 +495,22 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 	return put(stream, op);
 }
 
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream,
-					  cudaLaunchAttributeID id,
-					  const cudaLaunchAttributeValue *value)
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
+				   const cudaLaunchAttributeValue *value)
 {
 	const struct cudaAccessPolicyWindow *w = &value->accessPolicyWindow;
 
 	ENTER();
 	(void)stream;
-	if (id != cudaLaunchAttributeAccessPolicyWindow ||
-	    w->num_bytes > emu.l2 || w->hitRatio < 0 || w->hitRatio > 1)
+	if (id != cudaLaunchAttributeAccessPolicyWindow || w->num_bytes > emu.l2 ||
+	    w->hitRatio < 0 || w->hitRatio > 1)
 		return emu_told(cudaErrorInvalidValue);
 	if (w->num_bytes)
 		check_device(w->base_ptr, w->num_bytes, "window");
 	return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
-					    unsigned int flags)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
 	ENTER();
 	(void)flags;

@@ -99,8 +99,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
-				   int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device);
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceSynchronize(void);
@@ -114,22 +113,18 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags);
 cudaError_t cudaHostUnregister(void *p);
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
-				     const void *p);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p);
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
-		       enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
-			    enum cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t cudaMemset(void *to, int byte, size_t bytes);
-cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
 			    cudaStream_t stream);
+cudaError_t cudaMemset(void *to, int byte, size_t bytes);
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-				unsigned int flags);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
 				   const cudaLaunchAttributeValue *value);
 

@@ -62,8 +62,7 @@ struct epf_seek {
 
 EPF_FN int epf_aged_init(struct epf_aged *a, __u32 k, __u32 l)
 {
-	if (!k || !l || k >= EPF_AGED_SLICES_MAX ||
-	    l > EPF_AGED_SLICES_MAX - k)
+	if (!k || !l || k >= EPF_AGED_SLICES_MAX || l > EPF_AGED_SLICES_MAX - k)
 		return -EINVAL;
 	a->k = k;
 	a->l = l;
@@ -83,8 +82,7 @@ EPF_FN __u32 epf_aged_place(const struct epf_aged *a, __u32 i)
 /* Empty words @at to @at + @n of the retired slice of @words words in the array of slices
  * at @word. Return: the next @at; 0: done, or none is retired.
  */
-EPF_FN __u64 epf_aged_sweep(const struct epf_aged *a, __u64 *word, __u64 words,
-			    __u64 at, __u64 n)
+EPF_FN __u64 epf_aged_sweep(const struct epf_aged *a, __u64 *word, __u64 words, __u64 at, __u64 n)
 {
 	__u32 place = epf_aged_place(a, a->k + a->l - 1);
 

@@ -20,7 +20,7 @@
 #include "aged.h"
 #include "room.h"
 
-#define EPF_APBBF_BLOCK_MIN 64u	 /* B, bits */
+#define EPF_APBBF_BLOCK_MIN 64u /* B, bits */
 #define EPF_APBBF_BLOCK_MAX 512u
 #define EPF_APBBF_BITS_MAX (1ULL << 38) /* n B: 32 GiB a slice */
 
@@ -74,8 +74,8 @@ EPF_FN __u32 epf_apbbf_part_shift(__u32 block_bits, __u32 bits)
 {
 	__u32 shift;
 
-	if (block_bits < EPF_APBBF_BLOCK_MIN ||
-	    block_bits > EPF_APBBF_BLOCK_MAX || epf_popcount(block_bits) != 1)
+	if (block_bits < EPF_APBBF_BLOCK_MIN || block_bits > EPF_APBBF_BLOCK_MAX ||
+	    epf_popcount(block_bits) != 1)
 		return 0;
 	for (shift = 1; shift < 10; shift++)
 		if ((__u64)bits << shift == block_bits)
@@ -93,8 +93,7 @@ EPF_FN __u32 epf_apbbf_part_shift(__u32 block_bits, __u32 bits)
 EPF_FN int epf_apbbf_init(struct epf_apbbf *f, const struct epf_apbbf_shape *s)
 {
 	f->part_shift = epf_apbbf_part_shift(s->block_bits, s->bits);
-	if (!f->part_shift || !s->nr_blocks ||
-	    s->nr_blocks > EPF_APBBF_BITS_MAX / s->block_bits)
+	if (!f->part_shift || !s->nr_blocks || s->nr_blocks > EPF_APBBF_BITS_MAX / s->block_bits)
 		return -EINVAL;
 	f->shape = *s;
 	f->slice_words = epf_apbbf_slice_words(s);
@@ -103,16 +102,13 @@ EPF_FN int epf_apbbf_init(struct epf_apbbf *f, const struct epf_apbbf_shape *s)
 }
 
 /* The block of @digest in slice @i, and in @x the word that selects its bits. */
-EPF_FN __u64 *epf_apbbf_block(const struct epf_apbbf *f, __u64 digest, __u32 i,
-			      __u64 *x)
+EPF_FN __u64 *epf_apbbf_block(const struct epf_apbbf *f, __u64 digest, __u32 i, __u64 *x)
 {
 	__u32 place = epf_aged_place(&f->ring, i);
-	__u64 block = epf_mulhi(epf_word(digest, 2 * place),
-				f->shape.nr_blocks);
+	__u64 block = epf_mulhi(epf_word(digest, 2 * place), f->shape.nr_blocks);
 
 	*x = epf_word(digest, 2 * place + 1);
-	return f->word + place * f->slice_words +
-	       block * (f->shape.block_bits / 64);
+	return f->word + place * f->slice_words + block * (f->shape.block_bits / 64);
 }
 
 /* The bit of part @j in its block; the bits used are shifted out of @x. */
@@ -145,8 +141,7 @@ EPF_FN __u32 epf_apbbf_part(const __u64 *block, __u32 at, __u32 n)
 	__u32 set = 0;
 
 	if (n < 64)
-		return epf_popcount(block[at / 64] >> (at & 63) &
-				    ((1ULL << n) - 1));
+		return epf_popcount(block[at / 64] >> (at & 63) & ((1ULL << n) - 1));
 	for (; n; n -= 64, at += 64)
 		set += epf_popcount(block[at / 64]);
 	return set;
@@ -155,16 +150,14 @@ EPF_FN __u32 epf_apbbf_part(const __u64 *block, __u32 at, __u32 n)
 /* The probability of a hit in a block, in units of the room: that in each part the one bit
  * that a key selects is set.
  */
-EPF_FN_BIG __u64 epf_apbbf_chance(const struct epf_apbbf *f,
-				  const __u64 *block)
+EPF_FN_BIG __u64 epf_apbbf_chance(const struct epf_apbbf *f, const __u64 *block)
 {
 	__u64 q = EPF_Q56_ONE;
 	__u32 j;
 
 	for (j = 0; j < f->shape.bits; j++)
 		q = (q >> f->part_shift) *
-		    epf_apbbf_part(block, j << f->part_shift,
-				   1u << f->part_shift);
+		    epf_apbbf_part(block, j << f->part_shift, 1u << f->part_shift);
 	return q >> f->room->shift;
 }
 

@@ -25,7 +25,7 @@
 #include "aged.h"
 #include "room.h"
 
-#define EPF_APBF_BITS_MIN 64ULL	       /* of a slice */
+#define EPF_APBF_BITS_MIN 64ULL        /* of a slice */
 #define EPF_APBF_BITS_MAX (1ULL << 38) /* 32 GiB */
 
 /**
@@ -76,8 +76,7 @@ EPF_FN __u64 epf_apbf_words(const struct epf_apbf_shape *s)
  */
 EPF_FN int epf_apbf_init(struct epf_apbf *f, const struct epf_apbf_shape *s)
 {
-	if (s->slice_bits < EPF_APBF_BITS_MIN ||
-	    s->slice_bits > EPF_APBF_BITS_MAX)
+	if (s->slice_bits < EPF_APBF_BITS_MIN || s->slice_bits > EPF_APBF_BITS_MAX)
 		return -EINVAL;
 	f->shape = *s;
 	f->slice_words = epf_apbf_slice_words(s);
@@ -86,8 +85,7 @@ EPF_FN int epf_apbf_init(struct epf_apbf *f, const struct epf_apbf_shape *s)
 }
 
 /* The word of slice @i that has the bit of @digest, and that bit. */
-EPF_FN __u64 *epf_apbf_locate(const struct epf_apbf *f, __u64 digest, __u32 i,
-			      __u64 *mask)
+EPF_FN __u64 *epf_apbf_locate(const struct epf_apbf *f, __u64 digest, __u32 i, __u64 *mask)
 {
 	__u32 place = epf_aged_place(&f->ring, i);
 	__u64 bit = epf_mulhi(epf_word(digest, place), f->shape.slice_bits);
@@ -111,8 +109,7 @@ EPF_FN void epf_apbf_insert(struct epf_apbf *f, __u64 digest)
 	for (i = 0; i < f->ring.k; i++) {
 		word = epf_apbf_locate(f, digest, i, &mask);
 		if (f->room)
-			epf_room_grow(f->room, epf_aged_place(&f->ring, i),
-				      !(*word & mask));
+			epf_room_grow(f->room, epf_aged_place(&f->ring, i), !(*word & mask));
 		*word |= mask;
 	}
 }

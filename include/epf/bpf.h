@@ -182,7 +182,7 @@ EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, state) % 64 == 0, "a line's")
 /* What ends epochs. */
 enum epf_bpf_rotate {
 	EPF_BPF_ROTATE_PROCESS, /* the process that has the lock on "rotator" */
-	EPF_BPF_ROTATE_KERNEL, /* a BPF timer */
+	EPF_BPF_ROTATE_KERNEL,  /* a BPF timer */
 };
 
 /* A flag of struct epf_create: EPF_BPF_ROTATE_KERNEL. The module does not know this flag. */
@@ -260,8 +260,8 @@ struct epf_bpf_ops {
 
 /* Requests to the program "tick". */
 enum epf_bpf_tick_op {
-	EPF_BPF_TICK_STEP, /* do what is due */
-	EPF_BPF_TICK_END, /* end the epoch, due or not */
+	EPF_BPF_TICK_STEP,  /* do what is due */
+	EPF_BPF_TICK_END,   /* end the epoch, due or not */
 	EPF_BPF_TICK_START, /* start or restart the timer */
 	EPF_BPF_TICK_STOP,
 };

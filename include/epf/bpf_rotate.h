@@ -21,8 +21,7 @@ EPF_FN struct epf_window epf_bpf_window(const struct epf_bpf_slot *s)
 
 	memset(&w, 0, sizeof(w));
 	/* These values were checked when the slot was filled. */
-	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			p->window_ns);
+	epf_window_init(&w, p->mode, p->refresh, p->window_inserts, p->window_ns);
 	w.align_ns = s->align_ns;
 	return w;
 }
@@ -39,8 +38,7 @@ EPF_FN int epf_bpf_may_rotate(const struct epf_bpf_slot *s, __u64 now_ns)
 	if (epf_load(&s->pin_until_ns) > now_ns)
 		return -EBUSY;
 	/* O3: no section may be left that has read epoch e - 7. */
-	if (!epf_scan_keeps_up(&s->state) ||
-	    s->quiet + EPF_LIVE_EPOCHS - 1 < s->state.epoch)
+	if (!epf_scan_keeps_up(&s->state) || s->quiet + EPF_LIVE_EPOCHS - 1 < s->state.epoch)
 		return -EAGAIN;
 	return 0;
 }
@@ -67,8 +65,7 @@ EPF_FN void epf_bpf_set_open_at(struct epf_bpf_slot *s, __u64 kept)
 }
 
 /* The keys that the current epoch of @s may take, given the errors of those before. */
-EPF_FN __u64 epf_bpf_room(const struct epf_bpf_slot *s,
-			  const struct epf_capacity *c)
+EPF_FN __u64 epf_bpf_room(const struct epf_bpf_slot *s, const struct epf_capacity *c)
 {
 	__u64 others[EPF_LIVE_EPOCHS];
 	__u32 i;

@@ -59,8 +59,7 @@ struct epf_bucket {
  */
 EPF_FN bool epf_bucket_init(struct epf_bucket *b, __u64 rate, __u64 burst)
 {
-	if (rate > EPF_BUCKET_RATE_MAX || burst > EPF_BUCKET_BURST_MAX ||
-	    (rate && !burst))
+	if (rate > EPF_BUCKET_RATE_MAX || burst > EPF_BUCKET_BURST_MAX || (rate && !burst))
 		return false;
 	b->rate = rate;
 	b->burst = burst;
@@ -105,8 +104,7 @@ EPF_FN bool epf_bucket_take(const struct epf_bucket *b, __u64 *word, __u64 now)
 /* Count @n packets, up to 2^16, at @now ticks. Return: false: they are not counted, because
  * other CPUs always came first.
  */
-EPF_FN bool epf_meter_add(const struct epf_bucket *b, __u64 *word, __u64 now,
-			  __u64 n)
+EPF_FN bool epf_meter_add(const struct epf_bucket *b, __u64 *word, __u64 now, __u64 n)
 {
 	__u64 old = epf_load(word), level;
 	int i;
@@ -123,8 +121,7 @@ EPF_FN bool epf_meter_add(const struct epf_bucket *b, __u64 *word, __u64 now,
 }
 
 /* Is the incoming rate above the limit? */
-EPF_FN bool epf_meter_above(const struct epf_bucket *b, const __u64 *word,
-			    __u64 now)
+EPF_FN bool epf_meter_above(const struct epf_bucket *b, const __u64 *word, __u64 now)
 {
 	return epf_bucket_ahead(epf_load(word), now) > b->limit;
 }

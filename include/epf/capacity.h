@@ -78,8 +78,7 @@ EPF_FN_BIG void epf_capacity_other(__u64 *row)
 	__u32 u;
 
 	for (u = 0; u <= EPF_PART_BITS_MAX; u++)
-		row[u] = (row[u] * (EPF_FIELDS - u) + row[u + 1] * (u + 1)) >>
-			 EPF_FIELD_SHIFT;
+		row[u] = (row[u] * (EPF_FIELDS - u) + row[u + 1] * (u + 1)) >> EPF_FIELD_SHIFT;
 }
 
 /* Once x keys leave a smaller probability than this, more keys count as leaving none. */
@@ -129,19 +128,18 @@ EPF_FN_BIG __u64 epf_capacity_mean(const __u64 *cover, __u64 keys, __u64 lines)
 }
 
 /* The error of an epoch of @keys random keys. */
-EPF_FN_BIG __u64 epf_capacity_error(const struct epf_capacity_work *w,
-				    const struct epf_geom *g, __u64 keys)
+EPF_FN_BIG __u64 epf_capacity_error(const struct epf_capacity_work *w, const struct epf_geom *g,
+				    __u64 keys)
 {
-	__u64 q = epf_pow_q56(epf_capacity_mean(w->cover, keys, g->part_lines),
-			      g->parts);
+	__u64 q = epf_pow_q56(epf_capacity_mean(w->cover, keys, g->part_lines), g->parts);
 
 	q += q >> EPF_CAPACITY_MARGIN;
 	return q < EPF_Q56_ONE ? q : EPF_Q56_ONE;
 }
 
 /* Number of keys at which an epoch alone reaches the limit, rounded up to a sixteenth. */
-EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w,
-				  const struct epf_geom *g, __u64 limit_q56)
+EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w, const struct epf_geom *g,
+				  __u64 limit_q56)
 {
 	__u64 most = g->part_lines * EPF_CAPACITY_LOAD;
 	__u64 top = 1, unit;
@@ -150,8 +148,8 @@ EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w,
 		top *= 2;
 	unit = top / 16;
 	if (unit)
-		for (top = 8 * unit; epf_capacity_error(w, g, top) < limit_q56 &&
-				     top < most && top < 16 * unit;)
+		for (top = 8 * unit;
+		     epf_capacity_error(w, g, top) < limit_q56 && top < most && top < 16 * unit;)
 			top += unit;
 	return top < most ? top : most;
 }
@@ -169,8 +167,7 @@ EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w,
  *
  * Takes a fraction of a millisecond.
  */
-EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
-				  const struct epf_geom *g, __u64 limit_q56,
+EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c, const struct epf_geom *g, __u64 limit_q56,
 				  struct epf_capacity_work *w)
 {
 	__u64 top, q, keys, before = 0, lost = 0;
@@ -186,8 +183,7 @@ EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
 		q = epf_capacity_error(w, g, keys);
 		lost += epf_mul_q56((keys - before) << EPF_CAPACITY_LOST, q);
 		before = keys;
-		c->keys[i] = keys - ((lost + EPF_CAPACITY_LOST_ONE - 1) >>
-				     EPF_CAPACITY_LOST);
+		c->keys[i] = keys - ((lost + EPF_CAPACITY_LOST_ONE - 1) >> EPF_CAPACITY_LOST);
 		c->q56[i] = q > c->q56[i - 1] ? q : c->q56[i - 1];
 	}
 }
@@ -212,8 +208,8 @@ EPF_FN __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
 	EPF_UNROLL
 	for (step = EPF_CAPACITY_STEPS / 2; step; step /= 2)
 		low += epf_opaque((__u32)(step & ~epf_capacity_below(v, x[low + step])));
-	return y[low] + epf_mul_q56(y[low + 1] - y[low],
-				    epf_frac_q56(v - x[low], x[low + 1] - x[low]));
+	return y[low] +
+	       epf_mul_q56(y[low + 1] - y[low], epf_frac_q56(v - x[low], x[low + 1] - x[low]));
 }
 
 /**
@@ -252,8 +248,7 @@ EPF_FN_BIG __u64 epf_capacity_keys(const struct epf_capacity *c, __u64 q56)
  * Return: counted keys up to which the error of the filter is within the limit; 0 if the
  * other epochs alone exceed it.
  */
-EPF_FN_BIG __u64 epf_capacity_room(const struct epf_capacity *c,
-				   const __u64 *q56)
+EPF_FN_BIG __u64 epf_capacity_room(const struct epf_capacity *c, const __u64 *q56)
 {
 	__u64 any = 0;
 	__u32 i;
@@ -263,8 +258,7 @@ EPF_FN_BIG __u64 epf_capacity_room(const struct epf_capacity *c,
 	if (any >= c->limit_q56)
 		return 0;
 	/* 1 - (1 - any) (1 - x) = limit */
-	return epf_capacity_keys(c, epf_frac_q56(c->limit_q56 - any,
-						 EPF_Q56_ONE - any));
+	return epf_capacity_keys(c, epf_frac_q56(c->limit_q56 - any, EPF_Q56_ONE - any));
 }
 
 #endif /* EPF_CAPACITY_H */

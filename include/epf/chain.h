@@ -181,9 +181,8 @@ EPF_FN bool epf_chain_power(__u64 lines)
 /* The most lines of a table with @parts lines per key. */
 EPF_FN __u64 epf_chain_lines_max(__u32 parts)
 {
-	return parts * EPF_PART_LINES_MAX < EPF_LINES_MAX ?
-		       parts * EPF_PART_LINES_MAX :
-		       EPF_LINES_MAX;
+	return parts * EPF_PART_LINES_MAX < EPF_LINES_MAX ? parts * EPF_PART_LINES_MAX :
+							    EPF_LINES_MAX;
 }
 
 EPF_FN bool epf_chain_shape_sound(const struct epf_chain_shape *s)
@@ -200,8 +199,7 @@ EPF_FN bool epf_chain_shape_sound(const struct epf_chain_shape *s)
 		return false;
 	if (s->lines_min > s->lines_first || s->lines_first > s->lines_max)
 		return false;
-	return s->load <= EPF_CHAIN_LOAD_MAX &&
-	       s->lines_min * s->load >> EPF_CHAIN_LOAD_SHIFT;
+	return s->load <= EPF_CHAIN_LOAD_MAX && s->lines_min * s->load >> EPF_CHAIN_LOAD_SHIFT;
 }
 
 /**
@@ -214,8 +212,7 @@ EPF_FN bool epf_chain_shape_sound(const struct epf_chain_shape *s)
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
-EPF_FN int epf_chain_init(struct epf_chain *f, const struct epf_chain_shape *s,
-			  __u64 now_ns)
+EPF_FN int epf_chain_init(struct epf_chain *f, const struct epf_chain_shape *s, __u64 now_ns)
 {
 	if (!epf_chain_shape_sound(s))
 		return -EINVAL;
@@ -271,8 +268,7 @@ EPF_FN __u64 epf_chain_room(const struct epf_chain *f, __u64 now_ns)
 }
 
 /* Does @r bring more than @keys in @ns? */
-EPF_FN bool epf_chain_above(const struct epf_chain_rate *r, __u64 ns,
-			    __u64 keys)
+EPF_FN bool epf_chain_above(const struct epf_chain_rate *r, __u64 ns, __u64 keys)
 {
 	__u64 come_low, may_low;
 	__u64 come = epf_mul(r->keys, ns, &come_low);
@@ -282,8 +278,7 @@ EPF_FN bool epf_chain_above(const struct epf_chain_rate *r, __u64 ns,
 }
 
 /* The sample. */
-EPF_FN_BIG struct epf_chain_rate epf_chain_rate(const struct epf_chain *f,
-						__u64 now_ns)
+EPF_FN_BIG struct epf_chain_rate epf_chain_rate(const struct epf_chain *f, __u64 now_ns)
 {
 	__u64 now = epf_chain_later(f, now_ns);
 	__u64 least = f->epoch_ns / EPF_CHAIN_SAMPLE_PART;
@@ -307,8 +302,7 @@ EPF_FN_BIG struct epf_chain_rate epf_chain_rate(const struct epf_chain *f,
 }
 
 /* Number of lines for 5/4 of a rate. */
-EPF_FN_BIG __u64 epf_chain_fitting(const struct epf_chain *f,
-				   struct epf_chain_rate r)
+EPF_FN_BIG __u64 epf_chain_fitting(const struct epf_chain *f, struct epf_chain_rate r)
 {
 	__u64 lines = f->shape.lines_min;
 
@@ -328,8 +322,7 @@ EPF_FN_BIG bool epf_chain_rising(const struct epf_chain *f, __u64 now_ns)
 	__u64 left = age < f->epoch_ns ? f->epoch_ns - age : 0;
 	__u64 room = epf_chain_room(f, now_ns);
 
-	return !room || epf_chain_above(&r, f->epoch_ns, b) ||
-	       epf_chain_above(&r, left, room);
+	return !room || epf_chain_above(&r, f->epoch_ns, b) || epf_chain_above(&r, left, room);
 }
 
 EPF_FN bool epf_chain_low(const struct epf_chain *f, __u64 now_ns)
@@ -347,8 +340,7 @@ EPF_FN bool epf_chain_due(const struct epf_chain *f, __u64 now_ns)
 /* Will another table have to become table 0 soon? Then a worker should prepare one. */
 EPF_FN bool epf_chain_soon(const struct epf_chain *f, __u64 now_ns)
 {
-	return f->nr &&
-	       (epf_chain_rising(f, now_ns) || epf_chain_low(f, now_ns));
+	return f->nr && (epf_chain_rising(f, now_ns) || epf_chain_low(f, now_ns));
 }
 
 /**
@@ -484,14 +476,12 @@ EPF_FN_BIG void epf_chain_tick(struct epf_chain *f, __u64 now_ns)
  * Return: whether it was accepted; false if no table is accepted now (epf_chain_plan()) or
  * @words is not such a number.
  */
-EPF_FN_BIG bool epf_chain_add(struct epf_chain *f, __u64 now_ns, __u64 *word,
-			      __u64 words)
+EPF_FN_BIG bool epf_chain_add(struct epf_chain *f, __u64 now_ns, __u64 *word, __u64 words)
 {
 	__u64 lines = words / EPF_LANES;
 
-	if (f->spare.lines || f->nr == EPF_CHAIN_TABLES ||
-	    words % EPF_LANES || !epf_chain_power(lines) ||
-	    lines < f->shape.lines_min || lines > f->shape.lines_max)
+	if (f->spare.lines || f->nr == EPF_CHAIN_TABLES || words % EPF_LANES ||
+	    !epf_chain_power(lines) || lines < f->shape.lines_min || lines > f->shape.lines_max)
 		return false;
 	epf_chain_tick(f, now_ns);
 	memset(&f->spare, 0, sizeof(f->spare));
@@ -512,8 +502,7 @@ EPF_FN_BIG bool epf_chain_useless(struct epf_chain *f)
 		return f->spare.lines;
 	if (epf_chain_rising(f, now)) {
 		f->wanted = f->epoch;
-		return epf_chain_fitting(f, epf_chain_rate(f, now)) >
-		       f->spare.lines;
+		return epf_chain_fitting(f, epf_chain_rate(f, now)) > f->spare.lines;
 	}
 	return epf_chain_low(f, now) || f->epoch - f->wanted > 1;
 }
@@ -527,8 +516,7 @@ EPF_FN_BIG bool epf_chain_useless(struct epf_chain *f)
  * Return: its memory, which again belongs to the owner; NULL: there is none. Repeat until
  * then.
  */
-EPF_FN_BIG __u64 *epf_chain_expired(struct epf_chain *f, __u64 now_ns,
-				    __u64 *words)
+EPF_FN_BIG __u64 *epf_chain_expired(struct epf_chain *f, __u64 now_ns, __u64 *words)
 {
 	struct epf_chain_table *t = &f->spare;
 
@@ -599,8 +587,7 @@ EPF_FN_BIG bool epf_chain_scan(struct epf_chain *f, __u64 n)
  *
  * An epoch that is over ends before the key; a full table is replaced after it.
  */
-EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
-				 __u64 now_ns)
+EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest, __u64 now_ns)
 {
 	struct epf_lanes lanes;
 	struct epf_probe p;
@@ -622,8 +609,7 @@ EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
 /* The verdict; with @any, EPF_PRESENT and some age if that is quicker. A table has no key
  * younger than its last one.
  */
-EPF_FN_BIG int epf_chain_look(const struct epf_chain *f, __u64 digest,
-			      __u64 now_ns, bool any)
+EPF_FN_BIG int epf_chain_look(const struct epf_chain *f, __u64 digest, __u64 now_ns, bool any)
 {
 	__u64 e = epf_chain_epoch(f, now_ns);
 	__u64 best = EPF_LANES;
@@ -650,8 +636,7 @@ EPF_FN_BIG int epf_chain_look(const struct epf_chain *f, __u64 digest,
  * @digest: key
  * @now_ns: on the owner's clock
  */
-EPF_FN bool epf_chain_query(const struct epf_chain *f, __u64 digest,
-			    __u64 now_ns)
+EPF_FN bool epf_chain_query(const struct epf_chain *f, __u64 digest, __u64 now_ns)
 {
 	return epf_chain_look(f, digest, now_ns, true) != EPF_ABSENT;
 }
@@ -667,8 +652,7 @@ EPF_FN bool epf_chain_query(const struct epf_chain *f, __u64 digest,
  * Return: EPF_ABSENT, or EPF_PRESENT + age in epochs, 0 .. 7; a gap of more than 8 epochs
  * without insertions does not count.
  */
-EPF_FN int epf_chain_test(const struct epf_chain *f, __u64 digest,
-			  __u64 now_ns)
+EPF_FN int epf_chain_test(const struct epf_chain *f, __u64 digest, __u64 now_ns)
 {
 	return epf_chain_look(f, digest, now_ns, false);
 }

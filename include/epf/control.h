@@ -36,7 +36,8 @@ EPF_FN __u32 epf_control_udp(const __u8 *ports, __u32 dhcp)
 	if (to - 3784 > 7784 - 3784)
 		return 0;
 	switch (to) {
-	case 3784: case 3785: /* one hop, echo */
+	case 3784:
+	case 3785: /* one hop, echo */
 	case 4784: /* many hops */
 	case 6784: /* link aggregation */
 	case 7784: /* seamless */

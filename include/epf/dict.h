@@ -60,8 +60,8 @@
 #define EPF_DICT_TAG_MIN 2u
 #define EPF_DICT_TAG_MAX 8u
 #define EPF_DICT_REM_MAX 40u
-#define EPF_DICT_CELL_MAX 62u	   /* bits */
-#define EPF_DICT_CELLS_MIN 4u	   /* of a bucket */
+#define EPF_DICT_CELL_MAX 62u /* bits */
+#define EPF_DICT_CELLS_MIN 4u /* of a bucket */
 #define EPF_DICT_LINES_MAX 2u
 #define EPF_DICT_BUCKETS_MAX (1ULL << 30)
 #define EPF_DICT_WORDS_MAX (1ULL << 34) /* 128 GiB */
@@ -94,9 +94,9 @@ struct epf_dict_table {
 	__u32 slots;
 	__u32 cells;
 	__u32 rem_bits;
-	__u32 width;	/* bits of a cell */
-	__u32 map;	/* bits of the map; the marks follow it */
-	__u32 first;	/* where the cells begin */
+	__u32 width; /* bits of a cell */
+	__u32 map;   /* bits of the map; the marks follow it */
+	__u32 first; /* where the cells begin */
 };
 
 /**
@@ -143,8 +143,7 @@ EPF_FN __u32 epf_dict_marks(const struct epf_dict_shape *s)
 /* Compute the layout of @t from its buckets, slots and rem_bits. Return: is there room for
  * cells?
  */
-EPF_FN bool epf_dict_set_out(struct epf_dict_table *t,
-			     const struct epf_dict_shape *s)
+EPF_FN bool epf_dict_set_out(struct epf_dict_table *t, const struct epf_dict_shape *s)
 {
 	__u32 bits = s->lines * 512 - epf_dict_marks(s);
 
@@ -152,14 +151,12 @@ EPF_FN bool epf_dict_set_out(struct epf_dict_table *t,
 	t->cells = t->slots < bits ? (bits - t->slots) / (t->width + 1) : 0;
 	t->map = t->slots + t->cells;
 	t->first = t->map + epf_dict_marks(s);
-	return t->cells >= EPF_DICT_CELLS_MIN &&
-	       t->width <= EPF_DICT_CELL_MAX &&
+	return t->cells >= EPF_DICT_CELLS_MIN && t->width <= EPF_DICT_CELL_MAX &&
 	       t->buckets * t->slots <= ~0ULL >> t->rem_bits;
 }
 
 /* The backyard with remainders of @rem_bits: one slot per cell; then the layout. */
-EPF_FN bool epf_dict_yard(struct epf_dict_table *t,
-			  const struct epf_dict_shape *s, __u32 rem_bits)
+EPF_FN bool epf_dict_yard(struct epf_dict_table *t, const struct epf_dict_shape *s, __u32 rem_bits)
 {
 	__u32 bits = s->lines * 512 - epf_dict_marks(s);
 	__u32 width = rem_bits + s->tag_bits;
@@ -175,8 +172,7 @@ EPF_FN bool epf_dict_yard(struct epf_dict_table *t,
  * probability 2 / (buckets * slots * 2^rem_bits) there: the remainders are the shortest
  * that keep this at 1/M too.
  */
-EPF_FN bool epf_dict_tables(struct epf_dict_table t[2],
-			    const struct epf_dict_shape *s)
+EPF_FN bool epf_dict_tables(struct epf_dict_table t[2], const struct epf_dict_shape *s)
 {
 	__u64 pairs;
 	__u32 more;
@@ -199,13 +195,10 @@ EPF_FN bool epf_dict_tables(struct epf_dict_table t[2],
 EPF_FN bool epf_dict_in_range(const struct epf_dict_shape *s)
 {
 	return s->buckets && s->buckets <= EPF_DICT_BUCKETS_MAX && s->yard &&
-	       s->yard <= EPF_DICT_BUCKETS_MAX && s->lines &&
-	       s->lines <= EPF_DICT_LINES_MAX && s->slots &&
-	       s->slots < 512 * s->lines && s->rem_bits &&
-	       s->rem_bits <= EPF_DICT_REM_MAX &&
-	       s->tag_bits >= EPF_DICT_TAG_MIN &&
-	       s->tag_bits <= EPF_DICT_TAG_MAX &&
-	       s->generations >= EPF_DICT_GENERATIONS_MIN &&
+	       s->yard <= EPF_DICT_BUCKETS_MAX && s->lines && s->lines <= EPF_DICT_LINES_MAX &&
+	       s->slots && s->slots < 512 * s->lines && s->rem_bits &&
+	       s->rem_bits <= EPF_DICT_REM_MAX && s->tag_bits >= EPF_DICT_TAG_MIN &&
+	       s->tag_bits <= EPF_DICT_TAG_MAX && s->generations >= EPF_DICT_GENERATIONS_MIN &&
 	       s->generations <= (1u << s->tag_bits) - 2;
 }
 
@@ -268,8 +261,7 @@ EPF_FN void epf_dict_put(__u64 *bucket, __u32 at, __u32 n, __u64 v)
 
 	word[0] = (word[0] & ~(mask << shift)) | v << shift;
 	if (shift + n > 64)
-		word[1] = (word[1] & ~(mask >> (64 - shift))) |
-			  v >> (64 - shift);
+		word[1] = (word[1] & ~(mask >> (64 - shift))) | v >> (64 - shift);
 }
 
 /* Move bits @at .. @end - @n - 1 up by @n, 1 .. 63. The contents of the gap are then
@@ -347,23 +339,19 @@ EPF_FN bool epf_dict_live(const struct epf_dict *f, __u64 tag)
 	return epf_dict_age(f, tag) < epf_dict_counted(f);
 }
 
-EPF_FN __u32 epf_dict_mark_at(const struct epf_dict *f,
-			      const struct epf_dict_table *t,
+EPF_FN __u32 epf_dict_mark_at(const struct epf_dict *f, const struct epf_dict_table *t,
 			      enum epf_dict_mark mark)
 {
 	return t->map + (__u32)mark * (f->shape.tag_bits + 1);
 }
 
 /* Age of a mark of the first table; EPF_DICT_NEVER: not set or stale. */
-EPF_FN __u32 epf_dict_marked(const struct epf_dict *f, const __u64 *bucket,
-			     enum epf_dict_mark mark)
+EPF_FN __u32 epf_dict_marked(const struct epf_dict *f, const __u64 *bucket, enum epf_dict_mark mark)
 {
-	__u64 v = epf_dict_get(bucket,
-			       epf_dict_mark_at(f, &f->table[0], mark),
+	__u64 v = epf_dict_get(bucket, epf_dict_mark_at(f, &f->table[0], mark),
 			       f->shape.tag_bits + 1);
 
-	return v >> f->shape.tag_bits && epf_dict_live(f, v) ?
-		       epf_dict_age(f, v) : EPF_DICT_NEVER;
+	return v >> f->shape.tag_bits && epf_dict_live(f, v) ? epf_dict_age(f, v) : EPF_DICT_NEVER;
 }
 
 /* Something that had age @age, or EPF_DICT_NEVER, now belongs to the current generation; it
@@ -390,17 +378,14 @@ EPF_FN __u64 epf_dict_passes(const struct epf_dict *f)
 	return (__u64)f->shape.slots << f->shape.rem_bits;
 }
 
-EPF_FN void epf_dict_mark(struct epf_dict *f, __u64 *bucket,
-			  enum epf_dict_mark mark)
+EPF_FN void epf_dict_mark(struct epf_dict *f, __u64 *bucket, enum epf_dict_mark mark)
 {
-	epf_dict_put(bucket, epf_dict_mark_at(f, &f->table[0], mark),
-		     f->shape.tag_bits + 1,
+	epf_dict_put(bucket, epf_dict_mark_at(f, &f->table[0], mark), f->shape.tag_bits + 1,
 		     1ULL << f->shape.tag_bits | f->now);
 }
 
 /* Where the live cell of a place begins; 0: there is none. */
-EPF_FN __u32 epf_dict_find(const struct epf_dict *f,
-			   const struct epf_dict_table *t,
+EPF_FN __u32 epf_dict_find(const struct epf_dict *f, const struct epf_dict_table *t,
 			   const struct epf_dict_place *p)
 {
 	__u32 pos = epf_dict_start(p->bucket, p->slot);
@@ -409,8 +394,7 @@ EPF_FN __u32 epf_dict_find(const struct epf_dict *f,
 	for (; p->bucket[pos >> 6] >> (pos & 63) & 1; pos++, at += t->width) {
 		__u64 cell = epf_dict_get(p->bucket, at, t->width);
 
-		if (cell >> f->shape.tag_bits == p->rem &&
-		    epf_dict_live(f, cell))
+		if (cell >> f->shape.tag_bits == p->rem && epf_dict_live(f, cell))
 			return at;
 	}
 	return 0;
@@ -426,14 +410,12 @@ EPF_FN void epf_dict_add(struct epf_dict *f, const struct epf_dict_table *t,
 	epf_dict_open(p->bucket, pos, t->map, 1);
 	epf_dict_put(p->bucket, pos, 1, 1);
 	epf_dict_open(p->bucket, at, t->first + t->cells * t->width, t->width);
-	epf_dict_put(p->bucket, at, t->width,
-		     p->rem << f->shape.tag_bits | f->now);
+	epf_dict_put(p->bucket, at, t->width, p->rem << f->shape.tag_bits | f->now);
 	epf_dict_take(f, EPF_DICT_NEVER, 1);
 }
 
 /* Replace the map of a bucket. */
-EPF_FN void epf_dict_remap(const struct epf_dict_table *t, __u64 *bucket,
-			   const __u64 *map)
+EPF_FN void epf_dict_remap(const struct epf_dict_table *t, __u64 *bucket, const __u64 *map)
 {
 	__u64 mask = (1ULL << (t->map & 63)) - 1;
 	__u32 i;
@@ -443,18 +425,15 @@ EPF_FN void epf_dict_remap(const struct epf_dict_table *t, __u64 *bucket,
 	bucket[i] = (bucket[i] & ~mask) | map[i];
 }
 
-EPF_FN void epf_dict_clean_mark(struct epf_dict *f, __u64 *bucket,
-				enum epf_dict_mark mark)
+EPF_FN void epf_dict_clean_mark(struct epf_dict *f, __u64 *bucket, enum epf_dict_mark mark)
 {
 	if (epf_dict_marked(f, bucket, mark) == EPF_DICT_NEVER)
-		epf_dict_put(bucket,
-			     epf_dict_mark_at(f, &f->table[0], mark),
-			     f->shape.tag_bits + 1, 0);
+		epf_dict_put(bucket, epf_dict_mark_at(f, &f->table[0], mark), f->shape.tag_bits + 1,
+			     0);
 }
 
 /* Remove the stale cells from a bucket. Return: cells left. */
-EPF_FN_BIG __u32 epf_dict_clean(struct epf_dict *f,
-				const struct epf_dict_table *t, __u64 *bucket)
+EPF_FN_BIG __u32 epf_dict_clean(struct epf_dict *f, const struct epf_dict_table *t, __u64 *bucket)
 {
 	__u64 map[8 * EPF_DICT_LINES_MAX] = { 0 };
 	__u32 pos, from = t->first, left = 0, slot = 0;
@@ -470,8 +449,7 @@ EPF_FN_BIG __u32 epf_dict_clean(struct epf_dict *f,
 		from += t->width;
 		if (!epf_dict_live(f, cell))
 			continue;
-		epf_dict_put(bucket, t->first + left * t->width, t->width,
-			     cell);
+		epf_dict_put(bucket, t->first + left * t->width, t->width, cell);
 		map[(slot + left) >> 6] |= 1ULL << ((slot + left) & 63);
 		left++;
 	}
@@ -530,8 +508,7 @@ EPF_FN void epf_dict_step(struct epf_dict *f)
 }
 
 /* The place of a key in the first table, and its two in the backyard. */
-EPF_FN void epf_dict_place(const struct epf_dict *f, struct epf_dict_place *p,
-			   __u64 digest)
+EPF_FN void epf_dict_place(const struct epf_dict *f, struct epf_dict_place *p, __u64 digest)
 {
 	const struct epf_dict_table *t = &f->table[0];
 	__u64 nr = epf_mul(digest, t->buckets, &digest);
@@ -541,8 +518,7 @@ EPF_FN void epf_dict_place(const struct epf_dict *f, struct epf_dict_place *p,
 	p->rem = digest >> (64 - t->rem_bits);
 }
 
-EPF_FN void epf_dict_places(const struct epf_dict *f,
-			    struct epf_dict_place p[2], __u64 digest)
+EPF_FN void epf_dict_places(const struct epf_dict *f, struct epf_dict_place p[2], __u64 digest)
 {
 	const struct epf_dict_table *t = &f->table[1];
 	__u64 part = epf_word(digest, 1);
@@ -563,27 +539,23 @@ EPF_FN bool epf_dict_renew(struct epf_dict *f, const struct epf_dict_table *t,
 	__u32 at = epf_dict_find(f, t, p);
 
 	if (at) {
-		epf_dict_take(f, epf_dict_age(f, epf_dict_get(p->bucket, at,
-							f->shape.tag_bits)),
-			       1);
+		epf_dict_take(f, epf_dict_age(f, epf_dict_get(p->bucket, at, f->shape.tag_bits)),
+			      1);
 		epf_dict_put(p->bucket, at, f->shape.tag_bits, f->now);
 	}
 	return at;
 }
 
 /* Is there, after removing stale cells, room for one more? */
-EPF_FN bool epf_dict_room(struct epf_dict *f, const struct epf_dict_table *t,
-			  __u64 *bucket)
+EPF_FN bool epf_dict_room(struct epf_dict *f, const struct epf_dict_table *t, __u64 *bucket)
 {
-	return epf_dict_used(t, bucket) < t->cells ||
-	       epf_dict_clean(f, t, bucket) < t->cells;
+	return epf_dict_used(t, bucket) < t->cells || epf_dict_clean(f, t, bucket) < t->cells;
 }
 
 /* Put a key into the backyard, in the bucket with fewer live cells. Return: did it have
  * room?
  */
-EPF_FN_BIG bool epf_dict_spill(struct epf_dict *f,
-			       const struct epf_dict_place p[2])
+EPF_FN_BIG bool epf_dict_spill(struct epf_dict *f, const struct epf_dict_place p[2])
 {
 	const struct epf_dict_table *t = &f->table[1];
 	__u32 a = epf_dict_clean(f, t, p[0].bucket);
@@ -598,8 +570,7 @@ EPF_FN_BIG bool epf_dict_spill(struct epf_dict *f,
 /* Every key of the bucket is present from now on. */
 EPF_FN void epf_dict_pass(struct epf_dict *f, __u64 *bucket)
 {
-	epf_dict_take(f, epf_dict_marked(f, bucket, EPF_DICT_PASS),
-		       epf_dict_passes(f));
+	epf_dict_take(f, epf_dict_marked(f, bucket, EPF_DICT_PASS), epf_dict_passes(f));
 	epf_dict_mark(f, bucket, EPF_DICT_PASS);
 }
 
@@ -610,8 +581,7 @@ EPF_FN void epf_dict_pass(struct epf_dict *f, __u64 *bucket)
 EPF_FN_BIG void epf_dict_insert_new(struct epf_dict *f, __u64 digest,
 				    const struct epf_dict_place *home)
 {
-	bool spilt = epf_dict_marked(f, home->bucket, EPF_DICT_SPILL) !=
-		     EPF_DICT_NEVER;
+	bool spilt = epf_dict_marked(f, home->bucket, EPF_DICT_SPILL) != EPF_DICT_NEVER;
 	bool room = epf_dict_room(f, &f->table[0], home->bucket);
 	struct epf_dict_place p[2];
 
@@ -620,8 +590,7 @@ EPF_FN_BIG void epf_dict_insert_new(struct epf_dict *f, __u64 digest,
 		return;
 	}
 	epf_dict_places(f, p, digest);
-	if (epf_dict_renew(f, &f->table[1], &p[0]) ||
-	    epf_dict_renew(f, &f->table[1], &p[1]))
+	if (epf_dict_renew(f, &f->table[1], &p[0]) || epf_dict_renew(f, &f->table[1], &p[1]))
 		epf_dict_mark(f, home->bucket, EPF_DICT_SPILL);
 	else if (room)
 		epf_dict_add(f, &f->table[0], home);
@@ -647,14 +616,12 @@ EPF_FN void epf_dict_insert(struct epf_dict *f, __u64 digest)
 }
 
 /* Age of the live cell of a place. */
-EPF_FN __u32 epf_dict_ask(const struct epf_dict *f,
-			  const struct epf_dict_table *t,
+EPF_FN __u32 epf_dict_ask(const struct epf_dict *f, const struct epf_dict_table *t,
 			  const struct epf_dict_place *p)
 {
 	__u32 at = epf_dict_find(f, t, p);
 
-	return at ? epf_dict_age(f, epf_dict_get(p->bucket, at,
-						 f->shape.tag_bits)) :
+	return at ? epf_dict_age(f, epf_dict_get(p->bucket, at, f->shape.tag_bits)) :
 		    EPF_DICT_NEVER;
 }
 

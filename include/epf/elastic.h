@@ -71,10 +71,10 @@
 #define EPF_ELASTIC_EPOCHS_MIN 2u
 #define EPF_ELASTIC_EPOCHS_MAX 7u
 #define EPF_ELASTIC_LINES_MAX (1ULL << 31)
-#define EPF_ELASTIC_SPREAD 7u	  /* largest difference between widths of a line */
-#define EPF_ELASTIC_AHEAD 3u	  /* width of a new epoch above the least width */
-#define EPF_ELASTIC_SHARE 7u	  /* 64ths of a line that a new epoch adds */
-#define EPF_ELASTIC_CHUNKS 256u	  /* rotations in which all lines are swept */
+#define EPF_ELASTIC_SPREAD 7u   /* largest difference between widths of a line */
+#define EPF_ELASTIC_AHEAD 3u    /* width of a new epoch above the least width */
+#define EPF_ELASTIC_SHARE 7u    /* 64ths of a line that a new epoch adds */
+#define EPF_ELASTIC_CHUNKS 256u /* rotations in which all lines are swept */
 #define EPF_ELASTIC_TRIES 8
 
 /**
@@ -121,8 +121,7 @@ EPF_FN __u64 epf_elastic_words(const struct epf_elastic_shape *s)
 	if (!s->nr_lines || s->nr_lines > EPF_ELASTIC_LINES_MAX ||
 	    (s->line_words != EPF_ELASTIC_WORDS_MAX &&
 	     s->line_words != EPF_ELASTIC_WORDS_MAX / 2) ||
-	    s->epochs < EPF_ELASTIC_EPOCHS_MIN ||
-	    s->epochs > EPF_ELASTIC_EPOCHS_MAX)
+	    s->epochs < EPF_ELASTIC_EPOCHS_MIN || s->epochs > EPF_ELASTIC_EPOCHS_MAX)
 		return 0;
 	return s->nr_lines * s->line_words;
 }
@@ -134,8 +133,7 @@ EPF_FN __u64 epf_elastic_words(const struct epf_elastic_shape *s)
  *
  * Return: 0, or -EINVAL if epf_elastic_words() is 0.
  */
-EPF_FN int epf_elastic_init(struct epf_elastic *f,
-			    const struct epf_elastic_shape *s)
+EPF_FN int epf_elastic_init(struct epf_elastic *f, const struct epf_elastic_shape *s)
 {
 	if (!epf_elastic_words(s))
 		return -EINVAL;
@@ -154,8 +152,7 @@ EPF_FN void epf_elastic_locate(const struct epf_elastic *f, __u64 digest,
 	__u32 bits = f->shape.line_words >> 3; /* bits of the bucket beyond 5 */
 	__u64 x = epf_word(digest, 1);
 
-	key->line = f->word +
-		    epf_mulhi(digest, f->shape.nr_lines) * f->shape.line_words;
+	key->line = f->word + epf_mulhi(digest, f->shape.nr_lines) * f->shape.line_words;
 	key->bucket = (__u32)(x >> (59 - bits));
 	key->remainder = (__u32)(x << (5 + bits) >> (64 - EPF_ELASTIC_WIDTH_MAX));
 }
@@ -163,8 +160,7 @@ EPF_FN void epf_elastic_locate(const struct epf_elastic *f, __u64 digest,
 /* Least age of an item from @p to the end of its bucket with the key's
  * remainder.
  */
-EPF_FN __u32 epf_elastic_match(const struct epf_elastic_key *key,
-			       const struct epf_elastic_line *l,
+EPF_FN __u32 epf_elastic_match(const struct epf_elastic_key *key, const struct epf_elastic_line *l,
 			       struct epf_elastic_place p, __u32 lag)
 {
 	__u32 end = l->base + l->count, age, width, best = ~0u;
@@ -172,14 +168,12 @@ EPF_FN __u32 epf_elastic_match(const struct epf_elastic_key *key,
 	__u64 x;
 
 	for (; p.item < end; p.item++) {
-		x = epf_load_acquire(line + l->first + (p.item >> 4)) >>
-		    4 * (p.item & 15);
+		x = epf_load_acquire(line + l->first + (p.item >> 4)) >> 4 * (p.item & 15);
 		width = epf_elastic_width(l, x);
 		p.top -= width;
 		age = epf_elastic_age(l, lag, x >> 1 & 7);
-		if (age < best &&
-		    epf_elastic_get(line, l->words - 1, p.top, width) ==
-			    key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width))
+		if (age < best && epf_elastic_get(line, l->words - 1, p.top, width) ==
+					  key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width))
 			best = age;
 		if (x & 1)
 			break;
@@ -211,9 +205,8 @@ EPF_FN __u32 epf_elastic_counted(const struct epf_elastic *f, __u64 phase)
 }
 
 /* The answer from an unlocked line with @head. */
-EPF_FN_BIG int epf_elastic_look(const struct epf_elastic *f,
-				const struct epf_elastic_key *key, __u64 head,
-				__u64 phase)
+EPF_FN_BIG int epf_elastic_look(const struct epf_elastic *f, const struct epf_elastic_key *key,
+				__u64 head, __u64 phase)
 {
 	__u64 items = epf_load_acquire(key->line + (key->bucket >> 6));
 	__u32 lag, age = ~0u, best = ~0u;
@@ -234,8 +227,7 @@ EPF_FN_BIG int epf_elastic_look(const struct epf_elastic *f,
 		age = epf_elastic_match(key, &l, p, lag);
 	}
 	best = age < best ? age : best;
-	return best < epf_elastic_counted(f, phase) ? EPF_PRESENT + (int)best :
-						      EPF_ABSENT;
+	return best < epf_elastic_counted(f, phase) ? EPF_PRESENT + (int)best : EPF_ABSENT;
 }
 
 /**
@@ -260,8 +252,7 @@ EPF_FN int epf_elastic_test(const struct epf_elastic *f, __u64 digest)
 		if (head >> EPF_ELASTIC_LOCK & 1)
 			continue;
 		verdict = epf_elastic_look(f, &key, head, phase);
-		if (epf_load(key.line + first) == head &&
-		    !((epf_load(&f->phase) ^ phase) >> 1))
+		if (epf_load(key.line + first) == head && !((epf_load(&f->phase) ^ phase) >> 1))
 			return verdict;
 	}
 	return EPF_PRESENT;
@@ -336,16 +327,14 @@ EPF_FN_BIG void epf_elastic_see(struct epf_room *r)
 }
 
 /* The line has room for the key, whose bucket is at @p. */
-EPF_FN void epf_elastic_add(struct epf_elastic_work *w,
-			    const struct epf_elastic_key *key,
+EPF_FN void epf_elastic_add(struct epf_elastic_work *w, const struct epf_elastic_key *key,
 			    struct epf_elastic_place p, __u32 used)
 {
 	__u32 width = epf_elastic_width(&w->l, w->tag << 1);
 	__u64 *bucket = &w->item[key->bucket >> 6];
 	__u64 bit = 1ULL << (key->bucket & 63);
 
-	epf_elastic_push_item(w, epf_elastic_bit(&w->l, p.item),
-			      w->tag << 1 | !(*bucket & bit));
+	epf_elastic_push_item(w, epf_elastic_bit(&w->l, p.item), w->tag << 1 | !(*bucket & bit));
 	epf_elastic_push_rest(w, p.top, used, width,
 			      key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width));
 	*bucket |= bit;
@@ -402,8 +391,7 @@ EPF_FN __u32 epf_elastic_widest(__u64 n, __u64 wide, __u32 now)
 
 	for (i = 1; i <= EPF_ELASTIC_TAGS; i++) {
 		t = (now + i) & 7;
-		if (epf_elastic_byte(n, t) &&
-		    (int)epf_elastic_byte(wide, t) > width) {
+		if (epf_elastic_byte(n, t) && (int)epf_elastic_byte(wide, t) > width) {
 			width = (int)epf_elastic_byte(wide, t);
 			best = t;
 		}
@@ -425,8 +413,7 @@ EPF_FN __u64 epf_elastic_pack(__u64 n, __u64 wide)
 }
 
 /* Remove from @n the epochs that are out of the window. Return: the others. */
-EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag,
-				__u32 counted)
+EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag, __u32 counted)
 {
 	__u32 t;
 
@@ -439,8 +426,7 @@ EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag,
 }
 
 /* Narrow the widths until the items fit. Return: the widths. */
-EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n,
-				__u64 wide)
+EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n, __u64 wide)
 {
 	__u32 t, need = epf_elastic_need(*n, wide);
 
@@ -467,8 +453,7 @@ struct epf_elastic_load {
 /* How likely a key of a random bucket is to meet an item of tag @t, if each width w meets it
  * with 2^-w: in units of 2^-15, and of one of @words * 8 buckets.
  */
-EPF_FN __u64 epf_elastic_weight(const struct epf_elastic_load *h, __u32 words,
-				__u32 t)
+EPF_FN __u64 epf_elastic_weight(const struct epf_elastic_load *h, __u32 words, __u32 t)
 {
 	if (h->whole >> t & 1)
 		return 8ULL * words << EPF_ELASTIC_WIDTH_MAX;
@@ -497,8 +482,7 @@ EPF_FN_BIG void epf_elastic_weigh(const struct epf_elastic *f, __u32 part,
  * and make room for most of the items to come; otherwise for two.
  */
 EPF_FN_BIG void epf_elastic_resize(const struct epf_elastic *f, __u32 part,
-				   struct epf_elastic_work *w, __u64 phase,
-				   bool begin)
+				   struct epf_elastic_work *w, __u64 phase, bool begin)
 {
 	__u32 lag = epf_elastic_lag(phase, w->l.stamp);
 	__u32 counted = epf_elastic_counted(f, phase);
@@ -528,13 +512,11 @@ EPF_FN_BIG void epf_elastic_resize(const struct epf_elastic *f, __u32 part,
 	if (f->room)
 		epf_elastic_weigh(f, part, w, &was, &is, phase);
 	epf_elastic_repack(w, kept, wide,
-			   EPF_ELASTIC_HEAD_ITEMS +
-				   (w->l.whole ? EPF_ELASTIC_WHOLE_ITEMS : 0));
+			   EPF_ELASTIC_HEAD_ITEMS + (w->l.whole ? EPF_ELASTIC_WHOLE_ITEMS : 0));
 }
 
 /* Insert into a locked line with @head. Return: its new head. */
-EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
-				    const struct epf_elastic_key *key,
+EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f, const struct epf_elastic_key *key,
 				    __u64 head, __u64 phase)
 {
 	struct epf_elastic_place p;
@@ -549,13 +531,11 @@ EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
 	begin = lag || !(w.l.count || w.l.whole);
 	used = epf_elastic_find(&p, key->line, &w.l, key->bucket, true);
 	if (!begin && (w.l.whole >> w.tag & 1 ||
-		       (epf_load(key->line + (key->bucket >> 6)) >>
-				(key->bucket & 63) & 1 &&
+		       (epf_load(key->line + (key->bucket >> 6)) >> (key->bucket & 63) & 1 &&
 			!epf_elastic_match(key, &w.l, p, lag))))
 		return head;
 	epf_elastic_open(&w, key->line, used);
-	if (begin || used + epf_elastic_width(&w.l, w.tag << 1) +
-				     4 * (w.l.count + 1) >
+	if (begin || used + epf_elastic_width(&w.l, w.tag << 1) + 4 * (w.l.count + 1) >
 			     epf_elastic_room(&w.l, w.l.whole)) {
 		epf_elastic_resize(f, key->remainder, &w, phase, begin);
 		used = epf_elastic_find(&p, w.item, &w.l, key->bucket, true);
@@ -638,8 +618,7 @@ EPF_FN int epf_elastic_test_and_insert(struct epf_elastic *f, __u64 digest, bool
 		epf_elastic_unlock(key.line + first, head, head);
 		return verdict;
 	}
-	epf_elastic_unlock(key.line + first, head,
-			   epf_elastic_change(f, &key, head, phase));
+	epf_elastic_unlock(key.line + first, head, epf_elastic_change(f, &key, head, phase));
 	if ((epf_load_ordered(&f->phase) ^ phase) >> 1)
 		epf_elastic_insert(f, digest);
 	return verdict;
@@ -719,8 +698,7 @@ EPF_FN void epf_elastic_empty(struct epf_elastic *f, __u64 *line)
 		return;
 	head = old = epf_elastic_lock(line + first);
 	epf_elastic_unpack(&l, f->shape.line_words, old);
-	if (epf_elastic_lag(f->phase, l.stamp) >=
-	    epf_elastic_counted(f, f->phase)) {
+	if (epf_elastic_lag(f->phase, l.stamp) >= epf_elastic_counted(f, f->phase)) {
 		for (k = 0; k < l.words; k++)
 			if (k != first)
 				epf_store_release(line + k, 0);

@@ -47,14 +47,14 @@ enum epf_elastic_head {
 };
 
 #define EPF_ELASTIC_STAMPS 1024u
-#define EPF_ELASTIC_HEAD_ITEMS 12u  /* size of the head, in items */
-#define EPF_ELASTIC_WHOLE_ITEMS 2u  /* size of the epochs accepted whole, in items */
+#define EPF_ELASTIC_HEAD_ITEMS 12u /* size of the head, in items */
+#define EPF_ELASTIC_WHOLE_ITEMS 2u /* size of the epochs accepted whole, in items */
 #define EPF_ELASTIC_BYTES 0x0101010101010101ULL
 #define EPF_ELASTIC_NIBBLES 0x1111111111111111ULL
 
 /* A head, unpacked. */
 struct epf_elastic_line {
-	__u64 wide; /* width of tag t in byte t */
+	__u64 wide;           /* width of tag t in byte t */
 	__u64 of[4], flip[4]; /* see epf_elastic_widths() */
 	__u32 words;
 	__u32 first; /* the word of the head */
@@ -72,21 +72,18 @@ EPF_FN void epf_elastic_widen(struct epf_elastic_line *l, __u64 wide)
 	l->wide = wide;
 	for (t = 0; t < 4; t++) {
 		l->of[t] = (wide >> 8 * t & 15) * EPF_ELASTIC_NIBBLES;
-		l->flip[t] = l->of[t] ^
-			     (wide >> (8 * t + 32) & 15) * EPF_ELASTIC_NIBBLES;
+		l->flip[t] = l->of[t] ^ (wide >> (8 * t + 32) & 15) * EPF_ELASTIC_NIBBLES;
 	}
 }
 
-EPF_FN void epf_elastic_unpack(struct epf_elastic_line *l, __u32 words,
-			       __u64 head)
+EPF_FN void epf_elastic_unpack(struct epf_elastic_line *l, __u32 words, __u64 head)
 {
 	__u64 wide = head >> EPF_ELASTIC_MORE & 0xffffff;
 
 	wide = (wide | wide << 20) & 0x00000fff00000fffULL;
 	wide = (wide | wide << 10) & 0x003f003f003f003fULL;
 	wide = (wide | wide << 5) & 0x0707070707070707ULL;
-	epf_elastic_widen(l, wide + (head >> EPF_ELASTIC_LEAST & 15) *
-					EPF_ELASTIC_BYTES);
+	epf_elastic_widen(l, wide + (head >> EPF_ELASTIC_LEAST & 15) * EPF_ELASTIC_BYTES);
 	l->words = words;
 	l->first = words >> 3;
 	l->stamp = head >> EPF_ELASTIC_STAMP & (EPF_ELASTIC_STAMPS - 1);
@@ -128,8 +125,7 @@ EPF_FN __u32 epf_elastic_rank(const __u64 *line, __u32 bucket)
 /* First item after those of @rank buckets, in 4 bits from word @first. This counts the ends
  * of buckets by bytes, and finds the byte and then the half in which the count is reached.
  */
-EPF_FN __u32 epf_elastic_start(const __u64 *line,
-			       const struct epf_elastic_line *l, __u32 rank)
+EPF_FN __u32 epf_elastic_start(const __u64 *line, const struct epf_elastic_line *l, __u32 rank)
 {
 	__u64 x, sums;
 	__u32 k, bytes, before;
@@ -139,15 +135,15 @@ EPF_FN __u32 epf_elastic_start(const __u64 *line,
 		return l->base;
 	for (k = l->first;; x = epf_load_acquire(line + k)) {
 		sums = x & EPF_ELASTIC_NIBBLES;
-		sums = ((sums + (sums >> 4)) & 0x0303030303030303ULL) *
-		       EPF_ELASTIC_BYTES;
+		sums = ((sums + (sums >> 4)) & 0x0303030303030303ULL) * EPF_ELASTIC_BYTES;
 		if (rank <= sums >> 56 || ++k == l->words)
 			break;
 		rank -= (__u32)(sums >> 56);
 	}
-	bytes = epf_elastic_sum(~((sums | 0x80 * EPF_ELASTIC_BYTES) -
-				  rank * EPF_ELASTIC_BYTES) >> 7 &
-				EPF_ELASTIC_BYTES) & 7;
+	bytes = epf_elastic_sum(~((sums | 0x80 * EPF_ELASTIC_BYTES) - rank * EPF_ELASTIC_BYTES) >>
+					7 &
+				EPF_ELASTIC_BYTES) &
+		7;
 	before = (__u32)(sums << 8 >> 8 * bytes & 255);
 	before += x >> 8 * bytes & 1;
 	return 16 * (k - l->first) + 2 * bytes + 1 + (before < rank);
@@ -178,8 +174,7 @@ EPF_FN __u32 epf_elastic_bits(__u64 widths)
 /* Bits of the remainders of all items before item @to. *@bits: the same for the items
  * before item @part, which is at most @to.
  */
-EPF_FN __u32 epf_elastic_span(const __u64 *line,
-			      const struct epf_elastic_line *l, __u32 to,
+EPF_FN __u32 epf_elastic_span(const __u64 *line, const struct epf_elastic_line *l, __u32 to,
 			      __u32 part, __u32 *bits)
 {
 	__u64 keep = ~0ULL << 4 * l->base, x;
@@ -193,8 +188,7 @@ EPF_FN __u32 epf_elastic_span(const __u64 *line,
 		if (16 * k + 16 > to)
 			x &= epf_elastic_below(4 * to);
 		if (part >> 4 == k)
-			*bits = sum + epf_elastic_bits(
-					      x & epf_elastic_below(4 * part));
+			*bits = sum + epf_elastic_bits(x & epf_elastic_below(4 * part));
 		sum += epf_elastic_bits(x);
 	}
 	if (part >> 4 == k)
@@ -203,19 +197,16 @@ EPF_FN __u32 epf_elastic_span(const __u64 *line,
 }
 
 /* @width bits from bit @at on, @width up to 15. */
-EPF_FN __u32 epf_elastic_get(const __u64 *line, __u32 mask, __u32 at,
-			     __u32 width)
+EPF_FN __u32 epf_elastic_get(const __u64 *line, __u32 mask, __u32 at, __u32 width)
 {
 	__u64 low = epf_load_acquire(line + (at >> 6 & mask)) >> (at & 63);
 	__u64 high = epf_load_acquire(line + (((at >> 6) + 1) & mask));
 
-	return (__u32)((low | high << 1 << (63 - (at & 63))) &
-		       epf_elastic_below(width));
+	return (__u32)((low | high << 1 << (63 - (at & 63))) & epf_elastic_below(width));
 }
 
 /* Age of the epoch with @tag, if the line is @lag epochs old. */
-EPF_FN __u32 epf_elastic_age(const struct epf_elastic_line *l, __u32 lag,
-			     __u32 tag)
+EPF_FN __u32 epf_elastic_age(const struct epf_elastic_line *l, __u32 lag, __u32 tag)
 {
 	return lag + ((l->stamp - tag) & 7);
 }
@@ -229,8 +220,7 @@ struct epf_elastic_place {
 /* Return: bits of the remainders of the line, if @all; otherwise the result is meaningless.
  */
 EPF_FN __u32 epf_elastic_find(struct epf_elastic_place *p, const __u64 *line,
-			      const struct epf_elastic_line *l, __u32 bucket,
-			      bool all)
+			      const struct epf_elastic_line *l, __u32 bucket, bool all)
 {
 	__u32 end = l->base + l->count, part, used;
 
@@ -254,8 +244,7 @@ struct epf_elastic_work {
 	__u64 rest[EPF_ELASTIC_WORDS_MAX + 2];
 };
 
-#define EPF_ELASTIC_WIDTHS \
-	((1ULL << EPF_ELASTIC_REST) - (1ULL << EPF_ELASTIC_LEAST))
+#define EPF_ELASTIC_WIDTHS ((1ULL << EPF_ELASTIC_REST) - (1ULL << EPF_ELASTIC_LEAST))
 
 /* Bit of item @i. */
 EPF_FN __u32 epf_elastic_bit(const struct epf_elastic_line *l, __u32 i)
@@ -268,13 +257,11 @@ EPF_FN __u32 epf_elastic_room(const struct epf_elastic_line *l, __u32 whole)
 {
 	__u32 base = EPF_ELASTIC_HEAD_ITEMS;
 
-	return 64 * (l->words - l->first) -
-	       4 * (whole ? base + EPF_ELASTIC_WHOLE_ITEMS : base);
+	return 64 * (l->words - l->first) - 4 * (whole ? base + EPF_ELASTIC_WHOLE_ITEMS : base);
 }
 
 /* @used: bits of the remainders. */
-EPF_FN void epf_elastic_open(struct epf_elastic_work *w, const __u64 *line,
-			     __u32 used)
+EPF_FN void epf_elastic_open(struct epf_elastic_work *w, const __u64 *line, __u32 used)
 {
 	__u32 end = epf_elastic_bit(&w->l, w->l.base + w->l.count);
 	__u32 low = 64 * w->l.words - used;
@@ -292,8 +279,7 @@ EPF_FN void epf_elastic_open(struct epf_elastic_work *w, const __u64 *line,
 }
 
 /* Write all words except the head's. Return: the head's word. */
-EPF_FN __u64 epf_elastic_close(const struct epf_elastic_work *w, __u64 *line,
-			       __u64 phase)
+EPF_FN __u64 epf_elastic_close(const struct epf_elastic_work *w, __u64 *line, __u64 phase)
 {
 	const struct epf_elastic_line *l = &w->l;
 	__u64 head = w->item[l->first] | w->rest[l->first];
@@ -304,15 +290,13 @@ EPF_FN __u64 epf_elastic_close(const struct epf_elastic_work *w, __u64 *line,
 			epf_store_release(line + k, w->item[k] | w->rest[k]);
 	head &= ~epf_elastic_below(4 * l->base);
 	if (l->whole)
-		head |= (__u64)l->whole << EPF_ELASTIC_REST |
-			1ULL << EPF_ELASTIC_WHOLE;
+		head |= (__u64)l->whole << EPF_ELASTIC_REST | 1ULL << EPF_ELASTIC_WHOLE;
 	return head | w->widths | (__u64)l->count << EPF_ELASTIC_COUNT |
 	       (phase >> 1 & (EPF_ELASTIC_STAMPS - 1)) << EPF_ELASTIC_STAMP;
 }
 
 /* Insert 4 bits at bit @at; all items from there on move up. */
-EPF_FN void epf_elastic_push_item(struct epf_elastic_work *w, __u32 at,
-				  __u64 item)
+EPF_FN void epf_elastic_push_item(struct epf_elastic_work *w, __u32 at, __u64 item)
 {
 	__u32 k = epf_elastic_bit(&w->l, w->l.base + w->l.count) >> 6;
 	__u64 below = epf_elastic_below(at), x;
@@ -326,8 +310,8 @@ EPF_FN void epf_elastic_push_item(struct epf_elastic_work *w, __u32 at,
 /* Insert @width bits below bit @top; all remainders there, @used bits of them in all, move
  * down.
  */
-EPF_FN void epf_elastic_push_rest(struct epf_elastic_work *w, __u32 top,
-				  __u32 used, __u32 width, __u64 value)
+EPF_FN void epf_elastic_push_rest(struct epf_elastic_work *w, __u32 top, __u32 used, __u32 width,
+				  __u64 value)
 {
 	__u32 k = (64 * w->l.words - used - width) >> 6, at = top - width;
 	__u64 below = epf_elastic_below(top), part = w->rest[top >> 6] & below;
@@ -336,9 +320,8 @@ EPF_FN void epf_elastic_push_rest(struct epf_elastic_work *w, __u32 top,
 		return;
 	w->rest[top >> 6] &= ~below;
 	for (; k < top >> 6; k++)
-		w->rest[k] = w->rest[k] >> width |
-			     (k + 1 == top >> 6 ? part : w->rest[k + 1])
-				     << (64 - width);
+		w->rest[k] = w->rest[k] >> width | (k + 1 == top >> 6 ? part : w->rest[k + 1])
+							   << (64 - width);
 	w->rest[k] |= part >> width;
 	w->rest[at >> 6] |= value << (at & 63);
 	w->rest[(at >> 6) + 1] |= value >> 1 >> (63 - (at & 63));
@@ -370,8 +353,7 @@ EPF_FN void epf_elastic_put(__u64 *word, __u32 at, __u64 value)
 /* Rewrite the line: items of the tags of @n, in widths of @wide. There are no branches on
  * the ends of buckets, which no CPU predicts.
  */
-EPF_FN_BIG void epf_elastic_repack(struct epf_elastic_work *w, __u64 n,
-				   __u64 wide, __u32 base)
+EPF_FN_BIG void epf_elastic_repack(struct epf_elastic_work *w, __u64 n, __u64 wide, __u32 base)
 {
 	__u32 i = w->l.base, end = i + w->l.count, from = 64 * w->l.words;
 	__u32 k = 0, to = epf_elastic_bit(&w->l, base), top = from, was, is;

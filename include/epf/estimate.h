@@ -21,7 +21,7 @@
 #include "q56.h"
 #include "window.h"
 
-#define EPF_FILL_SAMPLES 2048u	     /* of each part, at most */
+#define EPF_FILL_SAMPLES 2048u /* of each part, at most */
 
 /**
  * struct epf_fill - sums over sampled lines, by part and lane
@@ -81,15 +81,14 @@ EPF_FN void epf_cover_init(struct epf_cover *c, const struct epf_geom *g)
  * Context: any; reads lanes without ordering: bits that appear meanwhile may or may not be
  * counted.
  */
-EPF_FN void epf_fill_add(struct epf_fill *s, const struct epf_cover *c,
-			 const struct epf_lanes *f, __u64 i)
+EPF_FN void epf_fill_add(struct epf_fill *s, const struct epf_cover *c, const struct epf_lanes *f,
+			 __u64 i)
 {
 	__u64 e = epf_load(f->epoch);
 	__u32 j, l;
 
 	for (j = 0; j < f->geom.parts; j++) {
-		const struct epf_line *line =
-			f->line + j * f->geom.part_lines + i;
+		const struct epf_line *line = f->line + j * f->geom.part_lines + i;
 
 		for (l = 0; l < EPF_LANES; l++) {
 			__u64 v = epf_load(&line->lane[l]);
@@ -138,8 +137,7 @@ EPF_FN __u64 epf_fill_lane_q56(const struct epf_fill *s, __u32 parts, __u32 l)
 	if (!s->lines)
 		return 0;
 	for (j = 0; j < parts; j++)
-		q = epf_mul_q56(q, s->chance[j][l] / s->lines
-					   << EPF_FILL_SHIFT);
+		q = epf_mul_q56(q, s->chance[j][l] / s->lines << EPF_FILL_SHIFT);
 	return q;
 }
 
@@ -166,8 +164,7 @@ EPF_FN __u64 epf_fill_q56(const struct epf_fill *s, __u32 parts)
  * @parts: L
  * @est: result
  */
-EPF_FN void epf_fill_estimates(const struct epf_fill *s, __u32 parts,
-			       struct epf_estimates *est)
+EPF_FN void epf_fill_estimates(const struct epf_fill *s, __u32 parts, struct epf_estimates *est)
 {
 	__u64 positions = s->lines * parts * EPF_LANE_BITS;
 	__u32 l;
@@ -175,8 +172,7 @@ EPF_FN void epf_fill_estimates(const struct epf_fill *s, __u32 parts,
 	est->fpr = epf_q56_to_ppt(epf_fill_q56(s, parts));
 	for (l = 0; l < EPF_LANES; l++) {
 		est->lane_fill[l] = s->bits[l] * EPF_RATE_ONE / positions;
-		est->lane_fpr[l] =
-			epf_q56_to_ppt(epf_fill_lane_q56(s, parts, l));
+		est->lane_fpr[l] = epf_q56_to_ppt(epf_fill_lane_q56(s, parts, l));
 	}
 }
 

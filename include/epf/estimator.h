@@ -21,7 +21,7 @@
 #include "q56.h"
 
 #define EPF_ESTIMATOR_LAYERS 256u
-#define EPF_ESTIMATOR_SAMPLES 2048u		 /* a good number of samples */
+#define EPF_ESTIMATOR_SAMPLES 2048u          /* a good number of samples */
 #define EPF_ESTIMATOR_SAMPLES_MAX (1u << 20) /* limit of the sums */
 #define EPF_ESTIMATOR_SHIFT 12
 
@@ -69,8 +69,8 @@ EPF_FN __u64 epf_estimator_fill(const struct epf_estimator *g, __u32 layer)
 /* Add one of @words words to layer @layer; these words have @bits bits in all. Bits beyond
  * those may have any value, because they may come from a file.
  */
-EPF_FN void epf_estimator_word(struct epf_estimator *g, __u32 layer, const __u64 *word,
-			   __u64 words, __u64 bits, __u64 random)
+EPF_FN void epf_estimator_word(struct epf_estimator *g, __u32 layer, const __u64 *word, __u64 words,
+			       __u64 bits, __u64 random)
 {
 	__u64 at = epf_mulhi(random, words);
 	__u32 n = bits - 64 * at < 64 ? (__u32)(bits - 64 * at) : 64;

@@ -18,7 +18,7 @@
 /* Probability of runs of k hits as slices are added. */
 struct epf_runs {
 	__u64 run[EPF_AGED_SLICES_MAX]; /* i hits at the end, none of k so far */
-	__u64 found;			/* a run of k so far */
+	__u64 found;                    /* a run of k so far */
 	__u32 k;
 };
 
@@ -107,8 +107,8 @@ EPF_FN_BIG __u64 epf_row_q56(const struct epf_estimator *g, struct epf_row row)
  * Return: the probability that a key never inserted hits in the k slices from there on,
  * whatever the others hold; 0 if they do not all count.
  */
-EPF_FN __u64 epf_row_layer_q56(const struct epf_estimator *g, struct epf_row row,
-			       __u32 age, __u64 *fill_q56)
+EPF_FN __u64 epf_row_layer_q56(const struct epf_estimator *g, struct epf_row row, __u32 age,
+			       __u64 *fill_q56)
 {
 	__u64 q = EPF_Q56_ONE;
 	__u32 i;

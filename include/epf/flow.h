@@ -90,8 +90,7 @@ EPF_FN bool epf_flow_is_icmp(const struct epf_flow *f)
 EPF_FN __u64 epf_swap64(__u64 v)
 {
 	v = (v & 0x00ff00ff00ff00ffULL) << 8 | (v >> 8 & 0x00ff00ff00ff00ffULL);
-	v = (v & 0x0000ffff0000ffffULL) << 16 |
-	    (v >> 16 & 0x0000ffff0000ffffULL);
+	v = (v & 0x0000ffff0000ffffULL) << 16 | (v >> 16 & 0x0000ffff0000ffffULL);
 	return v << 32 | v >> 32;
 }
 
@@ -101,8 +100,7 @@ EPF_FN __u32 epf_flow_four_back(const struct epf_flow *f)
 	if (f->fragment)
 		return f->four;
 	if (epf_flow_is_icmp(f))
-		return (f->four & ~0xffu) |
-		       epf_icmp_answer(f->proto, f->four & 0xff);
+		return (f->four & ~0xffu) | epf_icmp_answer(f->proto, f->four & 0xff);
 	return f->four << 16 | f->four >> 16;
 }
 
@@ -140,8 +138,7 @@ EPF_FN __u64 epf_first_bits(__u64 word, int n)
 /* Reduce a flow to what identifies the peer. */
 EPF_FN void epf_flow_peer(struct epf_flow *f, __u32 max_bytes)
 {
-	__u32 bits = f->six ? EPF_PKT_PREFIX6(max_bytes) :
-			      EPF_PKT_PREFIX4(max_bytes);
+	__u32 bits = f->six ? EPF_PKT_PREFIX6(max_bytes) : EPF_PKT_PREFIX4(max_bytes);
 	int n = bits ? (int)bits : 128;
 
 	f->src[0] = epf_first_bits(f->src[0], n);
@@ -160,8 +157,7 @@ EPF_FN void epf_flow_peer(struct epf_flow *f, __u32 max_bytes)
 /* Turn the flow of a packet into the requested one. @answer: the answer to that flow
  * counts, as for ICMP errors.
  */
-EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o,
-			  bool answer)
+EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o, bool answer)
 {
 	bool back = answer;
 
@@ -178,8 +174,7 @@ EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o,
 /* Bits 0 to 47 are VLAN ids (struct epf_l3), bits 48 and up say which scopes there are;
  * then come the interface, and the mark or zone. Everything else is 0.
  */
-EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
-			  const struct epf_pkt_opts *o,
+EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3, const struct epf_pkt_opts *o,
 			  const struct epf_pkt_scope *s)
 {
 	__u32 given = o->flags & (EPF_PKT_IFACE | EPF_PKT_MARK);
@@ -215,8 +210,8 @@ EPF_FN bool epf_flow_needs_l4(const struct epf_flow *f, bool errors)
 }
 
 /* Return: 0, a negative errno, or 1: an ICMP error, if the caller asked for those. */
-EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
-		       bool errors, struct epf_flow *f)
+EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip, bool errors,
+		       struct epf_flow *f)
 {
 	__u8 room[6] EPF_ALIGNED;
 	const __u8 *p;
@@ -279,8 +274,7 @@ EPF_FN void epf_flow_word(struct epf_flow_key *k, __u32 i, __u64 *held, __u64 w)
 }
 
 /* Write the scope as words @i and up. Return: length. */
-EPF_FN __u32 epf_flow_end(struct epf_flow_key *k, __u32 i, __u64 held,
-			  const struct epf_flow *f)
+EPF_FN __u32 epf_flow_end(struct epf_flow_key *k, __u32 i, __u64 held, const struct epf_flow *f)
 {
 	if (f->scoped) {
 		epf_flow_word(k, i, &held, f->scope[0]);
@@ -317,8 +311,7 @@ EPF_FN __u32 epf_flow_bytes(const struct epf_flow *f, struct epf_flow_key *k)
 	return len;
 }
 
-EPF_FN_SPLIT __u64 epf_flow_seal(const struct epf_hash *h,
-				 const struct epf_flow *f)
+EPF_FN_SPLIT __u64 epf_flow_seal(const struct epf_hash *h, const struct epf_flow *f)
 {
 	struct epf_flow_key key;
 	__u32 len;
@@ -347,8 +340,7 @@ EPF_FN void epf_l3_carried(struct epf_l3 *l3, const struct epf_ip *ip)
  * Return: as epf_pkt_digest_in(), or 1: an ICMP error; @l3 is now that of the datagram it
  * carries, and the caller calls this function once more.
  */
-EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
-			 const struct epf_pkt_opts *o, struct epf_l3 *l3,
+EPF_FN int epf_flow_find(const struct epf_pkt *pkt, const struct epf_pkt_opts *o, struct epf_l3 *l3,
 			 struct epf_flow *f)
 {
 	__u32 errors = epf_forget(!l3->carried && (o->flags & EPF_PKT_ERRORS));
@@ -382,8 +374,8 @@ EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
  * Return: 0, or -EINVAL: the key includes an interface or a mark, and @s is NULL.
  */
 EPF_FN int epf_flow_make(const struct epf_hash *h, const struct epf_pkt_opts *o,
-			 const struct epf_pkt_scope *s, const struct epf_l3 *l3,
-			 struct epf_flow *f, __u64 *digest)
+			 const struct epf_pkt_scope *s, const struct epf_l3 *l3, struct epf_flow *f,
+			 __u64 *digest)
 {
 	int err = epf_flow_scope(f, l3, o, s);
 
@@ -395,8 +387,8 @@ EPF_FN int epf_flow_make(const struct epf_hash *h, const struct epf_pkt_opts *o,
 }
 
 EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
-			   const struct epf_pkt_opts *o,
-			   const struct epf_pkt_scope *s, __u64 *digest)
+			   const struct epf_pkt_opts *o, const struct epf_pkt_scope *s,
+			   __u64 *digest)
 {
 	struct epf_flow f;
 	struct epf_l3 l3;
@@ -441,8 +433,7 @@ struct epf_flow_rec {
  * Return: 0; -ENODATA: an ICMP type whose key includes the identifier or, with
  * EPF_PKT_ERRORS, the packet that it carries; no record has these.
  */
-EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
-			       const struct epf_flow_rec *r,
+EPF_FN int epf_flow_rec_digest(const struct epf_hash *h, const struct epf_flow_rec *r,
 			       const struct epf_pkt_opts *o, __u64 *digest)
 {
 	struct epf_flow f;
@@ -456,8 +447,7 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
 	f.src[1] = f.six ? epf_get_le64(r->src + 8) : 0;
 	f.dst[1] = f.six ? epf_get_le64(r->dst + 8) : 0;
 	if (epf_flow_is_icmp(&f)) {
-		if ((o->flags & EPF_PKT_ERRORS) &&
-		    epf_icmp_is_error(f.proto, r->id[0]))
+		if ((o->flags & EPF_PKT_ERRORS) && epf_icmp_is_error(f.proto, r->id[0]))
 			return -ENODATA;
 		if (o->key <= EPF_PKT_CONVERSATION) {
 			if (epf_icmp_has_id(f.proto, r->id[0]))
@@ -487,26 +477,21 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
  * Return: false if the options or the packet are of another kind, or malformed, or if
  * EPF_PKT_PASS_CONTROL passes the packet.
  */
-EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
-			   const struct epf_pkt_opts *o, __u64 *first,
+EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len, const struct epf_pkt_opts *o, __u64 *first,
 			   __u64 *tail)
 {
 	const struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
-	const struct epf_pkt_opts free = {
-		0, 0, EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL, 0
-	};
+	const struct epf_pkt_opts free = { 0, 0, EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL, 0 };
 	__u64 addrs;
 
-	if (!epf_opts_are(o, &flow, &free) || !epf_is_plain(p, len) ||
-	    !epf_has_ports(p[23]))
+	if (!epf_opts_are(o, &flow, &free) || !epf_is_plain(p, len) || !epf_has_ports(p[23]))
 		return false;
 	/* Both flags together are invalid (epf_pkt_opts_check()). */
 	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
 	    ((o->flags & EPF_PKT_NONIP_FRAME) || epf_control_plain(p)))
 		return false;
 	addrs = epf_get_le64(p + 26);
-	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 |
-		 addrs << 48;
+	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 | addrs << 48;
 	*tail = addrs >> 16;
 	return true;
 }
@@ -538,13 +523,12 @@ EPF_FN void epf_flow_plain_reverse(__u64 *first, __u64 *tail)
  *
  * A plain packet is neither an ICMP error nor a fragment.
  */
-EPF_FN bool epf_flow_plain_found(const __u8 *p, __u32 len,
-				 const struct epf_pkt_opts *o, __u64 *first,
-				 __u64 *tail)
+EPF_FN bool epf_flow_plain_found(const __u8 *p, __u32 len, const struct epf_pkt_opts *o,
+				 __u64 *first, __u64 *tail)
 {
 	struct epf_pkt_opts flow = *o;
 
-	flow.flags &= (__u16)~(EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST);
+	flow.flags &= (__u16) ~(EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST);
 	if (!epf_flow_plain(p, len, &flow, first, tail))
 		return false;
 	if (o->flags & EPF_PKT_REVERSE)

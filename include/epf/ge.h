@@ -36,10 +36,10 @@
 
 #define EPF_GE_EPOCHS_MIN 2u
 #define EPF_GE_EPOCHS_MAX 31u
-#define EPF_GE_BITS_MAX 64u		  /* k */
-#define EPF_GE_SEGMENT_MIN 64ULL	  /* s */
+#define EPF_GE_BITS_MAX 64u      /* k */
+#define EPF_GE_SEGMENT_MIN 64ULL /* s */
 #define EPF_GE_SEGMENT_MAX (1ULL << 40)
-#define EPF_GE_WORDS_MAX (1ULL << 34)	  /* 128 GiB */
+#define EPF_GE_WORDS_MAX (1ULL << 34) /* 128 GiB */
 
 enum epf_ge_layout { EPF_GE_TRANSPOSED, EPF_GE_SEGMENTS };
 
@@ -96,11 +96,9 @@ EPF_FN __u64 epf_ge_words(const struct epf_ge_shape *s)
 {
 	__u64 words;
 
-	if (s->segment_bits < EPF_GE_SEGMENT_MIN ||
-	    s->segment_bits > EPF_GE_SEGMENT_MAX ||
-	    s->epochs < EPF_GE_EPOCHS_MIN || s->epochs > EPF_GE_EPOCHS_MAX ||
-	    !s->bits || s->bits > EPF_GE_BITS_MAX ||
-	    s->layout > EPF_GE_SEGMENTS)
+	if (s->segment_bits < EPF_GE_SEGMENT_MIN || s->segment_bits > EPF_GE_SEGMENT_MAX ||
+	    s->epochs < EPF_GE_EPOCHS_MIN || s->epochs > EPF_GE_EPOCHS_MAX || !s->bits ||
+	    s->bits > EPF_GE_BITS_MAX || s->layout > EPF_GE_SEGMENTS)
 		return 0;
 	if (s->layout == EPF_GE_TRANSPOSED)
 		words = ((s->segment_bits << epf_ge_cell(s)) + 63) >> 6;
@@ -165,8 +163,7 @@ EPF_FN bool epf_ge_set(struct epf_ge *f, __u64 pos, __u32 segment)
 		word = epf_ge_locate(f, pos, &at);
 		at += f->shape.epochs - segment;
 	} else {
-		word = f->word + segment * epf_ge_stride(&f->shape) +
-		       (pos >> 6);
+		word = f->word + segment * epf_ge_stride(&f->shape) + (pos >> 6);
 		at = pos & 63;
 	}
 	if (*word >> at & 1)
@@ -186,8 +183,7 @@ EPF_FN void epf_ge_insert(struct epf_ge *f, __u64 digest)
 	__u32 i, n = 0;
 
 	for (i = 0; i < f->shape.bits; i++, digest += step)
-		n += epf_ge_set(f, epf_mulhi(digest, f->shape.segment_bits),
-				f->now);
+		n += epf_ge_set(f, epf_mulhi(digest, f->shape.segment_bits), f->now);
 	if (f->room)
 		epf_room_grow(f->room, f->now, n);
 }
@@ -199,8 +195,7 @@ EPF_FN int epf_ge_youngest(const struct epf_ge *f, __u64 hits)
 
 	hits = hits >> first | hits << (f->now + 1);
 	hits &= (1ULL << epf_ge_counted(f)) - 1;
-	return hits ? EPF_PRESENT + (int)epf_popcount((hits & -hits) - 1) :
-		      EPF_ABSENT;
+	return hits ? EPF_PRESENT + (int)epf_popcount((hits & -hits) - 1) : EPF_ABSENT;
 }
 
 EPF_FN int epf_ge_test_cells(const struct epf_ge *f, __u64 digest)
@@ -219,8 +214,7 @@ EPF_FN int epf_ge_test_cells(const struct epf_ge *f, __u64 digest)
 }
 
 /* Does @segment have all positions? */
-EPF_FN bool epf_ge_segment_holds(const struct epf_ge *f, __u64 digest,
-				 __u32 segment)
+EPF_FN bool epf_ge_segment_holds(const struct epf_ge *f, __u64 digest, __u32 segment)
 {
 	const __u64 *word = f->word + segment * epf_ge_stride(&f->shape);
 	__u64 step = epf_ge_step(digest);
@@ -255,9 +249,8 @@ EPF_FN int epf_ge_test_segments(const struct epf_ge *f, __u64 digest)
  */
 EPF_FN int epf_ge_test(const struct epf_ge *f, __u64 digest)
 {
-	return f->shape.layout == EPF_GE_TRANSPOSED ?
-		       epf_ge_test_cells(f, digest) :
-		       epf_ge_test_segments(f, digest);
+	return f->shape.layout == EPF_GE_TRANSPOSED ? epf_ge_test_cells(f, digest) :
+						      epf_ge_test_segments(f, digest);
 }
 
 /**

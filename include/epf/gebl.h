@@ -33,13 +33,13 @@
 
 #define EPF_GEBL_EPOCHS_MIN 2u
 #define EPF_GEBL_EPOCHS_MAX 31u
-#define EPF_GEBL_BLOCK_MIN 64u	/* B */
+#define EPF_GEBL_BLOCK_MIN 64u /* B */
 #define EPF_GEBL_BLOCK_MAX 512u
 #define EPF_GEBL_BLOCK_WORDS (EPF_GEBL_BLOCK_MAX / 64)
-#define EPF_GEBL_BITS_MAX 20u	/* k */
+#define EPF_GEBL_BITS_MAX 20u /* k */
 #define EPF_GEBL_BLOCKS_MAX (1ULL << 34)
 #define EPF_GEBL_WORDS_MAX (1ULL << 34) /* 128 GiB */
-#define EPF_GEBL_DRAWS 5u	/* offsets from one word */
+#define EPF_GEBL_DRAWS 5u               /* offsets from one word */
 
 enum epf_gebl_offsets { EPF_GEBL_DISTINCT, EPF_GEBL_DOUBLE };
 
@@ -108,12 +108,9 @@ EPF_FN __u64 epf_gebl_words(const struct epf_gebl_shape *s)
 {
 	__u64 words;
 
-	if (!s->blocks || s->blocks > EPF_GEBL_BLOCKS_MAX ||
-	    s->block_bits < EPF_GEBL_BLOCK_MIN ||
-	    s->block_bits > EPF_GEBL_BLOCK_MAX ||
-	    (s->block_bits & (s->block_bits - 1)) ||
-	    s->epochs < EPF_GEBL_EPOCHS_MIN ||
-	    s->epochs > EPF_GEBL_EPOCHS_MAX || !s->bits ||
+	if (!s->blocks || s->blocks > EPF_GEBL_BLOCKS_MAX || s->block_bits < EPF_GEBL_BLOCK_MIN ||
+	    s->block_bits > EPF_GEBL_BLOCK_MAX || (s->block_bits & (s->block_bits - 1)) ||
+	    s->epochs < EPF_GEBL_EPOCHS_MIN || s->epochs > EPF_GEBL_EPOCHS_MAX || !s->bits ||
 	    s->bits > EPF_GEBL_BITS_MAX || s->offsets > EPF_GEBL_DOUBLE)
 		return 0;
 	words = (s->blocks * epf_gebl_group(s) + 7) & ~7ULL;
@@ -139,8 +136,7 @@ EPF_FN int epf_gebl_init(struct epf_gebl *f, const struct epf_gebl_shape *s)
 }
 
 /* Floyd's rule. */
-EPF_FN void epf_gebl_distinct(const struct epf_gebl_shape *s, __u64 digest,
-			      __u64 *mask)
+EPF_FN void epf_gebl_distinct(const struct epf_gebl_shape *s, __u64 digest, __u64 *mask)
 {
 	__u64 x = 0, t;
 	__u32 i, top;
@@ -156,8 +152,7 @@ EPF_FN void epf_gebl_distinct(const struct epf_gebl_shape *s, __u64 digest,
 	}
 }
 
-EPF_FN void epf_gebl_double(const struct epf_gebl_shape *s, __u64 digest,
-			    __u64 *mask)
+EPF_FN void epf_gebl_double(const struct epf_gebl_shape *s, __u64 digest, __u64 *mask)
 {
 	__u64 at = epf_word(digest, 1);
 	__u64 step = epf_word(digest, 2);
@@ -176,8 +171,7 @@ EPF_FN void epf_gebl_double(const struct epf_gebl_shape *s, __u64 digest,
  * @digest: of the key
  * @p: result; the first line of its blocks is prefetched
  */
-EPF_FN void epf_gebl_probe(const struct epf_gebl *f, __u64 digest,
-			   struct epf_gebl_probe *p)
+EPF_FN void epf_gebl_probe(const struct epf_gebl *f, __u64 digest, struct epf_gebl_probe *p)
 {
 	__u64 block = epf_mulhi(digest, f->shape.blocks);
 
@@ -218,8 +212,7 @@ EPF_FN __u64 epf_gebl_cover(const __u64 *inverse, __u32 n, __u32 k)
 /* The starts for which all k positions, @step apart, are set. @n: words of a block, 1, 2, 4
  * or 8.
  */
-EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
-			    __u64 *starts)
+EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step, __u64 *starts)
 {
 	__u32 i, w;
 
@@ -232,8 +225,7 @@ EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
 			__u64 low = block[(w + at / 64) & (n - 1)];
 			__u64 high = block[(w + at / 64 + 1) & (n - 1)];
 
-			starts[w] &= shift ? low >> shift | high << (64 - shift) :
-					     low;
+			starts[w] &= shift ? low >> shift | high << (64 - shift) : low;
 		}
 	}
 }
@@ -242,16 +234,14 @@ EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
  * hashing, the probability for keys of one step, which @digest chooses at random: what an
  * insertion adds is then right on average.
  */
-EPF_FN_BIG __u64 epf_gebl_chance(const struct epf_gebl *f, const __u64 *block,
-				 __u64 digest)
+EPF_FN_BIG __u64 epf_gebl_chance(const struct epf_gebl *f, const __u64 *block, __u64 digest)
 {
 	const struct epf_gebl_shape *s = &f->shape;
 	__u32 words = epf_gebl_block(s), n = 0, i;
 	__u64 starts[EPF_GEBL_BLOCK_WORDS];
 
 	if (s->offsets == EPF_GEBL_DOUBLE) {
-		epf_gebl_starts(block, words, s->bits,
-				(__u32)epf_word(digest, 3), starts);
+		epf_gebl_starts(block, words, s->bits, (__u32)epf_word(digest, 3), starts);
 		for (i = 0; i < words; i++)
 			n += epf_popcount(starts[i]);
 		return (EPF_Q56_ONE / s->block_bits * n) >> f->room->shift;
@@ -279,13 +269,11 @@ EPF_FN void epf_gebl_insert(struct epf_gebl *f, __u64 digest)
 	for (i = 0; i < n; i++)
 		block[i] |= p.mask[i];
 	if (f->room)
-		epf_room_grow(f->room, f->now,
-			      epf_gebl_chance(f, block, digest) - before);
+		epf_room_grow(f->room, f->now, epf_gebl_chance(f, block, digest) - before);
 }
 
 /* Does the block of @segment have all positions? */
-EPF_FN bool epf_gebl_holds(const struct epf_gebl *f,
-			   const struct epf_gebl_probe *p, __u32 segment)
+EPF_FN bool epf_gebl_holds(const struct epf_gebl *f, const struct epf_gebl_probe *p, __u32 segment)
 {
 	__u32 n = epf_gebl_block(&f->shape);
 	const __u64 *block = p->group + segment * n;
@@ -344,8 +332,7 @@ EPF_FN __u64 epf_gebl_sweep(struct epf_gebl *f, __u64 at, __u64 n)
 	__u64 to = n < end - at ? at + n : end;
 
 	for (; at < to; at++)
-		f->word[(at >> log2_words) * group + old * words +
-			(at & (words - 1))] = 0;
+		f->word[(at >> log2_words) * group + old * words + (at & (words - 1))] = 0;
 	return to < end ? to : 0;
 }
 

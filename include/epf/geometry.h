@@ -20,19 +20,19 @@
 
 #include "hash.h"
 
-#define EPF_LANES 8u	    /* epochs of a line: the window's and a guard */
-#define EPF_LIVE_EPOCHS 7u  /* r: epochs a window is cut into */
-#define EPF_LANE_BITS 62u   /* position bits of a lane */
+#define EPF_LANES 8u       /* epochs of a line: the window's and a guard */
+#define EPF_LIVE_EPOCHS 7u /* r: epochs a window is cut into */
+#define EPF_LANE_BITS 62u  /* position bits of a lane */
 #define EPF_TAG_SHIFT EPF_LANE_BITS
 #define EPF_TAG_MASK (3ULL << EPF_TAG_SHIFT)
-#define EPF_PARTS_MAX 4u    /* L */
+#define EPF_PARTS_MAX 4u      /* L */
 #define EPF_PART_BITS_MAX 15u /* k/L */
 #define EPF_FIELD_SHIFT 6
-#define EPF_FIELDS 64u	      /* values of a field */
-#define EPF_WORD_FIELDS 5u    /* fields from the word that selects the line */
+#define EPF_FIELDS 64u     /* values of a field */
+#define EPF_WORD_FIELDS 5u /* fields from the word that selects the line */
 #define EPF_LINE_BYTES 64u
-#define EPF_LINES_MIN 64ULL		/* 4 KiB */
-#define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
+#define EPF_LINES_MIN 64ULL             /* 4 KiB */
+#define EPF_LINES_MAX (1ULL << 31)      /* 128 GiB */
 #define EPF_PART_LINES_MAX (1ULL << 29) /* at least 8 of 2^32 values select each line */
 
 struct epf_line {
@@ -78,8 +78,7 @@ EPF_FN void epf_geom_set_bits(struct epf_geom *g, __u32 bits)
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
-EPF_FN int epf_geom_init(struct epf_geom *g, __u64 nr_lines, __u32 parts,
-			 __u32 k)
+EPF_FN int epf_geom_init(struct epf_geom *g, __u64 nr_lines, __u32 parts, __u32 k)
 {
 	if (parts != 1 && parts != 2 && parts != EPF_PARTS_MAX)
 		return -EINVAL;

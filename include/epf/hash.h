@@ -148,8 +148,7 @@ EPF_FN __u64 epf_nh_key(const struct epf_hash *h, __u32 i)
  * @key1: second half
  * @kind: enum epf_hash_id
  */
-EPF_FN_BIG void epf_hash_init(struct epf_hash *h, __u64 key0, __u64 key1,
-			      __u32 kind)
+EPF_FN_BIG void epf_hash_init(struct epf_hash *h, __u64 key0, __u64 key1, __u32 kind)
 {
 	__u32 i;
 
@@ -162,8 +161,7 @@ EPF_FN_BIG void epf_hash_init(struct epf_hash *h, __u64 key0, __u64 key1,
 
 /* Add words @a and @b of a block, under key words @i and @i + 1; @i is even. */
 #ifndef EPF_NO_PERFMON
-EPF_FN void epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i,
-		       __u64 a, __u64 b)
+EPF_FN void epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i, __u64 a, __u64 b)
 {
 	epf_sum_add(sum, a + h->nh[i], b + h->nh[i + 1]);
 }
@@ -177,14 +175,14 @@ EPF_FN void epf_nh_find(__u64 k[2], const struct epf_hash *h, __u32 i, __u32 n)
 	for (j = 0; j < n; j += 2) {
 		keep = 0 - (((__u64)epf_opaque(i ^ j) - 1) >> 63);
 		/* else all words are loaded first, and the stack has no room for them */
-		__asm__ volatile("" : "+r"(keep), "+r"(k[0]), "+r"(k[1]) :: "memory");
+		__asm__ volatile("" : "+r"(keep), "+r"(k[0]), "+r"(k[1])::"memory");
 		k[0] |= h->nh[j] & keep;
 		k[1] |= h->nh[j + 1] & keep;
 	}
 }
 
-EPF_FN_APART int epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i,
-			    __u64 a, __u64 b)
+EPF_FN_APART int epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i, __u64 a,
+			    __u64 b)
 {
 	__u64 k[2] = { 0, 0 };
 
@@ -219,8 +217,7 @@ EPF_FN __u32 epf_nh_place(struct epf_sip *s, __u32 at)
 }
 
 /* Absorb word @at of the key, which is a whole word. */
-EPF_FN void epf_hash_word(struct epf_sip *s, const struct epf_hash *h,
-			  __u32 at, __u64 m)
+EPF_FN void epf_hash_word(struct epf_sip *s, const struct epf_hash *h, __u32 at, __u64 m)
 {
 	if (s->kind != EPF_HASH_NH) {
 		epf_sip_word(s, m);
@@ -245,8 +242,7 @@ EPF_FN __u64 epf_get_le_last(const __u8 *p, __u32 len, __u32 n)
 }
 
 /* Absorb the whole words of @p from @done on. Return: bytes of @p absorbed so far. */
-EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done,
-			   __u32 len, __u32 kind)
+EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done, __u32 len, __u32 kind)
 {
 	s->kind = kind; /* a constant, so it is not tested for each word */
 	for (; len - done >= 8; done += 8)
@@ -263,8 +259,8 @@ EPF_FN void epf_nh_pair(struct epf_sum *sum, const __u64 *k, const __u8 *p)
 /* Absorb the pairs of words of the @len bytes at @p. The first is word @at of the key,
  * which begins a pair. Return: bytes that are left, 0 .. 15.
  */
-EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at,
-			const __u8 *p, __u32 len)
+EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at, const __u8 *p,
+			__u32 len)
 {
 	__u32 i, room = (EPF_NH_WORDS - epf_nh_place(s, at)) / 2; /* pairs left in the block */
 	const __u64 *k = h->nh + EPF_NH_WORDS - 2 * room;
@@ -295,8 +291,8 @@ EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at,
 /* Absorb the whole words of @p from @done on; the first is word @at of the key. Return:
  * bytes of @p absorbed so far.
  */
-EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h,
-			  const __u8 *p, __u32 at, __u32 done, __u32 len)
+EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h, const __u8 *p, __u32 at,
+			  __u32 done, __u32 len)
 {
 	__u32 n;
 
@@ -325,8 +321,8 @@ EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h,
  * @data: @len bytes
  * @len: any length; the way a message is split into calls does not matter
  */
-EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
-			       const void *data, __u32 len)
+EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h, const void *data,
+			       __u32 len)
 {
 	const __u8 *p = (const __u8 *)data;
 	struct epf_sip s = *to; /* a copy, which @data cannot alias */
@@ -349,10 +345,8 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
 	if (s.kind == EPF_HASH_NH)
 		done = epf_nh_words(&s, h, p, at, done, len);
 	else
-		done = s.kind ? epf_sip_words(&s, p, done, len,
-					      EPF_HASH_SIPHASH24) :
-				epf_sip_words(&s, p, done, len,
-					      EPF_HASH_SIPHASH13);
+		done = s.kind ? epf_sip_words(&s, p, done, len, EPF_HASH_SIPHASH24) :
+				epf_sip_words(&s, p, done, len, EPF_HASH_SIPHASH13);
 	s.tail = epf_get_le_last(p, len, len - done);
 	*to = s;
 }
@@ -364,8 +358,7 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
  * @m: the bytes, little-endian; all bits above @n bytes are 0
  * @n: 0 .. 8
  */
-EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h,
-			     __u64 m, __u32 n)
+EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h, __u64 m, __u32 n)
 {
 	__u32 at = s->len / 8;
 	__u32 held = s->len & 7;
@@ -400,8 +393,7 @@ EPF_FN __u64 epf_sip_final(struct epf_sip *s, const struct epf_hash *h)
 	return epf_sip_end(s);
 }
 
-EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
-			       __u32 len, __u32 kind)
+EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key, __u32 len, __u32 kind)
 {
 	const __u8 *p = (const __u8 *)key;
 	struct epf_sip s;
@@ -413,8 +405,8 @@ EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
 	return epf_sip_end(&s);
 }
 
-EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first,
-			      __u64 tail, __u32 len, __u32 kind)
+EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first, __u64 tail, __u32 len,
+			      __u32 kind)
 {
 	struct epf_sip s;
 
@@ -434,16 +426,14 @@ EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first,
  *
  * Return: the same as epf_digest() of the same bytes.
  */
-EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first,
-			      __u64 tail, __u32 len)
+EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first, __u64 tail, __u32 len)
 {
 	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_words_rounds(h, first, tail, len, EPF_HASH_SIPHASH24);
 	return epf_words_rounds(h, first, tail, len, EPF_HASH_SIPHASH13);
 }
 
-EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
-			      __u32 len, __u32 kind)
+EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word, __u32 len, __u32 kind)
 {
 	struct epf_sip s;
 	__u32 i;
@@ -465,8 +455,7 @@ EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
  *
  * Return: the same as epf_digest() of the same bytes.
  */
-EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word,
-			      __u32 len)
+EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word, __u32 len)
 {
 	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_array_rounds(h, word, len, EPF_HASH_SIPHASH24);
@@ -481,8 +470,7 @@ EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word,
  *
  * Return: the same as epf_digest() of the same bytes.
  */
-EPF_FN __u64 epf_digest_short(const struct epf_hash *h, const void *key,
-			      __u32 len)
+EPF_FN __u64 epf_digest_short(const struct epf_hash *h, const void *key, __u32 len)
 {
 	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_digest_rounds(h, key, len, EPF_HASH_SIPHASH24);
@@ -495,8 +483,7 @@ EPF_FN void epf_nh_last(struct epf_sum *sum, const __u64 *k, const __u8 *p, __u3
 	__u64 m = epf_get_le64(p + n - 8);
 
 	if (n > 8)
-		epf_sum_add(sum, epf_get_le64(p) + k[0],
-			    (m >> (8 * (16 - n))) + k[1]);
+		epf_sum_add(sum, epf_get_le64(p) + k[0], (m >> (8 * (16 - n))) + k[1]);
 	else
 		epf_sum_add(sum, (m >> (8 * (8 - n))) + k[0], k[1]);
 }
@@ -511,8 +498,8 @@ EPF_FN void epf_nh_last(struct epf_sum *sum, const __u64 *k, const __u8 *p, __u3
  *
  * Return: the same as epf_digest() of the same bytes.
  */
-EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const __u64 *first,
-			       __u32 n, const void *key, __u32 len)
+EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const __u64 *first, __u32 n,
+			       const void *key, __u32 len)
 {
 	const __u8 *p = (const __u8 *)key;
 	__u32 i, rest, all = 8 * n + len;
@@ -523,8 +510,8 @@ EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const __u64 *first,
 		epf_nh_add(&s.nh, h, i, first[i], first[i + 1]);
 	rest = epf_nh_run(&s, h, n, p, len);
 	if (rest)
-		epf_nh_last(&s.nh, h->nh + epf_nh_place(&s, (all - rest) / 8),
-			    p + len - rest, rest);
+		epf_nh_last(&s.nh, h->nh + epf_nh_place(&s, (all - rest) / 8), p + len - rest,
+			    rest);
 	epf_nh_seal(&s);
 	s.tail = all;
 	s.len = EPF_NH_END;
@@ -546,8 +533,8 @@ EPF_FN __u64 epf_digest(const struct epf_hash *h, const void *key, __u32 len)
 	return epf_digest_short(h, key, len);
 }
 
-EPF_FN __u64 epf_from_rounds(const struct epf_hash *h, const __u64 *first, __u32 n,
-			     const __u8 *p, __u32 len, __u32 kind)
+EPF_FN __u64 epf_from_rounds(const struct epf_hash *h, const __u64 *first, __u32 n, const __u8 *p,
+			     __u32 len, __u32 kind)
 {
 	struct epf_sip s;
 	__u32 i;
@@ -571,8 +558,8 @@ EPF_FN __u64 epf_from_rounds(const struct epf_hash *h, const __u64 *first, __u32
  *
  * Return: the same as epf_digest() of the same bytes.
  */
-EPF_FN __u64 epf_digest_from(const struct epf_hash *h, const __u64 *first, __u32 n,
-			     const __u8 *p, __u32 len)
+EPF_FN __u64 epf_digest_from(const struct epf_hash *h, const __u64 *first, __u32 n, const __u8 *p,
+			     __u32 len)
 {
 	if (epf_hash_long(h, 8 * n + len))
 		return epf_digest_nh(h, first, n, p, len);

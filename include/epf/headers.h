@@ -18,7 +18,7 @@
 
 #define EPF_ETH_IP4 0x0800
 #define EPF_ETH_IP6 0x86dd
-#define EPF_VLAN_MAX 4	/* stacked tags; more is malformed */
+#define EPF_VLAN_MAX 4    /* stacked tags; more is malformed */
 #define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
 
 /**
@@ -43,7 +43,8 @@ struct epf_l3 {
 };
 
 #define EPF_HDR_MAX 40 /* longest header read at once */
-#define EPF_LEN_MAX 0xffffu /* the largest length a header can hold; a longer packet, yet to be
+#define EPF_LEN_MAX \
+	0xffffu /* the largest length a header can hold; a longer packet, yet to be
 			     * cut by GSO, has 0 there (Linux 6.3: iph_set_totlen(), BIG TCP) */
 
 /* For memory that headers are copied to: BPF reads and writes words on the stack only if
@@ -102,8 +103,7 @@ EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
 	return 0;
 }
 
-EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
-			 struct epf_l3 *l3)
+EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len, struct epf_l3 *l3)
 {
 	__u8 room[20] EPF_ALIGNED;
 	const __u8 *p = epf_pkt_at(pkt, 0, len, room);
@@ -144,8 +144,7 @@ EPF_FN int epf_l3_of(const struct epf_pkt *pkt, __u32 link, struct epf_l3 *l3)
 	return -EINVAL;
 }
 
-EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
-		       struct epf_l3 *l3)
+EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link, struct epf_l3 *l3)
 {
 	int err;
 
@@ -226,8 +225,7 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 }
 
 /* Return: 0, or -EPROTO when the network header is not IP. */
-EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
-		       struct epf_ip *ip)
+EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3, struct epf_ip *ip)
 {
 	ip->cap = l3->cap;
 	if (l3->type == EPF_ETH_IP4)
@@ -238,8 +236,8 @@ EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
 }
 
 /* The first @n bytes of the transport header; if there are none, *@err says why. */
-EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
-			     __u32 n, __u8 *room, int *err)
+EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip, __u32 n,
+			     __u8 *room, int *err)
 {
 	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
 
@@ -254,8 +252,7 @@ EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 /* Walk the extension headers and set ip->l4 to the offset after them. @more: as for
  * epf_ip_walk().
  */
-EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
-			    __u32 more)
+EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip, __u32 more)
 {
 	__u8 room[8] EPF_ALIGNED;
 	const __u8 *p;
@@ -269,7 +266,7 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 		/* clang-format off */
 		case 0: case 43: case 44: case 51: case 60: case 135:
 		case 139: case 140:
-		/* clang-format on */
+			/* clang-format on */
 			break;
 		default:
 			return 0;

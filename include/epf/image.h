@@ -34,13 +34,10 @@ EPF_FN_BIG bool epf_image_ends(const struct epf_snap_locked *s, __u64 used)
 }
 
 /* Is @s of a kind with @words words and no state but @now, 0 .. @last? */
-EPF_FN bool epf_image_plain(const struct epf_snap_locked *s, __u64 words,
-			    __u64 last)
+EPF_FN bool epf_image_plain(const struct epf_snap_locked *s, __u64 words, __u64 last)
 {
-	return s->words == words && s->now <= last && !s->nr &&
-	       epf_image_ends(s, 0) &&
-	       !(s->steady_ns | s->taken | s->last_ns | s->turn |
-		 s->start_ns | s->begun);
+	return s->words == words && s->now <= last && !s->nr && epf_image_ends(s, 0) &&
+	       !(s->steady_ns | s->taken | s->last_ns | s->turn | s->start_ns | s->begun);
 }
 
 /* State that resizable kinds have: time, and numbers of keys. */
@@ -55,12 +52,10 @@ EPF_FN_BIG bool epf_image_sound(const struct epf_snap_locked *s)
 {
 	__u32 i;
 
-	if (s->size != sizeof(*s) || s->epoch < EPF_EPOCH_FIRST ||
-	    s->epoch > EPF_EPOCH_MAX)
+	if (s->size != sizeof(*s) || s->epoch < EPF_EPOCH_FIRST || s->epoch > EPF_EPOCH_MAX)
 		return false;
 	for (i = 0; i < EPF_SNAP_PAST; i++)
-		if (s->past[i].inserts > EPF_INSERTS_MAX ||
-		    s->past[i].age_ns > EPF_NS_MAX)
+		if (s->past[i].inserts > EPF_INSERTS_MAX || s->past[i].age_ns > EPF_NS_MAX)
 			return false;
 	return true;
 }

@@ -20,11 +20,7 @@
 #define EPF_INGRESS_RING_BYTES (1u << 20)
 
 /* Is the incoming rate above the rate of the rule? Without a rate: below. */
-enum epf_ingress_side {
-	EPF_INGRESS_BELOW,
-	EPF_INGRESS_ABOVE,
-	EPF_INGRESS_SIDES
-};
+enum epf_ingress_side { EPF_INGRESS_BELOW, EPF_INGRESS_ABOVE, EPF_INGRESS_SIDES };
 
 /* The result for a packet; each packet is counted once. */
 enum epf_ingress_reason {

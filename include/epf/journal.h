@@ -89,8 +89,8 @@ EPF_FN bool epf_journal_free(__u64 seq, __u64 position)
  * Context: any; never waits, always takes the same few steps. A writer that is interrupted
  * between the first and the last step delays the reader, so preemption should be off.
  */
-EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind,
-			    __u64 epoch, __u64 value, __u64 more)
+EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind, __u64 epoch, __u64 value,
+			    __u64 more)
 {
 	__u64 position = epf_fetch_add(&r->shard->next, 1); /* J3 */
 	struct epf_journal_record *rec = &r->record[position & r->mask];
@@ -121,8 +121,7 @@ EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind,
 EPF_FN int epf_journal_get(const struct epf_journal_ring *r, __u64 position,
 			   struct epf_journal_record *rec)
 {
-	const struct epf_journal_record *slot =
-		&r->record[position & r->mask];
+	const struct epf_journal_record *slot = &r->record[position & r->mask];
 
 	rec->seq = epf_load_acquire(&slot->seq); /* J1 */
 	if (rec->seq >> EPF_JOURNAL_KIND_BITS > position)

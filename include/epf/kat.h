@@ -25,7 +25,11 @@
 #include "window.h"
 
 enum epf_kat_section {
-	EPF_KAT_HASH, EPF_KAT_NH, EPF_KAT_GEOM, EPF_KAT_FILTER, EPF_KAT_PACKET,
+	EPF_KAT_HASH,
+	EPF_KAT_NH,
+	EPF_KAT_GEOM,
+	EPF_KAT_FILTER,
+	EPF_KAT_PACKET,
 	EPF_KAT_SECTIONS
 };
 
@@ -57,24 +61,20 @@ EPF_FN void epf_kat_hash_key(struct epf_hash *h, __u32 kind)
 }
 
 /* Vector @i of section hash for a kind of hash; @i, below EPF_KAT_LENGTHS, is its length. */
-EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h,
-			 __u32 i)
+EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h, __u32 i)
 {
 	epf_kat_note(f, epf_digest(h, epf_kat_key, i),
 		     epf_kat_digest[h->kind * EPF_KAT_LENGTHS + i]);
 }
 
 /* Vector @i of section nh; the kind of @h is EPF_HASH_NH. */
-EPF_FN void epf_kat_long(struct epf_kat_fold *f, const struct epf_hash *h,
-			 __u32 i)
+EPF_FN void epf_kat_long(struct epf_kat_fold *f, const struct epf_hash *h, __u32 i)
 {
-	epf_kat_note(f, epf_digest(h, epf_kat_key, epf_kat_nh_len[i]),
-		     epf_kat_nh[i]);
+	epf_kat_note(f, epf_digest(h, epf_kat_key, epf_kat_nh_len[i]), epf_kat_nh[i]);
 }
 
 /* Vector @i of section geom, for the given shape. */
-EPF_FN void epf_kat_geometry(struct epf_kat_fold *f,
-			     const struct epf_kat_shape *s, __u32 i)
+EPF_FN void epf_kat_geometry(struct epf_kat_fold *f, const struct epf_kat_shape *s, __u32 i)
 {
 	const struct epf_kat_geom *v = &epf_kat_geom[i];
 	struct epf_geom g;
@@ -105,19 +105,16 @@ struct epf_kat_filter {
 };
 
 /* Return: 0, or -EINVAL: the vector is out of range. */
-EPF_FN int epf_kat_begin(struct epf_kat_filter *f,
-			 const struct epf_kat_script *s)
+EPF_FN int epf_kat_begin(struct epf_kat_filter *f, const struct epf_kat_script *s)
 {
 	f->now_ns = 0;
 	epf_state_init(&f->state, 0);
 	epf_kat_hash_key(&f->hash, s->strict);
-	return epf_window_init(&f->window, s->mode, s->first_seen, s->inserts,
-			       s->ns);
+	return epf_window_init(&f->window, s->mode, s->first_seen, s->inserts, s->ns);
 }
 
 /* End the epoch; the scan follows at once. */
-EPF_FN void epf_kat_rotate(const struct epf_lanes *lanes,
-			   struct epf_kat_filter *f)
+EPF_FN void epf_kat_rotate(const struct epf_lanes *lanes, struct epf_kat_filter *f)
 {
 	__u64 first, end;
 	__u32 i;
@@ -129,21 +126,18 @@ EPF_FN void epf_kat_rotate(const struct epf_lanes *lanes,
 	f->state.scanned++;
 }
 
-EPF_FN void epf_kat_advance(const struct epf_lanes *lanes,
-			    struct epf_kat_filter *f, __u64 ns)
+EPF_FN void epf_kat_advance(const struct epf_lanes *lanes, struct epf_kat_filter *f, __u64 ns)
 {
 	struct epf_state *s = &f->state;
 	__u64 inserts = epf_count_of(epf_load(&s->count), s->epoch);
 
 	f->now_ns += ns;
-	if (epf_window_due(&f->window, inserts,
-			   f->now_ns - s->ring[s->epoch & 7].start_ns))
+	if (epf_window_due(&f->window, inserts, f->now_ns - s->ring[s->epoch & 7].start_ns))
 		epf_kat_rotate(lanes, f);
 }
 
 /* The epoch does not change here; a copy makes that visible to a BPF compiler. */
-EPF_FN __u64 epf_kat_on_key(const struct epf_lanes *lanes,
-			    struct epf_kat_filter *f,
+EPF_FN __u64 epf_kat_on_key(const struct epf_lanes *lanes, struct epf_kat_filter *f,
 			    const struct epf_kat_op *op)
 {
 	__u8 key[4] = { (__u8)op->key, (__u8)(op->key >> 8), 0, 0 };
@@ -169,8 +163,8 @@ EPF_FN __u64 epf_kat_on_key(const struct epf_lanes *lanes,
 }
 
 /* One operation of a script. Return: its result. */
-EPF_FN __u64 epf_kat_step(const struct epf_lanes *lanes,
-			  struct epf_kat_filter *f, const struct epf_kat_op *op)
+EPF_FN __u64 epf_kat_step(const struct epf_lanes *lanes, struct epf_kat_filter *f,
+			  const struct epf_kat_op *op)
 {
 	__u64 inserts, ns;
 
@@ -190,8 +184,8 @@ EPF_FN __u64 epf_kat_step(const struct epf_lanes *lanes,
 }
 
 /* Script @i of section filter, on @f and EPF_KAT_LINES lines at @line. */
-EPF_FN_BIG void epf_kat_filter(struct epf_kat_fold *fold, __u32 i,
-			       struct epf_kat_filter *f, struct epf_line *line)
+EPF_FN_BIG void epf_kat_filter(struct epf_kat_fold *fold, __u32 i, struct epf_kat_filter *f,
+			       struct epf_line *line)
 {
 	const struct epf_kat_script *s = &epf_kat_script[i];
 	struct epf_lanes lanes;
@@ -200,8 +194,7 @@ EPF_FN_BIG void epf_kat_filter(struct epf_kat_fold *fold, __u32 i,
 	memset(line, 0, EPF_KAT_LINES * sizeof(*line));
 	lanes.line = line;
 	lanes.epoch = &f->state.epoch;
-	if (epf_geom_init(&lanes.geom, EPF_KAT_LINES, s->parts, s->k) ||
-	    epf_kat_begin(f, s)) {
+	if (epf_geom_init(&lanes.geom, EPF_KAT_LINES, s->parts, s->k) || epf_kat_begin(f, s)) {
 		epf_kat_note(fold, 0, ~0ULL);
 		return;
 	}
@@ -213,8 +206,7 @@ EPF_FN_BIG void epf_kat_filter(struct epf_kat_fold *fold, __u32 i,
 }
 
 /* Digest of a frame in the segments that end at @a, @b and @v->len. */
-EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a,
-				      __u32 b)
+EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a, __u32 b)
 {
 	const struct epf_pkt_scope scope = { EPF_KAT_IFACE, EPF_KAT_MARK };
 	const __u8 *frame = epf_kat_frame + v->at;
@@ -317,18 +309,16 @@ EPF_FN_BIG int epf_kat_run(struct epf_kat *kat, struct epf_line *line)
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_digest); i++) {
 		if (!(i % EPF_KAT_LENGTHS))
 			epf_kat_hash_key(&kat->hash, i / EPF_KAT_LENGTHS);
-		epf_kat_hash(&kat->fold[EPF_KAT_HASH], &kat->hash,
-			     i % EPF_KAT_LENGTHS);
+		epf_kat_hash(&kat->fold[EPF_KAT_HASH], &kat->hash, i % EPF_KAT_LENGTHS);
 	}
 	epf_kat_hash_key(&kat->hash, EPF_HASH_NH);
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_nh); i++)
 		epf_kat_long(&kat->fold[EPF_KAT_NH], &kat->hash, i);
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_geom); i++)
-		epf_kat_geometry(&kat->fold[EPF_KAT_GEOM],
-				 &epf_kat_shape[i / EPF_KAT_PER_SHAPE], i);
+		epf_kat_geometry(&kat->fold[EPF_KAT_GEOM], &epf_kat_shape[i / EPF_KAT_PER_SHAPE],
+				 i);
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_script); i++)
-		epf_kat_filter(&kat->fold[EPF_KAT_FILTER], i, &kat->filter,
-			       line);
+		epf_kat_filter(&kat->fold[EPF_KAT_FILTER], i, &kat->filter, line);
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_pkt); i++)
 		epf_kat_packet(&kat->fold[EPF_KAT_PACKET], i);
 	for (i = 0; i < EPF_KAT_SECTIONS; i++) {

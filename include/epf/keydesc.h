@@ -73,12 +73,10 @@ EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
  */
 #define EPF_KEY_DESC_WAYS (EPF_PKT_REVERSE | EPF_PKT_ERRORS)
 
-EPF_FN bool epf_key_desc_equal(const struct epf_key_desc *a,
-			       const struct epf_key_desc *b)
+EPF_FN bool epf_key_desc_equal(const struct epf_key_desc *a, const struct epf_key_desc *b)
 {
 	return a->kind == b->kind && a->key == b->key &&
-	       !((a->flags ^ b->flags) & ~EPF_KEY_DESC_WAYS) &&
-	       a->max_bytes == b->max_bytes;
+	       !((a->flags ^ b->flags) & ~EPF_KEY_DESC_WAYS) && a->max_bytes == b->max_bytes;
 }
 
 /**
@@ -106,17 +104,15 @@ EPF_FN struct epf_key_desc epf_key_desc_join(const struct epf_key_desc *a,
  * Keys of packets do not depend on whether other packets, such as control packets, have a
  * key. Unknown or mixed keys may be anything, and so may a digest.
  */
-EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
-				const struct epf_key_desc *b)
+EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a, const struct epf_key_desc *b)
 {
 	if (a->kind == EPF_KEYS_PACKET && b->kind == EPF_KEYS_PACKET)
 		return a->key == b->key && a->max_bytes == b->max_bytes &&
 		       !((a->flags ^ b->flags) &
-			 ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL |
-			   EPF_KEY_DESC_WAYS));
-	return a->kind == b->kind || a->kind == EPF_KEYS_UNKNOWN ||
-	       a->kind == EPF_KEYS_MIXED || a->kind == EPF_KEYS_DIGEST ||
-	       b->kind == EPF_KEYS_UNKNOWN || b->kind == EPF_KEYS_DIGEST;
+			 ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL | EPF_KEY_DESC_WAYS));
+	return a->kind == b->kind || a->kind == EPF_KEYS_UNKNOWN || a->kind == EPF_KEYS_MIXED ||
+	       a->kind == EPF_KEYS_DIGEST || b->kind == EPF_KEYS_UNKNOWN ||
+	       b->kind == EPF_KEYS_DIGEST;
 }
 
 #endif /* EPF_KEYDESC_H */

@@ -27,14 +27,14 @@
 #include <linux/epochfilter.h>
 
 /* The locked kinds: number, name. */
-#define EPF_LOCKED_KINDS(X)		\
-	X(EPF_KIND_GE, ge)		\
-	X(EPF_KIND_GEBL, gebl)		\
-	X(EPF_KIND_APBF, apbf)		\
-	X(EPF_KIND_APBBF, apbbf)	\
-	X(EPF_KIND_TLBF, tlbf)		\
-	X(EPF_KIND_DICT, dict)		\
-	X(EPF_KIND_CHAIN, chain)	\
+#define EPF_LOCKED_KINDS(X)      \
+	X(EPF_KIND_GE, ge)       \
+	X(EPF_KIND_GEBL, gebl)   \
+	X(EPF_KIND_APBF, apbf)   \
+	X(EPF_KIND_APBBF, apbbf) \
+	X(EPF_KIND_TLBF, tlbf)   \
+	X(EPF_KIND_DICT, dict)   \
+	X(EPF_KIND_CHAIN, chain) \
 	X(EPF_KIND_ELASTIC, elastic)
 
 struct epf_kind_ops;
@@ -123,8 +123,8 @@ struct epf_resizable_ops {
 	__u64 (*taken)(const struct epf_locked *f);
 	__u64 (*begun)(const struct epf_locked *f);
 	__u32 (*slices)(const struct epf_locked *f);
-	void (*covered)(const struct epf_locked *f, __u64 now_ns, __u64 steady_ns,
-			__u64 *inserts, __u64 *ns);
+	void (*covered)(const struct epf_locked *f, __u64 now_ns, __u64 steady_ns, __u64 *inserts,
+			__u64 *ns);
 };
 
 /**
@@ -193,8 +193,8 @@ struct epf_kind_ops {
 };
 
 /* The bytes of struct epf_shape up to the last field that a kind uses. */
-#define EPF_SHAPE_USED(kind, last)					\
-	(__builtin_offsetof(struct epf_shape, kind.last) +		\
+#define EPF_SHAPE_USED(kind, last)                         \
+	(__builtin_offsetof(struct epf_shape, kind.last) + \
 	 sizeof(((struct epf_shape *)0)->kind.last))
 
 /**
@@ -208,8 +208,7 @@ struct epf_kind_ops {
  * Return: 0 or -EINVAL.
  */
 EPF_FN int epf_locked_init(struct epf_locked *f, const struct epf_kind_ops *ops,
-			   const struct epf_shape *shape, __u64 window_ns,
-			   __u64 now_ns)
+			   const struct epf_shape *shape, __u64 window_ns, __u64 now_ns)
 {
 	f->ops = ops;
 	f->shape = *shape;

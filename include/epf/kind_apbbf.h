@@ -22,9 +22,8 @@
 /* Add a block of slice @i to the sample: a key hits there if in each part the one bit it
  * selects is set.
  */
-EPF_FN_BIG void epf_apbbf_sample_block(struct epf_estimator *g,
-				      const struct epf_apbbf *f, __u32 i,
-				      const __u64 *block)
+EPF_FN_BIG void epf_apbbf_sample_block(struct epf_estimator *g, const struct epf_apbbf *f, __u32 i,
+				       const __u64 *block)
 {
 	__u32 part = 1u << f->part_shift, j, set;
 	__u64 q = EPF_Q56_ONE;
@@ -46,37 +45,31 @@ EPF_FN_BIG void epf_apbbf_sample_block(struct epf_estimator *g,
  *
  * Reads a block in each of 16 slices; the next sample reads the next 16 slices.
  */
-EPF_FN void epf_apbbf_sample(struct epf_estimator *g, const struct epf_apbbf *f,
-			    __u64 random)
+EPF_FN void epf_apbbf_sample(struct epf_estimator *g, const struct epf_apbbf *f, __u64 random)
 {
-	__u64 at = epf_mulhi(random, f->shape.nr_blocks) *
-		   (f->shape.block_bits / 64);
+	__u64 at = epf_mulhi(random, f->shape.nr_blocks) * (f->shape.block_bits / 64);
 	__u32 slices = epf_aged_counted(&f->ring), n;
 
 	for (n = epf_estimator_slices(slices); n; n--) {
 		__u32 i = epf_estimator_turn(g, slices);
 		__u64 place = epf_aged_place(&f->ring, i);
 
-		epf_apbbf_sample_block(g, f, i,
-				      f->word + place * f->slice_words + at);
+		epf_apbbf_sample_block(g, f, i, f->word + place * f->slice_words + at);
 	}
 	g->samples++;
 }
 
 /* The same as epf_ge_rate_q56(). */
-EPF_FN __u64 epf_apbbf_rate_q56(const struct epf_estimator *g,
-				 const struct epf_apbbf *f)
+EPF_FN __u64 epf_apbbf_rate_q56(const struct epf_estimator *g, const struct epf_apbbf *f)
 {
 	return epf_row_q56(g, epf_aged_row(&f->ring, f->shape.block_bits));
 }
 
 /* The same as epf_row_layer_q56(). */
-EPF_FN __u64 epf_apbbf_layer_q56(const struct epf_estimator *g,
-				       const struct epf_apbbf *f, __u32 age,
-				       __u64 *fill_q56)
+EPF_FN __u64 epf_apbbf_layer_q56(const struct epf_estimator *g, const struct epf_apbbf *f,
+				 __u32 age, __u64 *fill_q56)
 {
-	return epf_row_layer_q56(g, epf_aged_row(&f->ring, f->shape.block_bits),
-				 age, fill_q56);
+	return epf_row_layer_q56(g, epf_aged_row(&f->ring, f->shape.block_bits), age, fill_q56);
 }
 
 /* ------------------------------------------------------------ room ---- */
@@ -92,8 +85,7 @@ EPF_FN_BIG __u64 epf_room_root(__u64 q, __u32 n)
 EPF_FN_BIG void epf_apbbf_set_room(struct epf_apbbf *f)
 {
 	struct epf_room *r = f->room;
-	struct epf_front s = { &r->row, f->ring.k, epf_aged_counted(&f->ring),
-			       f->shape.bits };
+	struct epf_front s = { &r->row, f->ring.k, epf_aged_counted(&f->ring), f->shape.bits };
 	__u64 all = epf_room_blocks(r, f->shape.nr_blocks), hit;
 	__u32 i;
 
@@ -109,16 +101,15 @@ EPF_FN_BIG void epf_apbbf_set_room(struct epf_apbbf *f)
 	r->stale = 0;
 }
 
-EPF_FN_BIG void epf_apbbf_set_shares(struct epf_apbbf *f,
-				     const struct epf_estimator *g)
+EPF_FN_BIG void epf_apbbf_set_shares(struct epf_apbbf *f, const struct epf_estimator *g)
 {
 	struct epf_row row = epf_aged_row(&f->ring, f->shape.block_bits);
 	__u64 all = epf_room_blocks(f->room, f->shape.nr_blocks);
 	__u32 i;
 
 	for (i = 0; i < row.nr; i++)
-		f->room->share[epf_aged_place(&f->ring, i)] =
-			epf_room_part(epf_row_hit(g, row, i), all);
+		f->room->share[epf_aged_place(&f->ring, i)] = epf_room_part(epf_row_hit(g, row, i),
+									    all);
 	f->room->stale = 1;
 }
 
@@ -151,8 +142,7 @@ EPF_FN void epf_apbbf_save(const struct epf_apbbf *f, struct epf_snap_locked *s)
 
 EPF_FN int epf_apbbf_load(struct epf_apbbf *f, const struct epf_snap_locked *s)
 {
-	if (!epf_image_plain(s, epf_apbbf_words(&f->shape),
-			     f->ring.k + f->ring.l - 1))
+	if (!epf_image_plain(s, epf_apbbf_words(&f->shape), f->ring.k + f->ring.l - 1))
 		return -EINVAL;
 	f->ring.base = (__u32)s->now;
 	return 0;

@@ -27,8 +27,8 @@ EPF_ASSERT(EPF_SNAP_TABLES == EPF_CHAIN_TABLES, "all tables of a chain");
  * @f: filter whose time has been set
  * @random: 64 bits
  */
-EPF_FN_BIG void epf_chain_estimator(struct epf_chain_estimator *g,
-				const struct epf_chain *f, __u64 random)
+EPF_FN_BIG void epf_chain_estimator(struct epf_chain_estimator *g, const struct epf_chain *f,
+				    __u64 random)
 {
 	__u32 i;
 
@@ -47,15 +47,13 @@ EPF_FN_BIG void epf_chain_estimator(struct epf_chain_estimator *g,
  * @g: estimator
  * @f: filter
  */
-EPF_FN_BIG __u64 epf_chain_rate_q56(const struct epf_chain_estimator *g,
-				     const struct epf_chain *f)
+EPF_FN_BIG __u64 epf_chain_rate_q56(const struct epf_chain_estimator *g, const struct epf_chain *f)
 {
 	__u64 any = 0;
 	__u32 i;
 
 	for (i = 0; i < f->nr; i++)
-		any = epf_either_q56(any, epf_fill_q56(&g->fill[i],
-						       f->shape.parts));
+		any = epf_either_q56(any, epf_fill_q56(&g->fill[i], f->shape.parts));
 	return any;
 }
 
@@ -66,9 +64,8 @@ EPF_FN_BIG __u64 epf_chain_rate_q56(const struct epf_chain_estimator *g,
  * @age: of the epoch, 0 .. 7
  * @fill: set to the share of set positions in its lanes
  */
-EPF_FN_BIG __u64 epf_chain_layer_q56(const struct epf_chain_estimator *g,
-					   const struct epf_chain *f, __u32 age,
-					   __u64 *fill)
+EPF_FN_BIG __u64 epf_chain_layer_q56(const struct epf_chain_estimator *g, const struct epf_chain *f,
+				     __u32 age, __u64 *fill)
 {
 	__u64 any = 0, set = 0, seen = 0;
 	__u32 l = (f->epoch - age) & 7, i;
@@ -76,8 +73,7 @@ EPF_FN_BIG __u64 epf_chain_layer_q56(const struct epf_chain_estimator *g,
 	for (i = 0; i < f->nr; i++) {
 		const struct epf_fill *s = &g->fill[i];
 
-		any = epf_either_q56(any, epf_fill_lane_q56(s, f->shape.parts,
-							    l));
+		any = epf_either_q56(any, epf_fill_lane_q56(s, f->shape.parts, l));
 		set += s->bits[l];
 		seen += s->lines * f->shape.parts * EPF_LANE_BITS;
 	}
@@ -98,14 +94,12 @@ EPF_FN __u32 epf_chain_scale(const struct epf_chain *f, __u32 i)
 }
 
 /* The error of a lane of table @i that has taken @keys keys. */
-EPF_FN_BIG __u64 epf_chain_lane_q56(const struct epf_chain *f, __u32 i,
-				    __u64 keys)
+EPF_FN_BIG __u64 epf_chain_lane_q56(const struct epf_chain *f, __u32 i, __u64 keys)
 {
 	__u32 shift = epf_chain_scale(f, i);
 
-	return keys > ~0ULL >> shift ?
-		       EPF_Q56_ONE :
-		       epf_capacity_q56(&f->room->capacity, keys << shift);
+	return keys > ~0ULL >> shift ? EPF_Q56_ONE :
+				       epf_capacity_q56(&f->room->capacity, keys << shift);
 }
 
 EPF_FN_BIG void epf_chain_set_room(struct epf_chain *f)
@@ -117,40 +111,36 @@ EPF_FN_BIG void epf_chain_set_room(struct epf_chain *f)
 	if (!f->nr)
 		return;
 	for (i = 0; i < f->nr; i++)
-		for (e = f->epoch - EPF_LIVE_EPOCHS;
-		     e <= f->table[i].last && (i || e < f->epoch); e++)
-			any = epf_either_q56(
-				any, epf_chain_lane_q56(f, i,
-					r->share[EPF_LANES * i + (e & 7)]));
+		for (e = f->epoch - EPF_LIVE_EPOCHS; e <= f->table[i].last && (i || e < f->epoch);
+		     e++)
+			any = epf_either_q56(any,
+					     epf_chain_lane_q56(f, i,
+								r->share[EPF_LANES * i + (e & 7)]));
 	epf_room_set(r, f->epoch & 7,
 		     epf_capacity_keys(&r->capacity, epf_room_rest(r, any)) >>
 			     epf_chain_scale(f, 0));
 }
 
-EPF_FN_BIG void epf_chain_set_shares(struct epf_chain *f,
-				     const struct epf_chain_estimator *g)
+EPF_FN_BIG void epf_chain_set_shares(struct epf_chain *f, const struct epf_chain_estimator *g)
 {
 	__u32 i, l;
 
 	for (i = 0; i < f->nr; i++)
 		for (l = 0; l < EPF_LANES; l++)
 			f->room->share[EPF_LANES * i + l] =
-				epf_capacity_keys(
-					&f->room->capacity,
-					epf_fill_lane_q56(&g->fill[i],
-							  f->shape.parts, l)) >>
+				epf_capacity_keys(&f->room->capacity,
+						  epf_fill_lane_q56(&g->fill[i], f->shape.parts,
+								    l)) >>
 				epf_chain_scale(f, i);
 	f->room->stale = 1;
 }
 
 /* The filter has no table yet. @w: working memory. Return: 0 or -EINVAL. */
-EPF_FN_BIG int epf_chain_count(struct epf_chain *f, struct epf_room *r,
-			       struct epf_capacity_work *w)
+EPF_FN_BIG int epf_chain_count(struct epf_chain *f, struct epf_room *r, struct epf_capacity_work *w)
 {
 	struct epf_geom g;
 
-	if (epf_geom_init(&g, f->shape.lines_max, f->shape.parts,
-			  f->shape.bits))
+	if (epf_geom_init(&g, f->shape.lines_max, f->shape.parts, f->shape.bits))
 		return -EINVAL;
 	epf_capacity_init(&r->capacity, &g, r->limit_q56, w);
 	f->room = r;
@@ -160,8 +150,7 @@ EPF_FN_BIG int epf_chain_count(struct epf_chain *f, struct epf_room *r,
 
 /* ------------------------------------------------------- snapshots ---- */
 
-EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s,
-						 __u64 span_ns)
+EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s, __u64 span_ns)
 {
 	struct epf_chain_shape to;
 
@@ -178,8 +167,7 @@ EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s,
 /* For a filter without a reserve whose time has been set. Marks are not saved: they say
  * which memory is wanted next, and are computed again.
  */
-EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
-			       struct epf_snap_locked *s)
+EPF_FN_BIG void epf_chain_save(const struct epf_chain *f, struct epf_snap_locked *s)
 {
 	__u32 i;
 
@@ -192,8 +180,7 @@ EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
 	for (i = 0; i < f->nr; i++) {
 		s->table[i].words = EPF_LANES * f->table[i].lines;
 		s->table[i].last = f->table[i].last;
-		memcpy(s->table[i].keys, f->table[i].keys,
-		       sizeof(s->table[i].keys));
+		memcpy(s->table[i].keys, f->table[i].keys, sizeof(s->table[i].keys));
 		s->words += s->table[i].words;
 	}
 }
@@ -206,9 +193,8 @@ EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
 	__u64 lines = a->words / EPF_LANES;
 	__u32 l;
 
-	if (a->words % EPF_LANES || !epf_chain_power(lines) ||
-	    lines < shape->lines_min || lines > shape->lines_max ||
-	    a->last < EPF_EPOCH_FIRST ||
+	if (a->words % EPF_LANES || !epf_chain_power(lines) || lines < shape->lines_min ||
+	    lines > shape->lines_max || a->last < EPF_EPOCH_FIRST ||
 	    a->last > (i ? a[-1].last : s->turn))
 		return false;
 	for (l = 0; l < EPF_LANES; l++)
@@ -217,15 +203,13 @@ EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
 	return true;
 }
 
-EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
-				      const struct epf_snap_locked *s)
+EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f, const struct epf_snap_locked *s)
 {
 	__u64 words = 0;
 	__u32 i;
 
-	if (!epf_image_timed(s) || s->last_ns || !s->nr ||
-	    s->nr > EPF_CHAIN_TABLES || s->turn > EPF_EPOCH_MAX ||
-	    s->begun > s->taken || s->start_ns > s->now ||
+	if (!epf_image_timed(s) || s->last_ns || !s->nr || s->nr > EPF_CHAIN_TABLES ||
+	    s->turn > EPF_EPOCH_MAX || s->begun > s->taken || s->start_ns > s->now ||
 	    s->now - s->start_ns >= f->epoch_ns)
 		return false;
 	for (i = 0; i < s->nr; i++) {
@@ -240,8 +224,7 @@ EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
 /* The tables have no memory yet. Before inserting, the owner must scan all of it: then no
  * old tag becomes valid again.
  */
-EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
-			      const struct epf_snap_locked *s)
+EPF_FN_BIG int epf_chain_load(struct epf_chain *f, const struct epf_snap_locked *s)
 {
 	__u32 i;
 
@@ -264,8 +247,7 @@ EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
 		f->table[i].at = 0;
 		f->table[i].last = s->table[i].last;
 		f->table[i].scanned = s->turn;
-		memcpy(f->table[i].keys, s->table[i].keys,
-		       sizeof(f->table[i].keys));
+		memcpy(f->table[i].keys, s->table[i].keys, sizeof(f->table[i].keys));
 	}
 	return 0;
 }
@@ -326,8 +308,7 @@ EPF_FN_BIG void epf_chain_row_set_shares(struct epf_locked *f)
 	epf_chain_set_shares(&f->chain, &f->estimator.chain);
 }
 
-EPF_FN_BIG void epf_chain_row_save(struct epf_locked *f, struct epf_snap_locked *s,
-				   __u64 now_ns)
+EPF_FN_BIG void epf_chain_row_save(struct epf_locked *f, struct epf_snap_locked *s, __u64 now_ns)
 {
 	epf_chain_tick(&f->chain, now_ns);
 	epf_chain_save(&f->chain, s);
@@ -378,8 +359,7 @@ EPF_FN_BIG __u64 epf_chain_row_plan(const struct epf_locked *f, __u64 now_ns)
 	return epf_chain_plan(&f->chain, now_ns);
 }
 
-EPF_FN_BIG bool epf_chain_row_add(struct epf_locked *f, __u64 now_ns, __u64 *word,
-				  __u64 words)
+EPF_FN_BIG bool epf_chain_row_add(struct epf_locked *f, __u64 now_ns, __u64 *word, __u64 words)
 {
 	return epf_chain_add(&f->chain, now_ns, word, words);
 }

@@ -23,15 +23,13 @@
 /* --------------------------------------------- false-positive rate ---- */
 
 /* Count the live cells of a bucket by age. Return: their number. */
-EPF_FN_BIG __u32 epf_dict_sample_cells(const struct epf_dict *f,
-				      const struct epf_dict_table *t,
-				      const __u64 *bucket, __u32 *by_age)
+EPF_FN_BIG __u32 epf_dict_sample_cells(const struct epf_dict *f, const struct epf_dict_table *t,
+				       const __u64 *bucket, __u32 *by_age)
 {
 	__u32 used = epf_dict_used(t, bucket), live = 0, i;
 
 	for (i = 0; i < used; i++) {
-		__u64 tag = epf_dict_get(bucket, t->first + i * t->width,
-					 f->shape.tag_bits);
+		__u64 tag = epf_dict_get(bucket, t->first + i * t->width, f->shape.tag_bits);
 
 		if (!epf_dict_live(f, tag))
 			continue;
@@ -49,14 +47,11 @@ EPF_FN_BIG __u32 epf_dict_sample_cells(const struct epf_dict *f,
  *
  * Reads a bucket of each table.
  */
-EPF_FN void epf_dict_sample(struct epf_estimator *g, const struct epf_dict *f,
-			   __u64 random)
+EPF_FN void epf_dict_sample(struct epf_estimator *g, const struct epf_dict *f, __u64 random)
 {
-	const __u64 *home = epf_dict_bucket(f, epf_mulhi(random,
-							 f->shape.buckets));
-	const __u64 *yard = epf_dict_bucket(
-		f, f->shape.buckets + epf_mulhi(epf_word(random, 1),
-						f->shape.yard));
+	const __u64 *home = epf_dict_bucket(f, epf_mulhi(random, f->shape.buckets));
+	const __u64 *yard = epf_dict_bucket(f, f->shape.buckets + epf_mulhi(epf_word(random, 1),
+									    f->shape.yard));
 	__u32 live = epf_dict_sample_cells(f, &f->table[0], home, g->set);
 	__u32 pass = epf_dict_marked(f, home, EPF_DICT_PASS);
 
@@ -64,8 +59,7 @@ EPF_FN void epf_dict_sample(struct epf_estimator *g, const struct epf_dict *f,
 	if (pass != EPF_DICT_NEVER) {
 		g->chance[pass] += EPF_ESTIMATOR_ONE;
 		g->passed_cells += live;
-	} else if (epf_dict_marked(f, home, EPF_DICT_SPILL) !=
-		   EPF_DICT_NEVER) {
+	} else if (epf_dict_marked(f, home, EPF_DICT_SPILL) != EPF_DICT_NEVER) {
 		g->spilt++;
 		g->spilt_cells += live;
 	}
@@ -73,8 +67,7 @@ EPF_FN void epf_dict_sample(struct epf_estimator *g, const struct epf_dict *f,
 }
 
 /* The probability of matching one of @cells cells found in @samples buckets. */
-EPF_FN __u64 epf_dict_sample_agree(const struct epf_dict_table *t, __u64 cells,
-				  __u64 samples)
+EPF_FN __u64 epf_dict_sample_agree(const struct epf_dict_table *t, __u64 cells, __u64 samples)
 {
 	return epf_ratio_q56(cells, samples * t->slots) >> t->rem_bits;
 }
@@ -82,9 +75,8 @@ EPF_FN __u64 epf_dict_sample_agree(const struct epf_dict_table *t, __u64 cells,
 /* The probability of matching @home cells of the first table, or of being looked up in the
  * backyard and matching @yard cells there.
  */
-EPF_FN __u64 epf_dict_sample_cell(const struct epf_estimator *g,
-				 const struct epf_dict *f, __u64 home,
-				 __u64 yard)
+EPF_FN __u64 epf_dict_sample_cell(const struct epf_estimator *g, const struct epf_dict *f,
+				  __u64 home, __u64 yard)
 {
 	const struct epf_dict_table *t = f->table;
 	__u64 n = g->samples;
@@ -99,8 +91,7 @@ EPF_FN __u64 epf_dict_sample_cell(const struct epf_estimator *g,
 }
 
 /* The same as epf_ge_rate_q56(). */
-EPF_FN __u64 epf_dict_rate_q56(const struct epf_estimator *g,
-				const struct epf_dict *f)
+EPF_FN __u64 epf_dict_rate_q56(const struct epf_estimator *g, const struct epf_dict *f)
 {
 	__u64 passes = 0, home = 0, yard = 0, sum;
 	__u32 age;
@@ -126,9 +117,8 @@ EPF_FN __u64 epf_dict_rate_q56(const struct epf_estimator *g,
  * one of its fingerprints, whatever the others hold; 0 for a generation that does not
  * count.
  */
-EPF_FN __u64 epf_dict_layer_q56(const struct epf_estimator *g,
-				      const struct epf_dict *f, __u32 age,
-				      __u64 *fill_q56)
+EPF_FN __u64 epf_dict_layer_q56(const struct epf_estimator *g, const struct epf_dict *f, __u32 age,
+				__u64 *fill_q56)
 {
 	const struct epf_dict_table *t = f->table;
 	__u64 home, yard, cells;
@@ -139,13 +129,10 @@ EPF_FN __u64 epf_dict_layer_q56(const struct epf_estimator *g,
 	home = t[0].buckets * t[0].cells;
 	yard = t[1].buckets * t[1].cells;
 	cells = home + yard;
-	*fill_q56 = epf_ratio_q56(g->set[age], g->samples * t[0].cells) /
-			    cells * home +
-		    epf_ratio_q56(g->seen[age], g->samples * t[1].cells) /
-			    cells * yard;
+	*fill_q56 = epf_ratio_q56(g->set[age], g->samples * t[0].cells) / cells * home +
+		    epf_ratio_q56(g->seen[age], g->samples * t[1].cells) / cells * yard;
 	return epf_either_q56(epf_estimator_mean(g->chance[age], g->samples),
-			      epf_dict_sample_cell(g, f, g->set[age],
-						  g->seen[age]));
+			      epf_dict_sample_cell(g, f, g->set[age], g->seen[age]));
 }
 
 /* ------------------------------------------------------------ room ---- */
@@ -169,8 +156,7 @@ EPF_FN __u64 epf_dict_scaled(const struct epf_estimator *g, __u64 n, __u64 bucke
 	return g->samples ? n * buckets / g->samples : 0;
 }
 
-EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f,
-				    const struct epf_estimator *g)
+EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f, const struct epf_estimator *g)
 {
 	__u32 mask = (1u << f->shape.tag_bits) - 1, age;
 
@@ -178,8 +164,7 @@ EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f,
 		f->room->share[(f->now - age) & mask] =
 			epf_dict_scaled(g, g->set[age], f->shape.buckets) +
 			epf_dict_scaled(g, g->seen[age], f->shape.yard) +
-			epf_dict_scaled(g, g->chance[age] / EPF_ESTIMATOR_ONE,
-					f->shape.buckets) *
+			epf_dict_scaled(g, g->chance[age] / EPF_ESTIMATOR_ONE, f->shape.buckets) *
 				epf_dict_passes(f);
 	f->room->stale = 1;
 }
@@ -218,8 +203,7 @@ EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_locked *s)
  */
 EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_locked *s)
 {
-	if (!epf_image_plain(s, epf_dict_words(&f->shape),
-			     (1u << f->shape.tag_bits) - 1))
+	if (!epf_image_plain(s, epf_dict_words(&f->shape), (1u << f->shape.tag_bits) - 1))
 		return -EINVAL;
 	f->now = (__u32)s->now;
 	f->visited = f->shape.buckets + f->shape.yard;

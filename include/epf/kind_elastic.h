@@ -72,14 +72,12 @@ EPF_FN_BIG __u64 epf_elastic_twins(const struct epf_elastic_work *w)
 /* What line @nr holds, of any contents; @w has its unpacked head and a copy of it. Return: false:
  * it has more items than a line, or could not be read, as epf_elastic_read().
  */
-EPF_FN_BIG bool epf_elastic_holds(const struct epf_elastic *f, __u64 nr,
-				  struct epf_elastic_work *w,
+EPF_FN_BIG bool epf_elastic_holds(const struct epf_elastic *f, __u64 nr, struct epf_elastic_work *w,
 				  struct epf_elastic_load *h)
 {
 	if (!epf_elastic_read(f, nr, w->item))
 		return false;
-	epf_elastic_unpack(&w->l, f->shape.line_words,
-			   w->item[f->shape.line_words >> 3]);
+	epf_elastic_unpack(&w->l, f->shape.line_words, w->item[f->shape.line_words >> 3]);
 	if (w->l.base + w->l.count > 16 * (w->l.words - w->l.first))
 		return false;
 	h->n = epf_elastic_tally(w);
@@ -89,8 +87,7 @@ EPF_FN_BIG bool epf_elastic_holds(const struct epf_elastic *f, __u64 nr,
 }
 
 /* The probability that a key meets an item of tag @t, q56. */
-EPF_FN __u64 epf_elastic_meets(const struct epf_elastic_load *h, __u32 words,
-			       __u32 t)
+EPF_FN __u64 epf_elastic_meets(const struct epf_elastic_load *h, __u32 words, __u32 t)
 {
 	__u32 all = EPF_ELASTIC_WIDTH_MAX + 5 + (words >> 3); /* log2 of a line's weight */
 	__u64 p = epf_elastic_weight(h, words, t) << (56 - all);
@@ -106,8 +103,7 @@ EPF_FN __u64 epf_elastic_meets(const struct epf_elastic_load *h, __u32 words,
  *
  * Reads a line. Inserters may be at work: a line that they do not leave alone is no sample.
  */
-EPF_FN void epf_elastic_sample(struct epf_estimator *g, const struct epf_elastic *f,
-			      __u64 random)
+EPF_FN void epf_elastic_sample(struct epf_estimator *g, const struct epf_elastic *f, __u64 random)
 {
 	__u32 counted = epf_elastic_counted(f, f->phase), lag, age, t;
 	__u64 miss = EPF_Q56_ONE, p;
@@ -126,16 +122,14 @@ EPF_FN void epf_elastic_sample(struct epf_estimator *g, const struct epf_elastic
 		p = epf_elastic_meets(&met, w.l.words, t);
 		miss = epf_mul_q56(miss, EPF_Q56_ONE - p);
 		g->chance[age] += p >> EPF_ESTIMATOR_SHIFT;
-		g->set[age] += epf_elastic_byte(h.n, t) *
-			       (4 + epf_elastic_byte(h.wide, t));
+		g->set[age] += epf_elastic_byte(h.n, t) * (4 + epf_elastic_byte(h.wide, t));
 	}
 	g->any += (EPF_Q56_ONE - miss) >> EPF_ESTIMATOR_SHIFT;
 	g->samples++;
 }
 
 /* The same as epf_ge_rate_q56(). */
-EPF_FN __u64 epf_elastic_rate_q56(const struct epf_estimator *g,
-				   const struct epf_elastic *f)
+EPF_FN __u64 epf_elastic_rate_q56(const struct epf_estimator *g, const struct epf_elastic *f)
 {
 	(void)f;
 	return epf_estimator_mean(g->any, g->samples);
@@ -151,15 +145,13 @@ EPF_FN __u64 epf_elastic_rate_q56(const struct epf_estimator *g,
  * Return: the probability that such a key meets one of its items, whatever the others
  * hold; 0 for an epoch that does not count.
  */
-EPF_FN __u64 epf_elastic_layer_q56(const struct epf_estimator *g,
-					 const struct epf_elastic *f, __u32 age,
-					 __u64 *fill_q56)
+EPF_FN __u64 epf_elastic_layer_q56(const struct epf_estimator *g, const struct epf_elastic *f,
+				   __u32 age, __u64 *fill_q56)
 {
 	*fill_q56 = 0;
 	if (age >= epf_elastic_counted(f, f->phase))
 		return 0;
-	*fill_q56 = epf_ratio_q56(g->set[age],
-				  g->samples * 64 * f->shape.line_words);
+	*fill_q56 = epf_ratio_q56(g->set[age], g->samples * 64 * f->shape.line_words);
 	return epf_estimator_mean(g->chance[age], g->samples);
 }
 
@@ -170,8 +162,7 @@ EPF_FN_BIG void epf_elastic_set_room(struct epf_elastic *f)
 	epf_elastic_see(f->room);
 }
 
-EPF_FN_BIG void epf_elastic_set_shares(struct epf_elastic *f,
-				       const struct epf_estimator *g)
+EPF_FN_BIG void epf_elastic_set_shares(struct epf_elastic *f, const struct epf_estimator *g)
 {
 	struct epf_room *r = f->room;
 	__u32 age, t;
@@ -180,9 +171,8 @@ EPF_FN_BIG void epf_elastic_set_shares(struct epf_elastic *f,
 	memset(&r->tags, 0, sizeof(r->tags));
 	for (age = 0; age < epf_elastic_counted(f, f->phase); age++) {
 		t = (__u32)((f->phase >> 1) - age) & 7;
-		r->share[t] = epf_room_part(
-			epf_estimator_mean(g->chance[age], g->samples),
-			epf_elastic_all(&f->shape));
+		r->share[t] = epf_room_part(epf_estimator_mean(g->chance[age], g->samples),
+					    epf_elastic_all(&f->shape));
 		r->tags.sum[t] = r->share[t] >> r->shift << r->shift;
 	}
 }
@@ -223,8 +213,7 @@ EPF_FN void epf_elastic_save(const struct epf_elastic *f, struct epf_snap_locked
 /* The owner must check every line. */
 EPF_FN int epf_elastic_load(struct epf_elastic *f, const struct epf_snap_locked *s)
 {
-	if (!epf_image_plain(s, epf_elastic_words(&f->shape),
-			     EPF_ELASTIC_STAMPS - 1))
+	if (!epf_image_plain(s, epf_elastic_words(&f->shape), EPF_ELASTIC_STAMPS - 1))
 		return -EINVAL;
 	f->phase = 2 * s->now;
 	return 0;
@@ -281,8 +270,7 @@ EPF_FN_BIG bool epf_elastic_sound(const struct epf_elastic *f, __u64 nr)
 		return !any;
 	return epf_elastic_holds(f, nr, &w, &h) && (w.l.count || h.whole) &&
 	       !!h.whole == (head >> EPF_ELASTIC_WHOLE & 1) &&
-	       epf_elastic_lag(f->phase, w.l.stamp) <
-		       EPF_ELASTIC_CHUNKS + EPF_ELASTIC_TAGS &&
+	       epf_elastic_lag(f->phase, w.l.stamp) < EPF_ELASTIC_CHUNKS + EPF_ELASTIC_TAGS &&
 	       epf_elastic_widths_sound(&h, head) &&
 	       epf_elastic_need(h.n, h.wide) <= epf_elastic_room(&w.l, h.whole) &&
 	       epf_elastic_ends(&w);
@@ -292,8 +280,7 @@ EPF_FN_BIG bool epf_elastic_sound(const struct epf_elastic *f, __u64 nr)
 
 #if EPF_TABLES
 
-EPF_FN_BIG bool epf_elastic_row_sound(const struct epf_locked *f, __u32 i, __u64 at,
-				      __u64 n)
+EPF_FN_BIG bool epf_elastic_row_sound(const struct epf_locked *f, __u32 i, __u64 at, __u64 n)
 {
 	__u64 words = f->elastic.shape.line_words, nr;
 
@@ -304,8 +291,8 @@ EPF_FN_BIG bool epf_elastic_row_sound(const struct epf_locked *f, __u32 i, __u64
 	return true;
 }
 
-EPF_FN_BIG void epf_elastic_row_copy(const struct epf_locked *f, __u32 i, __u64 at,
-				     __u64 *to, __u64 n)
+EPF_FN_BIG void epf_elastic_row_copy(const struct epf_locked *f, __u32 i, __u64 at, __u64 *to,
+				     __u64 n)
 {
 	__u64 words = f->elastic.shape.line_words, line[EPF_ELASTIC_WORDS_MAX];
 
@@ -317,19 +304,16 @@ EPF_FN_BIG void epf_elastic_row_copy(const struct epf_locked *f, __u32 i, __u64 
 	}
 }
 
-EPF_FN_BIG int epf_elastic_row_test_and_insert(struct epf_locked *f, __u64 digest,
-					       bool keep)
+EPF_FN_BIG int epf_elastic_row_test_and_insert(struct epf_locked *f, __u64 digest, bool keep)
 {
 	return epf_elastic_test_and_insert(&f->elastic, digest, keep);
 }
 
 /* The member tidy of the row, and those after it. */
-#define EPF_ELASTIC_ROW_END						\
-	NULL, .copy = epf_elastic_row_copy,				\
-	.test_and_insert = epf_elastic_row_test_and_insert
+#define EPF_ELASTIC_ROW_END \
+	NULL, .copy = epf_elastic_row_copy, .test_and_insert = epf_elastic_row_test_and_insert
 
-EPF_FIXED_KIND(elastic, epochs, s.epochs, s.epochs + 1, epf_elastic_row_sound,
-	       EPF_ELASTIC_ROW_END);
+EPF_FIXED_KIND(elastic, epochs, s.epochs, s.epochs + 1, epf_elastic_row_sound, EPF_ELASTIC_ROW_END);
 
 #endif /* EPF_TABLES */
 

@@ -22,8 +22,7 @@
 /* --------------------------------------------- false-positive rate ---- */
 
 /* Count one line of cells. */
-EPF_FN void epf_ge_sample_cells(struct epf_estimator *g, const struct epf_ge *f,
-			       __u64 random)
+EPF_FN void epf_ge_sample_cells(struct epf_estimator *g, const struct epf_ge *f, __u64 random)
 {
 	__u32 cell = epf_ge_cell(&f->shape), age, i;
 	__u64 line = epf_mulhi(random, epf_ge_words(&f->shape) / 8);
@@ -50,8 +49,7 @@ EPF_FN void epf_ge_sample_cells(struct epf_estimator *g, const struct epf_ge *f,
  *
  * Reads 8 words, or r + 1 with layout EPF_GE_SEGMENTS.
  */
-EPF_FN void epf_ge_sample(struct epf_estimator *g, const struct epf_ge *f,
-			 __u64 random)
+EPF_FN void epf_ge_sample(struct epf_estimator *g, const struct epf_ge *f, __u64 random)
 {
 	__u64 words = epf_ge_stride(&f->shape);
 	__u32 age;
@@ -62,9 +60,8 @@ EPF_FN void epf_ge_sample(struct epf_estimator *g, const struct epf_ge *f,
 		return;
 	}
 	for (age = 0; age < epf_ge_counted(f); age++)
-		epf_estimator_word(g, age,
-			       f->word + words * epf_ge_segment(f, age), words,
-			       f->shape.segment_bits, random);
+		epf_estimator_word(g, age, f->word + words * epf_ge_segment(f, age), words,
+				   f->shape.segment_bits, random);
 }
 
 /* Epochs @from .. @to - 1: powers of their fills, and the roots of these. */
@@ -103,8 +100,7 @@ EPF_FN __u64 epf_ge_union_half(struct epf_ge_union *u)
  * from q to k of F(d) - F(k), where F(d) is the probability for d positions, F(k) = @all;
  * by Simpson's rule. @u: at power 1.
  */
-EPF_FN __u64 epf_ge_sample_more(struct epf_ge_union *u,
-			       const struct epf_ge_shape *s, __u64 all)
+EPF_FN __u64 epf_ge_sample_more(struct epf_ge_union *u, const struct epf_ge_shape *s, __u64 all)
 {
 	__u64 low = epf_ge_union_q56(u), weight = 0, more = 0;
 	__u32 d;
@@ -115,20 +111,18 @@ EPF_FN __u64 epf_ge_sample_more(struct epf_ge_union *u,
 		__u64 mean = (low + 4 * mid + high) / 6;
 
 		if (d < 16)
-			weight += 2 * (EPF_GE_COPRIME >> 4 * d & 15) *
-				  EPF_Q56_ONE / (d * (s->bits - d));
+			weight += 2 * (EPF_GE_COPRIME >> 4 * d & 15) * EPF_Q56_ONE /
+				  (d * (s->bits - d));
 		if (mean > all) /* weight: below 8 */
-			more += epf_mulhi((mean - all) << 7, weight << 1) /
-				s->segment_bits;
+			more += epf_mulhi((mean - all) << 7, weight << 1) / s->segment_bits;
 		low = high;
 	}
 	return more;
 }
 
 /* The probability for epochs @from .. @to - 1. */
-EPF_FN_BIG __u64 epf_ge_sample_span(const struct epf_estimator *g,
-				   const struct epf_ge_shape *s, __u32 from,
-				   __u32 to)
+EPF_FN_BIG __u64 epf_ge_sample_span(const struct epf_estimator *g, const struct epf_ge_shape *s,
+				    __u32 from, __u32 to)
 {
 	struct epf_ge_union u;
 	__u64 all;
@@ -154,8 +148,7 @@ EPF_FN_BIG __u64 epf_ge_sample_span(const struct epf_estimator *g,
  *
  * Return: q56; without a sample 0.
  */
-EPF_FN __u64 epf_ge_rate_q56(const struct epf_estimator *g,
-			      const struct epf_ge *f)
+EPF_FN __u64 epf_ge_rate_q56(const struct epf_estimator *g, const struct epf_ge *f)
 {
 	return epf_ge_sample_span(g, &f->shape, 0, epf_ge_counted(f));
 }
@@ -170,9 +163,8 @@ EPF_FN __u64 epf_ge_rate_q56(const struct epf_estimator *g,
  * Return: the probability that such a key is in that epoch, whatever the others hold; 0
  * with @fill_q56 0 for an epoch that does not count.
  */
-EPF_FN __u64 epf_ge_layer_q56(const struct epf_estimator *g,
-				    const struct epf_ge *f, __u32 age,
-				    __u64 *fill_q56)
+EPF_FN __u64 epf_ge_layer_q56(const struct epf_estimator *g, const struct epf_ge *f, __u32 age,
+			      __u64 *fill_q56)
 {
 	*fill_q56 = 0;
 	if (age >= epf_ge_counted(f))
@@ -189,8 +181,7 @@ EPF_FN_BIG __u64 epf_ge_bits_at(const struct epf_ge *f, __u64 rest)
 	__u64 fill = 0, bit;
 
 	for (bit = EPF_Q56_ONE; bit; bit >>= 1)
-		if ((fill | bit) <= EPF_Q56_ONE &&
-		    epf_pow_q56(fill | bit, f->shape.bits) <= rest)
+		if ((fill | bit) <= EPF_Q56_ONE && epf_pow_q56(fill | bit, f->shape.bits) <= rest)
 			fill |= bit;
 	return epf_room_part(fill, f->shape.segment_bits);
 }
@@ -206,8 +197,7 @@ EPF_FN_BIG __u64 epf_ge_room_more(const struct epf_ge *f, __u64 set)
 	u.from = 0;
 	u.to = epf_ge_counted(f);
 	for (age = 0; age < u.to; age++) {
-		fill = epf_frac_q56(age ? f->room->share[epf_ge_segment(f, age)] :
-					  set, s);
+		fill = epf_frac_q56(age ? f->room->share[epf_ge_segment(f, age)] : set, s);
 		all = epf_either_q56(all, epf_pow_q56(fill, f->shape.bits));
 		u.power[age] = fill;
 		u.root[age] = epf_sqrt_q56(fill);
@@ -226,8 +216,7 @@ EPF_FN_BIG void epf_ge_set_room(struct epf_ge *f)
 	__u32 age;
 
 	for (age = 1; age < epf_ge_counted(f); age++) {
-		fill = epf_frac_q56(r->share[epf_ge_segment(f, age)],
-				    f->shape.segment_bits);
+		fill = epf_frac_q56(r->share[epf_ge_segment(f, age)], f->shape.segment_bits);
 		any = epf_either_q56(any, epf_pow_q56(fill, f->shape.bits));
 	}
 	more = epf_ge_room_more(f, epf_ge_bits_at(f, epf_room_rest(r, any)));
@@ -247,8 +236,8 @@ EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_estimator *
 	__u32 age;
 
 	for (age = 0; age < epf_ge_counted(f); age++)
-		f->room->share[epf_ge_segment(f, age)] = epf_room_part(
-			epf_estimator_fill(g, age), f->shape.segment_bits);
+		f->room->share[epf_ge_segment(f, age)] = epf_room_part(epf_estimator_fill(g, age),
+								       f->shape.segment_bits);
 	f->room->stale = 1;
 }
 

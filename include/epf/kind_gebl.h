@@ -24,17 +24,16 @@
 /* Double hashing in one group with step @step. Return: the probability of a hit in one of
  * the epochs.
  */
-EPF_FN_BIG __u64 epf_gebl_sample_double(struct epf_estimator *g,
-				       const struct epf_gebl *f,
-				       const __u64 *group, __u32 step)
+EPF_FN_BIG __u64 epf_gebl_sample_double(struct epf_estimator *g, const struct epf_gebl *f,
+					const __u64 *group, __u32 step)
 {
 	__u64 starts[EPF_GEBL_BLOCK_WORDS], any[EPF_GEBL_BLOCK_WORDS] = { 0 };
 	__u32 n = epf_gebl_block(&f->shape), age, w, sum = 0;
 	__u64 unit = EPF_ESTIMATOR_ONE / f->shape.block_bits;
 
 	for (age = 0; age < epf_gebl_counted(f); age++) {
-		epf_gebl_starts(group + epf_gebl_segment(f, age) * n, n,
-				f->shape.bits, step, starts);
+		epf_gebl_starts(group + epf_gebl_segment(f, age) * n, n, f->shape.bits, step,
+				starts);
 		for (w = 0; w < n; w++) {
 			g->chance[age] += unit * epf_popcount(starts[w]);
 			any[w] |= starts[w];
@@ -46,9 +45,8 @@ EPF_FN_BIG __u64 epf_gebl_sample_double(struct epf_estimator *g,
 }
 
 /* The same for distinct positions. */
-EPF_FN __u64 epf_gebl_sample_distinct(struct epf_estimator *g,
-				     const struct epf_gebl *f,
-				     const __u32 *set)
+EPF_FN __u64 epf_gebl_sample_distinct(struct epf_estimator *g, const struct epf_gebl *f,
+				      const __u32 *set)
 {
 	__u64 any = 0, q;
 	__u32 age;
@@ -69,8 +67,7 @@ EPF_FN __u64 epf_gebl_sample_distinct(struct epf_estimator *g,
  *
  * Reads r + 1 adjacent blocks.
  */
-EPF_FN_BIG void epf_gebl_sample(struct epf_estimator *g, const struct epf_gebl *f,
-			       __u64 random)
+EPF_FN_BIG void epf_gebl_sample(struct epf_estimator *g, const struct epf_gebl *f, __u64 random)
 {
 	__u32 n = epf_gebl_block(&f->shape), age, i;
 	__u64 at = epf_mulhi(random, f->shape.blocks), any;
@@ -88,25 +85,22 @@ EPF_FN_BIG void epf_gebl_sample(struct epf_estimator *g, const struct epf_gebl *
 		g->seen[age] += 64 * n;
 	}
 	any = f->shape.offsets == EPF_GEBL_DOUBLE ?
-		      epf_gebl_sample_double(g, f, group,
-					    (__u32)epf_word(random, 1)) :
+		      epf_gebl_sample_double(g, f, group, (__u32)epf_word(random, 1)) :
 		      epf_gebl_sample_distinct(g, f, set);
 	g->any += any >> EPF_ESTIMATOR_SHIFT;
 	g->samples++;
 }
 
 /* The same as epf_ge_rate_q56(). */
-EPF_FN __u64 epf_gebl_rate_q56(const struct epf_estimator *g,
-				const struct epf_gebl *f)
+EPF_FN __u64 epf_gebl_rate_q56(const struct epf_estimator *g, const struct epf_gebl *f)
 {
 	(void)f;
 	return epf_estimator_mean(g->any, g->samples);
 }
 
 /* The same as epf_ge_layer_q56(). */
-EPF_FN __u64 epf_gebl_layer_q56(const struct epf_estimator *g,
-				      const struct epf_gebl *f, __u32 age,
-				      __u64 *fill_q56)
+EPF_FN __u64 epf_gebl_layer_q56(const struct epf_estimator *g, const struct epf_gebl *f, __u32 age,
+				__u64 *fill_q56)
 {
 	*fill_q56 = 0;
 	if (age >= epf_gebl_counted(f))
@@ -124,21 +118,18 @@ EPF_FN_BIG void epf_gebl_set_room(struct epf_gebl *f)
 	__u32 age;
 
 	for (age = 1; age < epf_gebl_counted(f); age++)
-		any = epf_either_q56(
-			any,
-			epf_frac_q56(r->share[epf_gebl_segment(f, age)], all));
+		any = epf_either_q56(any, epf_frac_q56(r->share[epf_gebl_segment(f, age)], all));
 	epf_room_set(r, f->now, epf_room_part(epf_room_rest(r, any), all));
 }
 
-EPF_FN_BIG void epf_gebl_set_shares(struct epf_gebl *f,
-				    const struct epf_estimator *g)
+EPF_FN_BIG void epf_gebl_set_shares(struct epf_gebl *f, const struct epf_estimator *g)
 {
 	__u64 all = epf_room_blocks(f->room, f->shape.blocks);
 	__u32 age;
 
 	for (age = 0; age < epf_gebl_counted(f); age++)
-		f->room->share[epf_gebl_segment(f, age)] = epf_room_part(
-			epf_estimator_mean(g->chance[age], g->samples), all);
+		f->room->share[epf_gebl_segment(f, age)] =
+			epf_room_part(epf_estimator_mean(g->chance[age], g->samples), all);
 	f->room->stale = 1;
 }
 

@@ -25,8 +25,7 @@ EPF_ASSERT(EPF_TLBF_SLICES == EPF_ESTIMATOR_LAYERS, "places are layers");
 /* A slice's layer is its place, which does not change when others come. */
 EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
 {
-	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k,
-			       0 };
+	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k, 0 };
 
 	return row;
 }
@@ -40,8 +39,8 @@ EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
  *
  * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
  */
-EPF_FN void epf_tlbf_sample(struct epf_estimator *g, const struct epf_tlbf *f,
-			   __u64 now_ns, __u64 random)
+EPF_FN void epf_tlbf_sample(struct epf_estimator *g, const struct epf_tlbf *f, __u64 now_ns,
+			    __u64 random)
 {
 	struct epf_row row = epf_tlbf_row(f, now_ns);
 	__u32 n;
@@ -50,8 +49,8 @@ EPF_FN void epf_tlbf_sample(struct epf_estimator *g, const struct epf_tlbf *f,
 		__u32 i = epf_estimator_turn(g, row.nr);
 		const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 
-		epf_estimator_word(g, epf_row_layer(row, i), s->word, s->words,
-			       64 * s->words, random);
+		epf_estimator_word(g, epf_row_layer(row, i), s->word, s->words, 64 * s->words,
+				   random);
 	}
 	g->samples++;
 }
@@ -64,16 +63,15 @@ EPF_FN void epf_tlbf_sample(struct epf_estimator *g, const struct epf_tlbf *f,
  *
  * Return: q56; without a sample 0.
  */
-EPF_FN __u64 epf_tlbf_rate_q56(const struct epf_estimator *g,
-				const struct epf_tlbf *f, __u64 now_ns)
+EPF_FN __u64 epf_tlbf_rate_q56(const struct epf_estimator *g, const struct epf_tlbf *f,
+			       __u64 now_ns)
 {
 	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
 }
 
 /* The same as epf_row_layer_q56(), at a time on the owner's clock. */
-EPF_FN __u64 epf_tlbf_layer_q56(const struct epf_estimator *g,
-				      const struct epf_tlbf *f, __u64 now_ns,
-				      __u32 age, __u64 *fill_q56)
+EPF_FN __u64 epf_tlbf_layer_q56(const struct epf_estimator *g, const struct epf_tlbf *f,
+				__u64 now_ns, __u32 age, __u64 *fill_q56)
 {
 	return epf_row_layer_q56(g, epf_tlbf_row(f, now_ns), age, fill_q56);
 }
@@ -100,8 +98,7 @@ EPF_FN_BIG void epf_tlbf_set_room(struct epf_tlbf *f)
 	for (i = 0; i < s.nr; i++) {
 		words = epf_tlbf_at(f, i)->words;
 		least = i < s.k && words < least ? words : least;
-		r->row.hit[i] = epf_frac_q56(
-			r->share[(f->head + i) % EPF_TLBF_SLICES], 64 * words);
+		r->row.hit[i] = epf_frac_q56(r->share[(f->head + i) % EPF_TLBF_SLICES], 64 * words);
 	}
 	for (i = 0; i < s.k; i++)
 		r->row.ratio[i] = epf_frac_q56(least, epf_tlbf_at(f, i)->words);
@@ -111,15 +108,14 @@ EPF_FN_BIG void epf_tlbf_set_room(struct epf_tlbf *f)
 	r->stale = 0;
 }
 
-EPF_FN_BIG void epf_tlbf_set_shares(struct epf_tlbf *f,
-				    const struct epf_estimator *g)
+EPF_FN_BIG void epf_tlbf_set_shares(struct epf_tlbf *f, const struct epf_estimator *g)
 {
 	__u32 i, place;
 
 	for (i = 0; i < epf_tlbf_live(f, f->now_ns); i++) {
 		place = (f->head + i) % EPF_TLBF_SLICES;
-		f->room->share[place] = epf_room_part(
-			epf_estimator_fill(g, place), 64 * epf_tlbf_at(f, i)->words);
+		f->room->share[place] = epf_room_part(epf_estimator_fill(g, place),
+						      64 * epf_tlbf_at(f, i)->words);
 	}
 	f->room->stale = 1;
 }
@@ -134,8 +130,7 @@ EPF_FN void epf_tlbf_count(struct epf_tlbf *f, struct epf_room *r)
 /* ------------------------------------------------------- snapshots ---- */
 
 /* Never given back: the paper's rule. Timed: the staleness rule. */
-EPF_FN struct epf_tlbf_shape epf_tlbf_shape_of(const struct epf_shape *s,
-					       __u64 span_ns)
+EPF_FN struct epf_tlbf_shape epf_tlbf_shape_of(const struct epf_shape *s, __u64 span_ns)
 {
 	struct epf_tlbf_shape to;
 
@@ -151,8 +146,7 @@ EPF_FN struct epf_tlbf_shape epf_tlbf_shape_of(const struct epf_shape *s,
 }
 
 /* A slice of a filter without a reserve; it takes keys or has taken them. */
-EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i,
-				struct epf_snap_slice *to)
+EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i, struct epf_snap_slice *to)
 {
 	const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 
@@ -164,8 +158,7 @@ EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i,
 	to->fn = s->fn;
 }
 
-EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f,
-			      struct epf_snap_locked *s, __u64 now_ns)
+EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f, struct epf_snap_locked *s, __u64 now_ns)
 {
 	__u32 i;
 
@@ -190,11 +183,10 @@ EPF_FN bool epf_tlbf_slice_sound(const struct epf_tlbf_shape *shape,
 	__u64 keys = takes ? 0 : i == shape->k ? s->taken : a[-1].until;
 	__u64 last = takes ? 0 : i == shape->k ? s->last_ns : a[-1].last_ns;
 
-	if (a->words < shape->words_min || a->words > shape->words_max ||
-	    a->fn >= shape->k || a->begin_ns > s->now || a->since > s->taken)
+	if (a->words < shape->words_min || a->words > shape->words_max || a->fn >= shape->k ||
+	    a->begin_ns > s->now || a->since > s->taken)
 		return false;
-	if (a->until > keys || a->last_ns > last ||
-	    (!takes && a->until < a->since))
+	if (a->until > keys || a->last_ns > last || (!takes && a->until < a->since))
 		return false;
 	return !i || (a->begin_ns <= a[-1].begin_ns && a->since <= a[-1].since &&
 		      a[-1].fn == (a->fn + 1) % shape->k);
@@ -206,17 +198,15 @@ EPF_FN_BIG bool epf_tlbf_state_sound(const struct epf_tlbf_shape *shape,
 	__u64 words = 0;
 	__u32 i;
 
-	if (!epf_image_timed(s) || s->turn || s->start_ns || s->begun ||
-	    s->last_ns > s->now || s->nr < shape->keep ||
-	    s->nr > EPF_TLBF_SLICES)
+	if (!epf_image_timed(s) || s->turn || s->start_ns || s->begun || s->last_ns > s->now ||
+	    s->nr < shape->keep || s->nr > EPF_TLBF_SLICES)
 		return false;
 	for (i = 0; i < s->nr; i++) {
 		if (!epf_tlbf_slice_sound(shape, s, i))
 			return false;
 		words += s->slice[i].words;
 	}
-	return words == s->words &&
-	       epf_image_ends(s, s->nr * EPF_IMAGE_SLICE);
+	return words == s->words && epf_image_ends(s, s->nr * EPF_IMAGE_SLICE);
 }
 
 /* The slices have no memory yet. The youngest is in the last place of the ring, as after
@@ -235,8 +225,7 @@ EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_locked *s
 	f->head = EPF_TLBF_SLICES - 1;
 	for (i = 0; i < f->nr; i++) {
 		const struct epf_snap_slice *from = &s->slice[i];
-		struct epf_tlbf_slice *to =
-			&f->slice[(f->head + i) % EPF_TLBF_SLICES];
+		struct epf_tlbf_slice *to = &f->slice[(f->head + i) % EPF_TLBF_SLICES];
 
 		to->word = NULL;
 		to->words = from->words;
@@ -305,8 +294,7 @@ EPF_FN_BIG void epf_tlbf_row_set_shares(struct epf_locked *f)
 	epf_tlbf_set_shares(&f->tlbf, &f->estimator.all);
 }
 
-EPF_FN_BIG void epf_tlbf_row_save(struct epf_locked *f, struct epf_snap_locked *s,
-				  __u64 now_ns)
+EPF_FN_BIG void epf_tlbf_row_save(struct epf_locked *f, struct epf_snap_locked *s, __u64 now_ns)
 {
 	epf_tlbf_save(&f->tlbf, s, now_ns);
 }
@@ -349,8 +337,7 @@ EPF_FN_BIG __u64 epf_tlbf_row_plan(const struct epf_locked *f, __u64 now_ns)
 	return epf_tlbf_plan(&f->tlbf, now_ns);
 }
 
-EPF_FN_BIG bool epf_tlbf_row_add(struct epf_locked *f, __u64 now_ns, __u64 *word,
-				 __u64 words)
+EPF_FN_BIG bool epf_tlbf_row_add(struct epf_locked *f, __u64 now_ns, __u64 *word, __u64 words)
 {
 	return epf_tlbf_add(&f->tlbf, now_ns, word, words);
 }
@@ -412,8 +399,8 @@ EPF_FN_BIG __u32 epf_tlbf_row_slices(const struct epf_locked *f)
  * that is everything since the oldest of them began to take keys. It covers nothing from
  * before the clock last jumped, though some of that may be there.
  */
-EPF_FN_BIG void epf_tlbf_row_covered(const struct epf_locked *f, __u64 now_ns,
-				     __u64 steady_ns, __u64 *inserts, __u64 *ns)
+EPF_FN_BIG void epf_tlbf_row_covered(const struct epf_locked *f, __u64 now_ns, __u64 steady_ns,
+				     __u64 *inserts, __u64 *ns)
 {
 	__u32 live = epf_tlbf_live(&f->tlbf, now_ns);
 	const struct epf_tlbf_slice *s;

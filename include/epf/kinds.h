@@ -27,9 +27,8 @@
 EPF_FN_BIG const struct epf_kind_ops *epf_kind_row(__u32 kind)
 {
 #define EPF_ROW_OF(number, name) [number] = &epf_##name##_ops,
-	static const struct epf_kind_ops *const rows[EPF_KIND_MAX + 1] = {
-		EPF_LOCKED_KINDS(EPF_ROW_OF)
-	};
+	static const struct epf_kind_ops *const rows[EPF_KIND_MAX + 1] = { EPF_LOCKED_KINDS(
+		EPF_ROW_OF) };
 #undef EPF_ROW_OF
 
 	return kind <= EPF_KIND_MAX ? rows[kind] : NULL;

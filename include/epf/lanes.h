@@ -67,7 +67,7 @@
  */
 #define EPF_EPOCH_FIRST 8ULL
 
-#define EPF_STALE_TRIES 2u	   /* CAS over a stale lane: see Bounds */
+#define EPF_STALE_TRIES 2u         /* CAS over a stale lane: see Bounds */
 #define EPF_INSERT_TRIES EPF_LANES /* tries of one insert */
 
 /* Line @n of @f. A program whose lines are in a BPF map, and not in an array in memory,
@@ -164,8 +164,8 @@ EPF_FN __u32 epf_parts(__u32 parts)
 /* Adds the positions that only shapes with many fields have. The caller checks once whether
  * there are any, not for each line.
  */
-EPF_FN void epf_probe_more(const struct epf_lanes *f, __u64 digest,
-			   struct epf_probe *p, __u32 parts)
+EPF_FN void epf_probe_more(const struct epf_lanes *f, __u64 digest, struct epf_probe *p,
+			   __u32 parts)
 {
 	__u64 w = digest;
 	__u32 j;
@@ -181,8 +181,7 @@ EPF_FN void epf_probe_more(const struct epf_lanes *f, __u64 digest,
  * @digest: of the key
  * @p: result; its lines are prefetched
  */
-EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
-		      struct epf_probe *p)
+EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest, struct epf_probe *p)
 {
 	__u32 parts = epf_parts(f->geom.parts), j = 0;
 	__u64 w = digest; /* epf_lane_word(digest, j) */
@@ -208,8 +207,7 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
  */
 EPF_FN __u32 epf_probe_parts(const struct epf_probe *p)
 {
-	return EPF_VERIFIED || p->parts < EPF_PARTS_MAX ? p->parts :
-							  EPF_PARTS_MAX;
+	return EPF_VERIFIED || p->parts < EPF_PARTS_MAX ? p->parts : EPF_PARTS_MAX;
 }
 
 /* Is a line of @p missing? */
@@ -240,24 +238,22 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < epf_probe_parts(p); j++)
-		if (!epf_lane_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
-				    p->mask[j], epoch))
+		if (!epf_lane_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]), p->mask[j],
+				    epoch))
 			return false;
 	return true;
 }
 
 /* The same with one branch for all lines: fewer instructions if the answer is yes. */
-EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
-				__u64 epoch)
+EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts, __u64 epoch)
 {
 	__u64 differs = 0;
 	__u32 j;
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < parts; j++)
-		differs |= epf_lane_differs(
-			epf_load_acquire(&p->line[j]->lane[epoch & 7]),
-			p->mask[j], epoch);
+		differs |= epf_lane_differs(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
+					    p->mask[j], epoch);
 	return !differs;
 }
 
@@ -360,15 +356,14 @@ EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
 /* Try once to insert at epoch @e; set *@grew if that set bits. Part 0 comes last. Return:
  * what part 0 was; or EPF_MOVED: try again.
  */
-EPF_FN enum epf_was epf_lanes_set(const struct epf_lanes *f,
-				  const struct epf_probe *p, __u64 e, bool *grew)
+EPF_FN enum epf_was epf_lanes_set(const struct epf_lanes *f, const struct epf_probe *p, __u64 e,
+				  bool *grew)
 {
 	enum epf_was was;
 	__u32 j;
 
 	for (j = 1; j < epf_probe_parts(p); j++) {
-		was = epf_lane_set_apart(&p->line[j]->lane[e & 7], p->mask[j],
-					 e);
+		was = epf_lane_set_apart(&p->line[j]->lane[e & 7], p->mask[j], e);
 		*grew |= was == EPF_WAS_LACKING;
 		if (EPF_VERIFIED && was == EPF_MOVED)
 			return EPF_MOVED;
@@ -384,8 +379,8 @@ EPF_FN enum epf_was epf_lanes_set(const struct epf_lanes *f,
  * once that comes @last waits instead. So if @p->parts is a constant, every access has a
  * constant index.
  */
-EPF_FN enum epf_was epf_lanes_set_last(const struct epf_lanes *f,
-				       const struct epf_probe *p, __u64 e, __u32 last)
+EPF_FN enum epf_was epf_lanes_set_last(const struct epf_lanes *f, const struct epf_probe *p,
+				       __u64 e, __u32 last)
 {
 	__u64 *wait = &p->line[0]->lane[e & 7], mask = p->mask[0];
 	enum epf_was was;
@@ -396,8 +391,7 @@ EPF_FN enum epf_was epf_lanes_set_last(const struct epf_lanes *f,
 		bool swap = j == last;
 		__u64 *lane = &p->line[j]->lane[e & 7];
 
-		was = epf_lane_set_apart(swap ? wait : lane,
-					 swap ? mask : p->mask[j], e);
+		was = epf_lane_set_apart(swap ? wait : lane, swap ? mask : p->mask[j], e);
 		if (EPF_VERIFIED && was == EPF_MOVED)
 			return EPF_MOVED;
 		if (swap) {
@@ -418,15 +412,14 @@ EPF_FN __u32 epf_probe_first_lacking(const struct epf_probe *p, __u64 epoch)
 
 	EPF_UNROLL_VERIFIED
 	for (j = 0; j + 1 < epf_probe_parts(p) && j + 1 < EPF_PARTS_MAX; j++)
-		if (!epf_lane_holds(epf_load(&p->line[j]->lane[epoch & 7]),
-				    p->mask[j], epoch))
+		if (!epf_lane_holds(epf_load(&p->line[j]->lane[epoch & 7]), p->mask[j], epoch))
 			break;
 	return j;
 }
 
 /* The same if part 0 was not seen lacking bits. */
-EPF_FN_RARE enum epf_was epf_lanes_set_other(const struct epf_lanes *f,
-					     const struct epf_probe *p, __u64 e)
+EPF_FN_RARE enum epf_was epf_lanes_set_other(const struct epf_lanes *f, const struct epf_probe *p,
+					     __u64 e)
 {
 	return epf_lanes_set_last(f, p, e, epf_probe_first_lacking(p, e));
 }
@@ -434,27 +427,25 @@ EPF_FN_RARE enum epf_was epf_lanes_set_other(const struct epf_lanes *f,
 /* Pass copies, so that @f and @p can stay in registers because nobody takes their address.
  * A verifier gets the originals, because it knows less about copies.
  */
-EPF_FN enum epf_was epf_lanes_set_copy(const struct epf_lanes *f,
-					const struct epf_probe *p, __u64 e)
+EPF_FN enum epf_was epf_lanes_set_copy(const struct epf_lanes *f, const struct epf_probe *p,
+				       __u64 e)
 {
 	struct epf_lanes lanes = *f;
 	struct epf_probe probe = *p;
 
-	return EPF_VERIFIED ? epf_lanes_set_other(f, p, e) :
-			      epf_lanes_set_other(&lanes, &probe, e);
+	return EPF_VERIFIED ? epf_lanes_set_other(f, p, e) : epf_lanes_set_other(&lanes, &probe, e);
 }
 
 /* Try once to insert, at epoch @e, a digest whose part 0 was seen lacking bits. */
-EPF_FN enum epf_was epf_lanes_set_first(const struct epf_lanes *f,
-					const struct epf_probe *p, __u64 e)
+EPF_FN enum epf_was epf_lanes_set_first(const struct epf_lanes *f, const struct epf_probe *p,
+					__u64 e)
 {
 	enum epf_was was;
 	__u32 j;
 
 	EPF_UNROLL_PARTS
 	for (j = 1; j < epf_probe_parts(p); j++)
-		if (!epf_lane_add(&p->line[j]->lane[e & 7], p->mask[j], e) &&
-		    EPF_VERIFIED)
+		if (!epf_lane_add(&p->line[j]->lane[e & 7], p->mask[j], e) && EPF_VERIFIED)
 			return EPF_MOVED;
 	was = epf_lane_take(&p->line[0]->lane[e & 7], p->mask[0], e);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
@@ -475,9 +466,8 @@ EPF_FN enum epf_was epf_lanes_set_first(const struct epf_lanes *f,
  * Return: the epoch that holds the key, for counting; or 0 (EPF_UNKNOWN): perhaps none
  * does.
  */
-EPF_FN __u64 epf_lanes_insert_into(const struct epf_lanes *f,
-				   const struct epf_probe *p, __u64 *lanes,
-				   bool *grew)
+EPF_FN __u64 epf_lanes_insert_into(const struct epf_lanes *f, const struct epf_probe *p,
+				   __u64 *lanes, bool *grew)
 {
 	__u64 tries = 0; /* 8 bytes, so it can share a stack slot with a pointer */
 	__u64 e;
@@ -494,8 +484,8 @@ EPF_FN __u64 epf_lanes_insert_into(const struct epf_lanes *f,
 }
 
 /* epf_lanes_insert_into() after a rotation overtook the first try. */
-EPF_FN_RARE __u64 epf_lanes_insert_anew(const struct epf_lanes *f,
-					const struct epf_probe *p, __u64 *lanes)
+EPF_FN_RARE __u64 epf_lanes_insert_anew(const struct epf_lanes *f, const struct epf_probe *p,
+					__u64 *lanes)
 {
 	bool grew = false;
 
@@ -503,8 +493,8 @@ EPF_FN_RARE __u64 epf_lanes_insert_anew(const struct epf_lanes *f,
 }
 
 /* See epf_lanes_set_copy(). */
-EPF_FN __u64 epf_lanes_insert_copy(const struct epf_lanes *f,
-				    const struct epf_probe *p, __u64 *lanes)
+EPF_FN __u64 epf_lanes_insert_copy(const struct epf_lanes *f, const struct epf_probe *p,
+				   __u64 *lanes)
 {
 	struct epf_lanes lanes_copy = *f;
 	struct epf_probe probe = *p;
@@ -529,8 +519,7 @@ EPF_FN __u64 epf_lanes_insert(const struct epf_lanes *f, const struct epf_probe 
 /* Does the current lane have the digest? *@e: the current epoch. This comes first, because
  * most repeats follow soon.
  */
-EPF_FN bool epf_lanes_in_current(const struct epf_lanes *f,
-				    const struct epf_probe *p, __u64 *e)
+EPF_FN bool epf_lanes_in_current(const struct epf_lanes *f, const struct epf_probe *p, __u64 *e)
 {
 	__u32 parts = epf_probe_parts(p); /* before the acquire, so it may stay a constant */
 
@@ -539,20 +528,17 @@ EPF_FN bool epf_lanes_in_current(const struct epf_lanes *f,
 }
 
 /* The verdict before the insert. *@e: the epoch it applies to. */
-EPF_FN int epf_lanes_first_lookup(const struct epf_lanes *f, const struct epf_probe *p,
-			   __u64 *e)
+EPF_FN int epf_lanes_first_lookup(const struct epf_lanes *f, const struct epf_probe *p, __u64 *e)
 {
 	return epf_lanes_in_current(f, p, e) ? EPF_PRESENT : epf_lanes_look(p, *e, 1);
 }
 
 /* Try to insert, at epoch @e, a digest that had @verdict then. EPF_MOVED: insert it again. */
-EPF_FN enum epf_was epf_lanes_insert_after(const struct epf_lanes *f,
-					const struct epf_probe *p, int verdict,
-					__u64 e)
+EPF_FN enum epf_was epf_lanes_insert_after(const struct epf_lanes *f, const struct epf_probe *p,
+					   int verdict, __u64 e)
 {
 	if (verdict != EPF_PRESENT) {
-		if (!epf_lane_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0],
-				    e))
+		if (!epf_lane_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0], e))
 			return epf_lanes_set_first(f, p, e);
 		return epf_lanes_set_copy(f, p, e);
 	}
@@ -593,9 +579,8 @@ EPF_FN int epf_lanes_final_verdict(int verdict, enum epf_was was)
  * insertion completed meanwhile: if that insertion was of this key, it returned EPF_ABSENT
  * and counts for both.
  */
-EPF_FN int epf_lanes_test_and_insert_into(const struct epf_lanes *f,
-					  const struct epf_probe *p, bool first_seen,
-					  __u64 *e, __u64 *lanes)
+EPF_FN int epf_lanes_test_and_insert_into(const struct epf_lanes *f, const struct epf_probe *p,
+					  bool first_seen, __u64 *e, __u64 *lanes)
 {
 	enum epf_was was;
 	__u64 later = 0;
@@ -624,9 +609,8 @@ unknown:
 }
 
 /* epf_lanes_test_and_insert_into() for callers that do not need @lanes. */
-EPF_FN int epf_lanes_test_and_insert(const struct epf_lanes *f,
-				     const struct epf_probe *p, bool first_seen,
-				     __u64 *e)
+EPF_FN int epf_lanes_test_and_insert(const struct epf_lanes *f, const struct epf_probe *p,
+				     bool first_seen, __u64 *e)
 {
 	__u64 lanes = 0;
 

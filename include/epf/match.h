@@ -23,10 +23,10 @@
 enum epf_match_reason {
 	EPF_MATCH_RECENT,
 	EPF_MATCH_NEW,
-	EPF_MATCH_INSERTED,  /* the program inserts only */
+	EPF_MATCH_INSERTED, /* the program inserts only */
 	EPF_MATCH_SATURATED,
 	EPF_MATCH_OVERDUE,   /* nobody ends the filter's epochs */
-	EPF_MATCH_GONE,	     /* the filter was destroyed */
+	EPF_MATCH_GONE,      /* the filter was destroyed */
 	EPF_MATCH_FRAGMENT,  /* not the first one, where the key has ports */
 	EPF_MATCH_TRUNCATED, /* ends before the bytes that the key needs */
 	EPF_MATCH_MALFORMED, /* a header contradicts itself */

@@ -47,8 +47,7 @@ struct epf_take {
 };
 
 /* @all: total number of canonical bytes. */
-EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
-			  __u32 max_bytes, __u32 all)
+EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h, __u32 max_bytes, __u32 all)
 {
 	t->max = max_bytes ? max_bytes : 0xffffffff;
 	t->offered = 0;
@@ -68,8 +67,7 @@ EPF_FN __u32 epf_take_some(struct epf_take *t, __u32 n)
 
 /* The canonical bytes that precede the rest of a packet. */
 struct epf_head {
-	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2]
-		EPF_ALIGNED; /* whole words */
+	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2] EPF_ALIGNED; /* whole words */
 	__u32 len;
 };
 
@@ -102,8 +100,8 @@ EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
 }
 
 /* Absorb the whole head into the digest. */
-EPF_FN_APART int epf_head_take(struct epf_head *head, const struct epf_hash *h,
-			       struct epf_take *t, __u32 max_bytes)
+EPF_FN_APART int epf_head_take(struct epf_head *head, const struct epf_hash *h, struct epf_take *t,
+			       __u32 max_bytes)
 {
 	if (EPF_VERIFIED && (!head || !h || !t))
 		return 0;
@@ -136,8 +134,7 @@ EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
 }
 
 /* Absorb the low @n bytes of @m, 0 .. 8. */
-EPF_FN_APART int epf_take_word(struct epf_take *t, const struct epf_hash *h,
-			       __u64 m, __u32 n)
+EPF_FN_APART int epf_take_word(struct epf_take *t, const struct epf_hash *h, __u64 m, __u32 n)
 {
 	if (!t || !h)
 		return 0;
@@ -156,8 +153,8 @@ EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
 			      n - i < 8 ? n - i : 8);
 }
 
-EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
-			  struct epf_take *t, __u32 max_bytes)
+EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h, struct epf_take *t,
+			  __u32 max_bytes)
 {
 	(void)head;
 	(void)h;
@@ -168,8 +165,7 @@ EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
 #endif
 
 /* Append @n bytes, a constant, from @off of the packet, which has them. */
-EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
-			 __u32 off, __u32 n)
+EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt, __u32 off, __u32 n)
 {
 	__u8 *to = epf_head_room(head, n);
 	const __u8 *p = to ? epf_pkt_at(pkt, off, n, to) : NULL;
@@ -179,8 +175,7 @@ EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
 	epf_head_add(head, n);
 }
 
-EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
-			  const struct epf_l3 *l3,
+EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt, const struct epf_l3 *l3,
 			  const struct epf_pkt_opts *o)
 {
 	__u8 *to;
@@ -256,20 +251,18 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h, const __u8 *p, __u32 len,
 			     const struct epf_pkt_opts *o, __u64 *digest)
 {
 	const struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 };
-	const struct epf_pkt_opts free = {
-		0, 0, EPF_PKT_PASS_CONTROL | EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN, 0
-	};
+	const struct epf_pkt_opts free = { 0, 0,
+					   EPF_PKT_PASS_CONTROL | EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN,
+					   0 };
 	__u64 word[4];
 	__u32 end;
 
 	if (!epf_opts_are(o, &packet, &free) || len < 34)
 		return false;
 	end = 14 + epf_opaque(epf_be16(p + 16));
-	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
-	    end > len)
+	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 || end > len)
 		return false;
-	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
-	    (!epf_is_plain(p, len) || epf_control_plain(p)))
+	if ((o->flags & EPF_PKT_PASS_CONTROL) && (!epf_is_plain(p, len) || epf_control_plain(p)))
 		return false;
 	if (o->flags & EPF_PKT_NO_MAC) {
 		word[0] = epf_get_le64(p + 12);
@@ -286,8 +279,7 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h, const __u8 *p, __u32 len,
 }
 
 /* Bytes of the head of a packet; @hdr_len of them are the IP header. */
-EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o,
-			  __u32 hdr_len)
+EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o, __u32 hdr_len)
 {
 	__u32 len = 2 + hdr_len;
 
@@ -297,10 +289,8 @@ EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o,
 }
 
 /* Absorb the head of a packet, and note where the rest is. */
-EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
-				const struct epf_pkt *pkt,
-				const struct epf_pkt_opts *o,
-				struct epf_take *t)
+EPF_FN_BIG int epf_packet_start(const struct epf_hash *h, const struct epf_pkt *pkt,
+				const struct epf_pkt_opts *o, struct epf_take *t)
 {
 	struct epf_head head;
 	struct epf_l3 l3;
@@ -317,8 +307,8 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 		return -ENODATA;
 	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
 	t->end = no_ip ? pkt->len : ip.end;
-	epf_head_init(&head, h, o, t->end - t->off +
-		      epf_head_len(&l3, o, no_ip ? 0 : ip.hdr_len), t);
+	epf_head_init(&head, h, o, t->end - t->off + epf_head_len(&l3, o, no_ip ? 0 : ip.hdr_len),
+		      t);
 	epf_head_link(&head, pkt, &l3, o);
 	if (!no_ip)
 		epf_head_ip(&head, &ip);
@@ -403,8 +393,7 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 }
 
 /* Return: 0, or the reason to pass the packet, as epf_control(). */
-EPF_FN int epf_pkt_control(const struct epf_pkt *pkt,
-			   const struct epf_pkt_opts *o)
+EPF_FN int epf_pkt_control(const struct epf_pkt *pkt, const struct epf_pkt_opts *o)
 {
 	return o->flags & EPF_PKT_PASS_CONTROL ? epf_control(pkt, o->link) : 0;
 }
@@ -443,8 +432,7 @@ EPF_FN int epf_pkt_whole(const struct epf_hash *h, const struct epf_pkt *pkt,
 
 /* For all keys. */
 EPF_FN int epf_pkt_any(const struct epf_hash *h, const struct epf_pkt *pkt,
-		       const struct epf_pkt_opts *o,
-		       const struct epf_pkt_scope *s, __u64 *digest)
+		       const struct epf_pkt_opts *o, const struct epf_pkt_scope *s, __u64 *digest)
 {
 	struct epf_pkt_opts frame = *o;
 	int err;
@@ -472,10 +460,9 @@ EPF_FN int epf_pkt_any(const struct epf_hash *h, const struct epf_pkt *pkt,
  * epf_control): a control packet, to be passed, -EINVAL: the key includes an interface or a
  * mark, and there is no scope.
  */
-EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
-			     const struct epf_pkt *pkt,
-			     const struct epf_pkt_opts *o,
-			     const struct epf_pkt_scope *s, __u64 *digest)
+EPF_FN int epf_pkt_digest_in(const struct epf_hash *h, const struct epf_pkt *pkt,
+			     const struct epf_pkt_opts *o, const struct epf_pkt_scope *s,
+			     __u64 *digest)
 {
 	__u64 first, tail;
 	const __u8 *p;

@@ -21,11 +21,9 @@ EPF_FN_BIG int epf_params_check_common(const struct epf_params *p)
 
 	if (p->hash > EPF_HASH_MAX)
 		return -EINVAL;
-	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
-	    p->limit_ppt > EPF_RATE_ONE)
+	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt || p->limit_ppt > EPF_RATE_ONE)
 		return -EINVAL;
-	return epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			       p->window_ns);
+	return epf_window_init(&w, p->mode, p->refresh, p->window_inserts, p->window_ns);
 }
 
 /**

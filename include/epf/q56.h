@@ -15,8 +15,7 @@ EPF_FN __u64 epf_mul_q56(__u64 a, __u64 b)
 {
 	__u64 lo = (1ULL << 28) - 1;
 
-	return (a >> 28) * (b >> 28) + ((a >> 28) * (b & lo) >> 28) +
-	       ((b >> 28) * (a & lo) >> 28);
+	return (a >> 28) * (b >> 28) + ((a >> 28) * (b & lo) >> 28) + ((b >> 28) * (a & lo) >> 28);
 }
 
 /* Probability of at least one of two independent events. */
@@ -78,8 +77,7 @@ EPF_FN __u64 epf_q56_to_ppt(__u64 q)
 {
 	__u64 five12 = 244140625;
 
-	return ((q >> 28) * five12 + ((q & ((1ULL << 28) - 1)) * five12 >> 28)) >>
-	       16;
+	return ((q >> 28) * five12 + ((q & ((1ULL << 28) - 1)) * five12 >> 28)) >> 16;
 }
 
 #endif /* EPF_Q56_H */

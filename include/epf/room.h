@@ -37,11 +37,11 @@
 
 /* For the aged kinds; q56. */
 struct epf_room_row {
-	__u64 hit[EPF_ROOM_PLACES];	/* probability of a hit by age; for slices that take keys
+	__u64 hit[EPF_ROOM_PLACES];   /* probability of a hit by age; for slices that take keys
 					 * its root, one per bit of a key */
-	__u64 ratio[EPF_ROOM_TAKING];	/* smallest size of these slices, divided by its own */
-	__u64 tail[EPF_ROOM_TAKING];	/* k in a row, those from slice k on */
-	__u64 fixed;			/* runs among slices that take no keys */
+	__u64 ratio[EPF_ROOM_TAKING]; /* smallest size of these slices, divided by its own */
+	__u64 tail[EPF_ROOM_TAKING];  /* k in a row, those from slice k on */
+	__u64 fixed;                  /* runs among slices that take no keys */
 };
 
 /* For elastic, by tag; see epf_elastic_grow(). */
@@ -102,8 +102,7 @@ EPF_FN void epf_room_next(struct epf_room *r, __u32 place)
 EPF_FN_BIG __u64 epf_room_rest(const struct epf_room *r, __u64 other)
 {
 	/* 1 - (1 - other) (1 - x) = limit */
-	return other >= r->limit_q56 ? 0 :
-	       epf_frac_q56(r->limit_q56 - other, EPF_Q56_ONE - other);
+	return other >= r->limit_q56 ? 0 : epf_frac_q56(r->limit_q56 - other, EPF_Q56_ONE - other);
 }
 
 /* Growth may go on until place @place holds @to. */

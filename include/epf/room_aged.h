@@ -52,8 +52,7 @@ EPF_FN_BIG void epf_front_begin(struct epf_front *s)
 	}
 	row->fixed = 0;
 	for (a = s->k; a + s->k <= s->nr; a++) {
-		before = a == s->k ? epf_front_hit(s, a - 1, 0) :
-				     row->hit[a - 1];
+		before = a == s->k ? epf_front_hit(s, a - 1, 0) : row->hit[a - 1];
 		for (q = EPF_Q56_ONE - before, i = a; i < a + s->k; i++)
 			q = epf_mul_q56(q, row->hit[i]);
 		row->fixed += q;

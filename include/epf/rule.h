@@ -13,14 +13,13 @@
 /* Is the rule complete and free of contradictions? This does not check its key. */
 EPF_FN bool epf_rule_sound(const struct xt_epf_rule *r)
 {
-	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS ||
-	    r->unknown >= XT_EPF_IS || r->fragments >= XT_EPF_IS)
+	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS || r->unknown >= XT_EPF_IS ||
+	    r->fragments >= XT_EPF_IS)
 		return false;
 	if (!r->ask)
-		return r->learn == XT_EPF_LEARN && !r->unknown &&
-		       !r->fragments && !r->within && !r->within_ns;
-	return r->unknown && r->within <= XT_EPF_WITHIN_MAX &&
-	       !(r->within && r->within_ns) &&
+		return r->learn == XT_EPF_LEARN && !r->unknown && !r->fragments && !r->within &&
+		       !r->within_ns;
+	return r->unknown && r->within <= XT_EPF_WITHIN_MAX && !(r->within && r->within_ns) &&
 	       !r->fragments == !(r->key.flags & EPF_PKT_FIRST);
 }
 

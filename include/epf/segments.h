@@ -38,8 +38,7 @@ EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 }
 
 /* Copy @n bytes at @off, which the packet has, from any segments. */
-EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			 __u8 *to)
+EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n, __u8 *to)
 {
 	__u32 i;
 
@@ -62,8 +61,7 @@ EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
 /* @n bytes at @off, in place or copied to @room, which has room for @n. NULL: the packet
  *	has fewer bytes.
  */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n, __u8 *room)
 {
 	if (off + n <= pkt->seg[0].len) /* offsets are far below 2^32 */
 		return pkt->seg[0].data + off;

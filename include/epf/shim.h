@@ -228,7 +228,7 @@ EPF_FN void epf_bpf_fence(void)
 #else
 	__u64 word = 0, old = __sync_fetch_and_add(&word, 1);
 
-	__asm__ volatile("" :: "r"(old), "r"(&word) : "memory");
+	__asm__ volatile("" ::"r"(old), "r"(&word) : "memory");
 #endif
 }
 
@@ -270,7 +270,7 @@ EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 {
 	__u64 old = __sync_fetch_and_or(p, v);
 
-	__asm__ volatile("" :: "r"(old));
+	__asm__ volatile("" ::"r"(old));
 	return old;
 }
 
@@ -278,7 +278,7 @@ EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
 {
 	__u64 old = __sync_fetch_and_add(p, v);
 
-	__asm__ volatile("" :: "r"(old));
+	__asm__ volatile("" ::"r"(old));
 	return old;
 }
 
@@ -493,8 +493,7 @@ EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
 
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
 {
-	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 #endif /* device, one thread, or host */
@@ -663,7 +662,9 @@ EPF_FN void epf_sum_add(struct epf_sum *s, __u64 a, __u64 b)
 {
 #if defined(__x86_64__) && !defined(__CUDA_ARCH__)
 	__asm__("mulq %3\n\taddq %%rax, %0\n\tadcq %%rdx, %1"
-		: "+r"(s->low), "+r"(s->high), "+a"(a) : "r"(b) : "rdx", "cc");
+		: "+r"(s->low), "+r"(s->high), "+a"(a)
+		: "r"(b)
+		: "rdx", "cc");
 #else
 	__u64 low, high = epf_mul(a, b, &low);
 
@@ -701,7 +702,8 @@ EPF_FN __u32 epf_forget(__u32 v)
 
 	__asm__ volatile("*(u32 *)(%1 + 4) = %0\n\t"
 			 "%0 = *(u32 *)(%1 + 4)"
-			 : "+r"(x) : "r"(&stack));
+			 : "+r"(x)
+			 : "r"(&stack));
 	return (__u32)x - 1;
 #else
 	return v;

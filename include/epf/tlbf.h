@@ -66,10 +66,10 @@
 #include "aged.h"
 #include "room.h"
 
-#define EPF_TLBF_SLICES 256u		/* places; a power of two */
+#define EPF_TLBF_SLICES 256u            /* places; a power of two */
 #define EPF_TLBF_WORDS_MAX (1ULL << 32) /* of a slice, 32 GiB */
-#define EPF_TLBF_NS_MAX (1ULL << 62)	/* T: 146 years */
-#define EPF_TLBF_KEYS_MAX (1ULL << 40)	/* target of a generation */
+#define EPF_TLBF_NS_MAX (1ULL << 62)    /* T: 146 years */
+#define EPF_TLBF_KEYS_MAX (1ULL << 40)  /* target of a generation */
 
 #define EPF_TLBF_SAMPLE_KEYS 32u
 #define EPF_TLBF_SAMPLE_PART 64u /* of T/l */
@@ -167,8 +167,7 @@ EPF_FN __u64 epf_tlbf_words(__u64 c)
 
 EPF_FN bool epf_tlbf_shape_sound(const struct epf_tlbf_shape *s)
 {
-	if (!s->k || !s->l || s->k >= EPF_AGED_SLICES_MAX ||
-	    s->l > EPF_AGED_SLICES_MAX - s->k)
+	if (!s->k || !s->l || s->k >= EPF_AGED_SLICES_MAX || s->l > EPF_AGED_SLICES_MAX - s->k)
 		return false;
 	if (s->span_ns < s->l || s->span_ns > EPF_TLBF_NS_MAX)
 		return false;
@@ -190,8 +189,7 @@ EPF_FN bool epf_tlbf_shape_sound(const struct epf_tlbf_shape *s)
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
-EPF_FN int epf_tlbf_init(struct epf_tlbf *f, const struct epf_tlbf_shape *s,
-			 __u64 now_ns)
+EPF_FN int epf_tlbf_init(struct epf_tlbf *f, const struct epf_tlbf_shape *s, __u64 now_ns)
 {
 	if (!epf_tlbf_shape_sound(s))
 		return -EINVAL;
@@ -203,8 +201,7 @@ EPF_FN int epf_tlbf_init(struct epf_tlbf *f, const struct epf_tlbf_shape *s,
 }
 
 /* Slice @i, below nr. */
-EPF_FN const struct epf_tlbf_slice *epf_tlbf_at(const struct epf_tlbf *f,
-						__u32 i)
+EPF_FN const struct epf_tlbf_slice *epf_tlbf_at(const struct epf_tlbf *f, __u32 i)
 {
 	return &f->slice[(f->head + i) % EPF_TLBF_SLICES];
 }
@@ -284,8 +281,7 @@ EPF_FN bool epf_tlbf_due(const struct epf_tlbf *f, __u64 now_ns)
 	__u64 age = epf_tlbf_age(f, 0, now_ns);
 	__u64 g = epf_tlbf_generation(f);
 
-	return g >= f->quota ||
-	       (g && f->shape.timed && age >= f->generation_ns);
+	return g >= f->quota || (g && f->shape.timed && age >= f->generation_ns);
 }
 
 /* Is it half over? Then a worker should prepare the next slice. */
@@ -294,8 +290,7 @@ EPF_FN bool epf_tlbf_soon(const struct epf_tlbf *f, __u64 now_ns)
 	__u64 age = epf_tlbf_age(f, 0, now_ns);
 	__u64 g = epf_tlbf_generation(f);
 
-	return 2 * g >= f->quota ||
-	       (g && f->shape.timed && age >= f->generation_ns / 2);
+	return 2 * g >= f->quota || (g && f->shape.timed && age >= f->generation_ns / 2);
 }
 
 /* ceil(a * b / c), at most EPF_TLBF_KEYS_MAX, at least 1; @c > 0. */
@@ -341,7 +336,8 @@ EPF_FN_BIG __u64 epf_tlbf_goal(const struct epf_tlbf *f, __u64 now_ns)
 	if (t > f->generation_ns)
 		return epf_tlbf_scale(g, f->generation_ns, epf_tlbf_lasted(f));
 	for (i = 1; i < f->nr && (g < EPF_TLBF_SAMPLE_KEYS || t < least) &&
-		    epf_tlbf_age(f, i, now_ns) <= f->generation_ns; i++) {
+		    epf_tlbf_age(f, i, now_ns) <= f->generation_ns;
+	     i++) {
 		g = f->taken - epf_tlbf_at(f, i)->since;
 		t = epf_tlbf_age(f, i, now_ns);
 	}
@@ -352,8 +348,7 @@ EPF_FN_BIG __u64 epf_tlbf_goal(const struct epf_tlbf *f, __u64 now_ns)
 /* The capacity (7) for a target of g' = @goal keys a generation, if @more keys come before
  * the shift; then slice j >= 1 will be what slice j-1 is now.
  */
-EPF_FN_BIG __u64 epf_tlbf_wanted(const struct epf_tlbf *f, __u64 goal,
-				 __u64 more)
+EPF_FN_BIG __u64 epf_tlbf_wanted(const struct epf_tlbf *f, __u64 goal, __u64 more)
 {
 	__u64 count = 0, room, least;
 	__u32 i = f->shape.k, j, limit;
@@ -406,8 +401,7 @@ EPF_FN_BIG __u64 epf_tlbf_plan(const struct epf_tlbf *f, __u64 now_ns)
 		if (s->timed && goal < f->quota)
 			more = goal > g ? goal - g : 0;
 	}
-	c = s->timed && g > f->quota ? s->k * goal :
-				       epf_tlbf_wanted(f, goal, more);
+	c = s->timed && g > f->quota ? s->k * goal : epf_tlbf_wanted(f, goal, more);
 	words = epf_tlbf_words(c);
 	if (words < s->words_min)
 		return s->words_min;
@@ -459,11 +453,10 @@ EPF_FN void epf_tlbf_tick(struct epf_tlbf *f, __u64 now_ns)
  * Return: whether it was accepted; false if no slice is accepted now (epf_tlbf_plan()) or
  * @words is out of its range.
  */
-EPF_FN bool epf_tlbf_add(struct epf_tlbf *f, __u64 now_ns, __u64 *word,
-			 __u64 words)
+EPF_FN bool epf_tlbf_add(struct epf_tlbf *f, __u64 now_ns, __u64 *word, __u64 words)
 {
-	if (f->spare.words || f->nr == EPF_TLBF_SLICES ||
-	    words < f->shape.words_min || words > f->shape.words_max)
+	if (f->spare.words || f->nr == EPF_TLBF_SLICES || words < f->shape.words_min ||
+	    words > f->shape.words_max)
 		return false;
 	f->spare.word = word;
 	f->spare.words = words;
@@ -500,8 +493,7 @@ EPF_FN __u64 *epf_tlbf_expired(struct epf_tlbf *f, __u64 now_ns, __u64 *words)
 }
 
 /* The word of slice @i that has the bit of @digest, and that bit. */
-EPF_FN __u64 *epf_tlbf_locate(const struct epf_tlbf *f, __u64 digest, __u32 i,
-			      __u64 *mask)
+EPF_FN __u64 *epf_tlbf_locate(const struct epf_tlbf *f, __u64 digest, __u32 i, __u64 *mask)
 {
 	const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 	__u64 bit = epf_mulhi(epf_word(digest, s->fn), 64 * s->words);
@@ -577,8 +569,7 @@ EPF_FN struct epf_seek epf_tlbf_seek(const struct epf_tlbf *f, __u64 now_ns)
  * @digest: key
  * @now_ns: on the owner's clock
  */
-EPF_FN bool epf_tlbf_query(const struct epf_tlbf *f, __u64 digest,
-			   __u64 now_ns)
+EPF_FN bool epf_tlbf_query(const struct epf_tlbf *f, __u64 digest, __u64 now_ns)
 {
 	struct epf_seek q = epf_tlbf_seek(f, now_ns);
 

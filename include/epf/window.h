@@ -57,7 +57,7 @@ struct epf_window {
 #define EPF_COUNT_BITS 40
 #define EPF_COUNT_MASK ((1ULL << EPF_COUNT_BITS) - 1)
 #define EPF_INSERTS_MAX EPF_COUNT_MASK
-#define EPF_NS_MAX (1ULL << 62) /* T: 146 years */
+#define EPF_NS_MAX (1ULL << 62)    /* T: 146 years */
 #define EPF_EPOCH_MAX (1ULL << 60) /* more is impossible: so many rotations */
 
 /**
@@ -97,16 +97,14 @@ struct epf_state {
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
-EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode,
-				  __u32 first_seen, __u64 inserts, __u64 ns,
-				  __u32 epochs)
+EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode, __u32 first_seen, __u64 inserts,
+				  __u64 ns, __u32 epochs)
 {
 	if (mode > EPF_MODE_MAX || first_seen > 1 || !epochs)
 		return -EINVAL;
 	if (inserts > EPF_INSERTS_MAX || ns > EPF_NS_MAX)
 		return -EINVAL;
-	if (!inserts != (mode == EPF_MODE_TIME) ||
-	    !ns != (mode == EPF_MODE_COUNT))
+	if (!inserts != (mode == EPF_MODE_TIME) || !ns != (mode == EPF_MODE_COUNT))
 		return -EINVAL;
 	w->epoch_inserts = (inserts + epochs - 1) / epochs;
 	w->epoch_ns = (ns + epochs - 1) / epochs;
@@ -117,11 +115,10 @@ EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode,
 }
 
 /* The window of lanes: epf_window_init_epochs() with seven epochs. */
-EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
-			   __u64 inserts, __u64 ns)
+EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen, __u64 inserts,
+			   __u64 ns)
 {
-	return epf_window_init_epochs(w, mode, first_seen, inserts, ns,
-				      EPF_LIVE_EPOCHS);
+	return epf_window_init_epochs(w, mode, first_seen, inserts, ns, EPF_LIVE_EPOCHS);
 }
 
 /* The pitch of an aligned window: 1/64 more than the shortest epoch. */
@@ -153,8 +150,7 @@ EPF_FN int epf_window_align(struct epf_window *w)
  *
  * Return: ns, at least @w->epoch_ns unless it is the first.
  */
-EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns,
-			      bool first)
+EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns, bool first)
 {
 	__u64 pitch = w->align_ns;
 	__u64 past = pitch ? wall_ns % pitch : 0;
@@ -264,8 +260,7 @@ struct epf_pace {
  *	at its limit
  * @cpus: that may insert, 1 and up
  */
-EPF_FN void epf_pace_init(struct epf_pace *p, __u64 step, __u64 full_at,
-			  __u64 epoch, __u32 cpus)
+EPF_FN void epf_pace_init(struct epf_pace *p, __u64 step, __u64 full_at, __u64 epoch, __u32 cpus)
 {
 	__u32 groups = (cpus + EPF_GROUP_CPUS - 1) / EPF_GROUP_CPUS;
 	__u32 i;
@@ -280,8 +275,7 @@ EPF_FN void epf_pace_init(struct epf_pace *p, __u64 step, __u64 full_at,
 
 		if (most < EPF_KEEP_LEAST)
 			most = 1;
-		p->keep_max[i] = most < EPF_KEEP_MAX ? (__u32)most :
-						       EPF_KEEP_MAX;
+		p->keep_max[i] = most < EPF_KEEP_MAX ? (__u32)most : EPF_KEEP_MAX;
 	}
 }
 
@@ -367,8 +361,7 @@ EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
  *
  * Return: what the CPU keeps from now on.
  */
-EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
-			     __u64 *flush)
+EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch, __u64 *flush)
 {
 	__u64 none = e << 32;
 	__u64 n = pending - none; /* 2^32 and up for another epoch */
@@ -386,8 +379,7 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
 /* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. A late
  * caller does not drop what is kept for a later epoch than @e: its own are dropped.
  */
-EPF_FN __u64 epf_pending_join(__u64 pending, __u64 e, __u64 n, __u64 batch,
-			      __u64 *flush)
+EPF_FN __u64 epf_pending_join(__u64 pending, __u64 e, __u64 n, __u64 batch, __u64 *flush)
 {
 	__u64 none = e << 32;
 	__u64 sum = pending - none; /* of another epoch: 2^32 and up */
@@ -429,8 +421,7 @@ EPF_FN bool epf_scan_keeps_up(const struct epf_state *s)
 }
 
 /* Lines of the chunk that is due next: its first line, and the line after its last. */
-EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines,
-			   __u64 *first, __u64 *end)
+EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines, __u64 *first, __u64 *end)
 {
 	__u64 c = s->scanned % EPF_SCAN_CHUNKS;
 
@@ -466,8 +457,7 @@ EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
  * @inserts: set to the number of most recent insertions that are all retained
  * @ns: set to the time since the oldest retained epoch began
  */
-EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns,
-			      __u64 *inserts, __u64 *ns)
+EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns, __u64 *inserts, __u64 *ns)
 {
 	__u64 e = s->epoch;
 	__u64 x = e - EPF_LIVE_EPOCHS;

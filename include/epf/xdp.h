@@ -24,9 +24,9 @@ enum epf_xdp_action {
 	EPF_XDP_DROP = 0,
 	EPF_XDP_COUNT = 1,
 	EPF_XDP_MARK = 2,
-	EPF_XDP_REFLEX = 3, /* another program: epf/reflex.h */
+	EPF_XDP_REFLEX = 3,    /* another program: epf/reflex.h */
 	EPF_XDP_NETFILTER = 4, /* another hook: epf/nf.h */
-	EPF_XDP_ADMIT = 5, /* others: epf/ingress.h */
+	EPF_XDP_ADMIT = 5,     /* others: epf/ingress.h */
 	EPF_XDP_LOG = 6,
 	EPF_XDP_MATCH = 7, /* no hook: epf/match.h */
 	EPF_XDP_ACTIONS
@@ -36,18 +36,18 @@ enum epf_xdp_action {
  * on.
  */
 enum epf_xdp_outcome {
-	EPF_XDP_NEW,	   /* first occurrence in the window */
+	EPF_XDP_NEW,       /* first occurrence in the window */
 	EPF_XDP_DROPPED,   /* repeat */
 	EPF_XDP_COUNTED,   /* repeat, action count */
-	EPF_XDP_MARKED,	   /* repeat, action mark */
+	EPF_XDP_MARKED,    /* repeat, action mark */
 	EPF_XDP_UNMARKED,  /* repeat, action mark, no room for the mark */
-	EPF_XDP_NOT_IP,	   /* passed, as the options say */
+	EPF_XDP_NOT_IP,    /* passed, as the options say */
 	EPF_XDP_TRUNCATED, /* ends before the bytes that the key needs */
 	EPF_XDP_MALFORMED, /* a header contradicts itself */
 	EPF_XDP_SATURATED, /* the filter fails open */
 	EPF_XDP_NO_FILTER, /* destroyed by force */
-	EPF_XDP_ERROR,	   /* any other error */
-	EPF_XDP_BUSY,	   /* another packet of this CPU has the slot's filter */
+	EPF_XDP_ERROR,     /* any other error */
+	EPF_XDP_BUSY,      /* another packet of this CPU has the slot's filter */
 	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
 	EPF_XDP_FRAGMENT,  /* not the first one, where the options need ports */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed because of its kind */

@@ -72,8 +72,7 @@ int epf_locked_begin_snapshot(struct epf_table *t, u64 pin_ns, struct epf_pin *p
 	u64 words;
 	int err;
 
-	err = wait_event_interruptible(t->moved, !READ_ONCE(o->retiring) ||
-						 READ_ONCE(t->retired));
+	err = wait_event_interruptible(t->moved, !READ_ONCE(o->retiring) || READ_ONCE(t->retired));
 	if (err)
 		return -EINTR;
 	epf_table_lock(t, &flags);
@@ -116,10 +115,8 @@ static void epf_image_save_past(const struct epf_table *t, struct epf_snap_locke
 
 	lockdep_assert_held(&t->lock);
 	s->epoch = e;
-	for (age = 0; age <= o->core.epochs && age <= e - EPF_EPOCH_FIRST;
-	     age++) {
-		const struct epf_past *p = &o->past[(e - age) %
-						    EPF_LOCKED_PAST];
+	for (age = 0; age <= o->core.epochs && age <= e - EPF_EPOCH_FIRST; age++) {
+		const struct epf_past *p = &o->past[(e - age) % EPF_LOCKED_PAST];
 
 		s->past[age].inserts = p->inserts;
 		s->past[age].age_ns = now - p->start_ns;
@@ -149,8 +146,7 @@ static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_locked
 	return moved ? -ESTALE : 0;
 }
 
-static int epf_image_read_state(struct epf_table *t, u64 moves,
-				const struct epf_snap_read *a)
+static int epf_image_read_state(struct epf_table *t, u64 moves, const struct epf_snap_read *a)
 {
 	struct epf_snap_locked *s;
 	int err;
@@ -184,8 +180,7 @@ static bool epf_image_copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64
 		}
 		part = min(n, bytes - at);
 		if (f->ops->copy)
-			f->ops->copy(f, i, at / sizeof(u64), (u64 *)to,
-				     part / sizeof(u64));
+			f->ops->copy(f, i, at / sizeof(u64), (u64 *)to, part / sizeof(u64));
 		else
 			memcpy(to, (const u8 *)word + at, part);
 		to += part;
@@ -195,8 +190,8 @@ static bool epf_image_copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64
 	return !n;
 }
 
-static int epf_image_read_piece(struct epf_table *t, u64 moves,
-				const struct epf_snap_read *a, u64 done, u8 *buf)
+static int epf_image_read_piece(struct epf_table *t, u64 moves, const struct epf_snap_read *a,
+				u64 done, u8 *buf)
 {
 	u64 n = min_t(u64, a->bytes - done, EPF_SNAP_PIECE);
 	unsigned long flags;
@@ -206,32 +201,29 @@ static int epf_image_read_piece(struct epf_table *t, u64 moves,
 	if (t->locked->moves != moves)
 		err = -ESTALE;
 	else
-		err = epf_image_copy_piece(&t->locked->core, a->offset + done, buf, n) ?
-			      0 :
-			      -EINVAL;
+		err = epf_image_copy_piece(&t->locked->core, a->offset + done, buf, n) ? 0 :
+											 -EINVAL;
 	epf_table_unlock(t, flags);
 	if (!err && copy_to_user(u64_to_user_ptr(a->data + done), buf, n))
 		err = -EFAULT;
 	return err;
 }
 
-static int epf_image_read_memory(struct epf_table *t, u64 moves,
-				 const struct epf_snap_read *a)
+static int epf_image_read_memory(struct epf_table *t, u64 moves, const struct epf_snap_read *a)
 {
 	u64 done;
 	int err = 0;
 	u8 *buf;
 
-	if (a->offset % EPF_SNAP_PIECE || !a->bytes ||
-	    a->bytes % sizeof(u64) || a->bytes > -a->offset - 1)
+	if (a->offset % EPF_SNAP_PIECE || !a->bytes || a->bytes % sizeof(u64) ||
+	    a->bytes > -a->offset - 1)
 		return -EINVAL;
 	buf = kmalloc(EPF_SNAP_PIECE, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;
 	for (done = 0; done < a->bytes && !err; done += EPF_SNAP_PIECE) {
-		err = signal_pending(current) ?
-			      -EINTR :
-			      epf_image_read_piece(t, moves, a, done, buf);
+		err = signal_pending(current) ? -EINTR :
+						epf_image_read_piece(t, moves, a, done, buf);
 		cond_resched();
 	}
 	kfree(buf);
@@ -247,8 +239,7 @@ static int epf_image_read_memory(struct epf_table *t, u64 moves,
  * Context: process; sleeps.
  * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR; -ESTALE: the snapshot is void.
  */
-int epf_locked_read(struct epf_table *t, u64 moves,
-		   const struct epf_snap_read *args)
+int epf_locked_read(struct epf_table *t, u64 moves, const struct epf_snap_read *args)
 {
 	return args->flags & EPF_SNAP_STATE ? epf_image_read_state(t, moves, args) :
 					      epf_image_read_memory(t, moves, args);
@@ -269,12 +260,10 @@ static void epf_image_load_past(struct epf_table *t, const struct epf_snap_locke
 
 	t->state.epoch = e;
 	t->state.scanned = e;
-	for (age = 0; age < EPF_LOCKED_PAST && age <= e - EPF_EPOCH_FIRST;
-	     age++) {
+	for (age = 0; age < EPF_LOCKED_PAST && age <= e - EPF_EPOCH_FIRST; age++) {
 		x = e - age;
 		o->past[x % EPF_LOCKED_PAST].inserts = s->past[age].inserts;
-		o->past[x % EPF_LOCKED_PAST].start_ns = now -
-						       s->past[age].age_ns;
+		o->past[x % EPF_LOCKED_PAST].start_ns = now - s->past[age].age_ns;
 		if (age < EPF_EPOCHS)
 			t->state.ring[x & 7] = o->past[x % EPF_LOCKED_PAST];
 	}
@@ -317,8 +306,7 @@ static int epf_image_load_piece(struct epf_locked *f, u32 i, u64 *word, u64 word
 
 	for (at = 0; at < words; at += n) {
 		n = min_t(u64, words - at, LOAD_BYTES / sizeof(u64));
-		if (copy_from_user(word + at, from + at * sizeof(u64),
-				   n * sizeof(u64)))
+		if (copy_from_user(word + at, from + at * sizeof(u64), n * sizeof(u64)))
 			return -EFAULT;
 		if (f->ops->sound && !f->ops->sound(f, i, at, n))
 			return -EBADMSG;
@@ -344,8 +332,7 @@ static int epf_image_load_memory(struct epf_locked *f, const u8 __user *from)
 	return err;
 }
 
-static struct epf_table *epf_image_restore(const struct epf_restore *a,
-					   struct epf_snap_locked *s)
+static struct epf_table *epf_image_restore(const struct epf_restore *a, struct epf_snap_locked *s)
 {
 	const u8 __user *from = u64_to_user_ptr(a->lines);
 	const struct epf_snap_header *h = &a->header;
@@ -354,8 +341,7 @@ static struct epf_table *epf_image_restore(const struct epf_restore *a,
 
 	if (copy_from_user(s, from, sizeof(*s)))
 		return ERR_PTR(-EFAULT);
-	if (!epf_image_sound(s) || s->epoch < h->epoch_begin ||
-	    s->epoch > h->epoch_end)
+	if (!epf_image_sound(s) || s->epoch < h->epoch_begin || s->epoch > h->epoch_end)
 		return ERR_PTR(-EBADMSG);
 	t = epf_table_new(&h->params, &s->shape, h->key);
 	if (IS_ERR(t))

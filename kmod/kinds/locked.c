@@ -20,8 +20,7 @@
 /* Is the part of the shape that the kind does not use zero? */
 static bool epf_locked_shape_is_clean(const struct epf_shape *shape, u32 used)
 {
-	return !memchr_inv((const u8 *)shape + used, 0,
-			   sizeof(*shape) - used);
+	return !memchr_inv((const u8 *)shape + used, 0, sizeof(*shape) - used);
 }
 
 /* Set up counting if the filter has an error limit. */
@@ -37,8 +36,7 @@ static int epf_locked_begin_count(struct epf_locked *f, u64 limit_ppt)
 		return -ENOMEM;
 	f->room->limit_q56 = epf_ppt_to_q56(limit_ppt);
 	if (f->ops->count_bytes) {
-		work = kvmalloc(f->ops->count_bytes,
-				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		work = kvmalloc(f->ops->count_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!work)
 			return -ENOMEM;
 	}
@@ -49,22 +47,21 @@ static int epf_locked_begin_count(struct epf_locked *f, u64 limit_ppt)
 
 /* Check the shape and set up an empty filter. */
 static int epf_locked_set_up(struct epf_locked *f, const struct epf_params *params,
-			  const struct epf_shape *shape)
+			     const struct epf_shape *shape)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
 
 	if (!epf_locked_shape_is_clean(shape, ops->used) ||
 	    (ops->resizable && params->mode != EPF_MODE_TIME))
 		return -EINVAL;
-	return epf_locked_init(f, ops, shape, params->window_ns,
-			       ktime_get_ns());
+	return epf_locked_init(f, ops, shape, params->window_ns, ktime_get_ns());
 }
 
 /* Check a shape and make the state of an empty filter. Return: the state, to be freed
  * with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
 static struct epf_locked_state *epf_locked_new(const struct epf_params *params,
-				       const struct epf_shape *shape)
+					       const struct epf_shape *shape)
 {
 	struct epf_locked_state *o;
 	int err;
@@ -103,7 +100,7 @@ int epf_locked_check(const struct epf_params *params)
  * Return: 0, -EINVAL, -ENOMEM.
  */
 int epf_locked_make(struct epf_table *t, const struct epf_params *params,
-		   const struct epf_shape *shape)
+		    const struct epf_shape *shape)
 {
 	struct epf_locked_state *o = epf_locked_new(params, shape);
 
@@ -382,10 +379,9 @@ void epf_locked_send(struct epf_table *t)
 int epf_locked_wait(struct epf_table *t, u64 e)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
-	return wait_event_interruptible(t->moved,
-					epf_load(&t->state.epoch) != e ||
-					epf_table_pinned(t, ktime_get_ns()) ||
-					READ_ONCE(t->retired));
+	return wait_event_interruptible(t->moved, epf_load(&t->state.epoch) != e ||
+							  epf_table_pinned(t, ktime_get_ns()) ||
+							  READ_ONCE(t->retired));
 }
 
 /**
@@ -484,15 +480,13 @@ void epf_fixed_work(struct epf_table *t)
 
 static bool epf_locked_rotation_done(const struct epf_table *t, u64 target)
 {
-	return READ_ONCE(t->estimated_epoch) >= target ||
-	       READ_ONCE(t->retired);
+	return READ_ONCE(t->estimated_epoch) >= target || READ_ONCE(t->retired);
 }
 
 /* Has a snapshot begun since there were @pins, before epoch @target? */
 static bool epf_locked_given_up(const struct epf_table *t, u64 target, u64 pins)
 {
-	return READ_ONCE(t->pins) != pins &&
-	       epf_load(&t->state.epoch) < target;
+	return READ_ONCE(t->pins) != pins && epf_load(&t->state.epoch) < target;
 }
 
 /**
@@ -580,8 +574,7 @@ static void epf_locked_take_samples(struct epf_table *t)
 		get_random_bytes(random, sizeof(random));
 		epf_table_lock(t, &flags);
 		for (n = 0; n < LOCKED_SAMPLES; n++)
-			o->core.ops->sample(&o->core, random[n],
-					    epf_locked_clock(o));
+			o->core.ops->sample(&o->core, random[n], epf_locked_clock(o));
 		epf_table_unlock(t, flags);
 		cond_resched();
 		if (!o->core.ops->resizable && epf_table_late(t) &&
@@ -631,13 +624,11 @@ void epf_locked_estimate(struct epf_table *t, struct epf_estimates *est)
 }
 
 /* Insertions and time since the oldest epoch that counts began. */
-static void epf_locked_fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
-				    u64 *ns)
+static void epf_locked_fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts, u64 *ns)
 {
 	const struct epf_locked_state *o = t->locked;
 	u64 e = t->state.epoch;
-	u64 x = e - min_t(u64, o->core.epochs - o->retiring,
-			  e - EPF_EPOCH_FIRST);
+	u64 x = e - min_t(u64, o->core.epochs - o->retiring, e - EPF_EPOCH_FIRST);
 
 	*ns = now_ns - o->past[x % EPF_LOCKED_PAST].start_ns;
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
@@ -653,8 +644,7 @@ static void epf_locked_fixed_covered(const struct epf_table *t, u64 now_ns, u64 
  * @now_ns: monotonic
  * @info: its last fields and covered_* are set
  */
-void epf_locked_info(const struct epf_table *t, u64 now_ns,
-		    struct epf_info *info)
+void epf_locked_info(const struct epf_table *t, u64 now_ns, struct epf_info *info)
 {
 	const struct epf_locked_state *o = t->locked;
 	const struct epf_locked *f = &o->core;
@@ -665,11 +655,8 @@ void epf_locked_info(const struct epf_table *t, u64 now_ns,
 	info->slices = f->slices;
 	info->waits = o->waits;
 	if (f->ops->resizable && f->ops->resizable->covered)
-		f->ops->resizable->covered(f, now_ns + o->skew_ns,
-					   now_ns - o->skewed_ns,
-					   &info->covered_inserts,
-					   &info->covered_ns);
+		f->ops->resizable->covered(f, now_ns + o->skew_ns, now_ns - o->skewed_ns,
+					   &info->covered_inserts, &info->covered_ns);
 	else
-		epf_locked_fixed_covered(t, now_ns, &info->covered_inserts,
-					&info->covered_ns);
+		epf_locked_fixed_covered(t, now_ns, &info->covered_inserts, &info->covered_ns);
 }

@@ -94,7 +94,7 @@ const struct epf_kind_ops *epf_kind_ops(u8 kind);
 /* locked.c: operations of tables (kind.h), of all kinds and of fixed-size ones */
 int epf_locked_check(const struct epf_params *params);
 int epf_locked_make(struct epf_table *t, const struct epf_params *params,
-		   const struct epf_shape *shape);
+		    const struct epf_shape *shape);
 int epf_locked_fill(struct epf_table *t);
 int epf_fixed_fill(struct epf_table *t);
 void epf_locked_free(struct epf_table *t);
@@ -116,14 +116,12 @@ bool epf_fixed_still(struct epf_table *t);
 bool epf_locked_full(struct epf_table *t);
 void epf_locked_measured(struct epf_table *t);
 void epf_locked_estimate(struct epf_table *t, struct epf_estimates *est);
-void epf_locked_info(const struct epf_table *t, u64 now_ns,
-		    struct epf_info *info);
+void epf_locked_info(const struct epf_table *t, u64 now_ns, struct epf_info *info);
 
 /* image.c: */
 int epf_locked_begin_snapshot(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 bool epf_locked_moved(struct epf_table *t, u64 moves);
-int epf_locked_read(struct epf_table *t, u64 moves,
-		   const struct epf_snap_read *args);
+int epf_locked_read(struct epf_table *t, u64 moves, const struct epf_snap_read *args);
 struct epf_table *epf_locked_restore(const struct epf_restore *args);
 
 /* resizable.c: */

@@ -27,8 +27,7 @@ static int epf_line_test(struct epf_table *t, u64 digest)
 {
 	const struct epf_locked *f = &t->locked->core;
 
-	return epf_table_verdict(t, f->ops->test(f, digest, 0),
-				 READ_ONCE(t->answer.now));
+	return epf_table_verdict(t, f->ops->test(f, digest, 0), READ_ONCE(t->answer.now));
 }
 
 static bool epf_line_full(const struct epf_table *t)
@@ -42,8 +41,7 @@ static bool epf_line_full(const struct epf_table *t)
  */
 static int epf_line_count(struct epf_table *t, u64 e, bool was_full, int ret)
 {
-	if (unlikely(epf_line_full(t)) &&
-	    !(was_full && epf_table_saturated(t))) {
+	if (unlikely(epf_line_full(t)) && !(was_full && epf_table_saturated(t))) {
 		epf_table_open(t, epf_load(&t->state.epoch));
 		queue_delayed_work(epf_wq, &t->work, 0);
 	}
@@ -87,42 +85,24 @@ static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 /* --------------------------------------------------- tables of kinds ---- */
 
 /* What fixed-size and resizable kinds have in common. */
-#define LOCKED_TABLE_OPS						\
-	.owner = THIS_MODULE,						\
-	.state_bytes = sizeof(struct epf_locked_state),			\
-	.check = epf_locked_check,					\
-	.make = epf_locked_make,						\
-	.free = epf_locked_free,						\
-	.fill_step = epf_locked_fill_step,				\
-	.shape = epf_locked_shape,					\
-	.may_end = epf_locked_may_end,					\
-	.ended = epf_locked_rotated,					\
-	.late = epf_locked_send,						\
-	.wait = epf_locked_wait,						\
-	.pinned = epf_locked_pinned,					\
-	.unpinned = epf_locked_send,					\
-	.estimate = epf_locked_estimate,					\
-	.full = epf_locked_full,						\
-	.measured = epf_locked_measured,					\
-	.info = epf_locked_info,						\
-	.hold = epf_locked_begin_snapshot,						\
-	.moved = epf_locked_moved,					\
-	.read = epf_locked_read,						\
-	.restore = epf_locked_restore
+#define LOCKED_TABLE_OPS                                                                           \
+	.owner = THIS_MODULE, .state_bytes = sizeof(struct epf_locked_state),                      \
+	.check = epf_locked_check, .make = epf_locked_make, .free = epf_locked_free,               \
+	.fill_step = epf_locked_fill_step, .shape = epf_locked_shape,                              \
+	.may_end = epf_locked_may_end, .ended = epf_locked_rotated, .late = epf_locked_send,       \
+	.wait = epf_locked_wait, .pinned = epf_locked_pinned, .unpinned = epf_locked_send,         \
+	.estimate = epf_locked_estimate, .full = epf_locked_full, .measured = epf_locked_measured, \
+	.info = epf_locked_info, .hold = epf_locked_begin_snapshot, .moved = epf_locked_moved,     \
+	.read = epf_locked_read, .restore = epf_locked_restore
 
 /* Operations on keys under the lock of the filter. */
-#define ONE_LOCK_OPS							\
-	.test = epf_locked_test,						\
-	.insert = epf_locked_insert,					\
+#define ONE_LOCK_OPS                                          \
+	.test = epf_locked_test, .insert = epf_locked_insert, \
 	.test_and_insert = epf_locked_test_and_insert
 
-#define FIXED_TABLE_OPS							\
-	.fill = epf_fixed_fill,						\
-	.rotate = epf_fixed_rotate,					\
-	.turnover = epf_fixed_turnover,					\
-	.tick_ns = epf_table_epoch_tick_ns,				\
-	.tick = epf_fixed_tick,						\
-	.work = epf_fixed_work,						\
+#define FIXED_TABLE_OPS                                                                     \
+	.fill = epf_fixed_fill, .rotate = epf_fixed_rotate, .turnover = epf_fixed_turnover, \
+	.tick_ns = epf_table_epoch_tick_ns, .tick = epf_fixed_tick, .work = epf_fixed_work, \
 	.still = epf_fixed_still
 
 static const struct epf_table_ops fixed_table_ops = {

@@ -81,8 +81,7 @@ static u64 *epf_resizable_expired(struct epf_table *t, u64 *words)
 	epf_table_lock(t, &flags);
 	if (!epf_resizable_held(t)) {
 		epf_resizable_invalidate(o);
-		word = o->core.ops->resizable->expired(&o->core, epf_locked_now(o),
-						       words);
+		word = o->core.ops->resizable->expired(&o->core, epf_locked_now(o), words);
 		o->moves += !!word;
 		epf_resizable_sync_epochs(t);
 	}
@@ -136,8 +135,7 @@ static int epf_resizable_supply(struct epf_table *t)
 		o->alloc_failed = IS_ERR(word);
 		o->moves++;
 		taken = !IS_ERR(word) &&
-			o->core.ops->resizable->add(&o->core, epf_locked_now(o),
-						    word, words);
+			o->core.ops->resizable->add(&o->core, epf_locked_now(o), word, words);
 		epf_resizable_sync_epochs(t);
 	}
 	epf_table_unlock(t, flags);
@@ -159,12 +157,10 @@ static void epf_resizable_scan(struct epf_table *t)
 	do {
 		epf_table_lock(t, &flags);
 		more = !epf_resizable_held(t) &&
-		       o->core.ops->resizable->scan(&o->core,
-						    EPF_HOLD_WORDS / EPF_LANES);
+		       o->core.ops->resizable->scan(&o->core, EPF_HOLD_WORDS / EPF_LANES);
 		epf_table_unlock(t, flags);
 		cond_resched();
-	} while (more && !READ_ONCE(t->retired) &&
-		 epf_load(&t->state.epoch) - e < EPF_SCAN_LAG);
+	} while (more && !READ_ONCE(t->retired) && epf_load(&t->state.epoch) - e < EPF_SCAN_LAG);
 	if (more && !READ_ONCE(t->retired))
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
@@ -230,8 +226,8 @@ void epf_resizable_done(struct epf_table *t, bool estimated)
  */
 static u64 epf_resizable_fingerprint(const struct epf_locked_state *o)
 {
-	return o->core.ops->resizable->taken(&o->core) +
-	       ((o->turns + o->jumps) << 24) + ((u64)o->core.slices << 48);
+	return o->core.ops->resizable->taken(&o->core) + ((o->turns + o->jumps) << 24) +
+	       ((u64)o->core.slices << 48);
 }
 
 /**
@@ -344,8 +340,7 @@ u32 epf_resizable_turnover(const struct epf_table *t)
  */
 u64 epf_resizable_tick_ns(const struct epf_table *t)
 {
-	return max_t(u64, t->window.epoch_ns / t->locked->core.ops->ticks,
-		     MEND_MIN_NS);
+	return max_t(u64, t->window.epoch_ns / t->locked->core.ops->ticks, MEND_MIN_NS);
 }
 
 static int epf_resizable_jump(struct epf_table *t, u64 *jumps)
@@ -390,9 +385,8 @@ int epf_resizable_rotate(struct epf_table *t, u32 count)
 		if (err)
 			break;
 		mod_delayed_work(epf_wq, &t->work, 0);
-		err = wait_event_interruptible(
-			t->moved, READ_ONCE(t->locked->followed) >= jumps ||
-					  READ_ONCE(t->retired));
+		err = wait_event_interruptible(t->moved, READ_ONCE(t->locked->followed) >= jumps ||
+								 READ_ONCE(t->retired));
 		if (READ_ONCE(t->retired))
 			return -ENODEV;
 	}

@@ -40,8 +40,7 @@ static int __init test_known_answers(void)
 	return err;
 }
 
-static struct epf_table *__init law_table(u64 lines, u64 window, u64 limit_ppt,
-					  u8 refresh)
+static struct epf_table *__init law_table(u64 lines, u64 window, u64 limit_ppt, u8 refresh)
 {
 	const struct epf_params params = {
 		.lines_per_key = 2,
@@ -78,8 +77,7 @@ static int __init law_op(struct epf_table *t, u64 digest, enum law_op op)
 static int __init law_window(struct epf_table *t)
 {
 	const u64 window = t->params.window_inserts;
-	const u64 beyond = 8 * t->window.epoch_inserts +
-			   epf_pace_kept(&t->pace, ~0ULL);
+	const u64 beyond = 8 * t->window.epoch_inserts + epf_pace_kept(&t->pace, ~0ULL);
 	u32 ghosts = 0;
 	u64 i;
 
@@ -96,12 +94,10 @@ static int __init law_window(struct epf_table *t)
 			return -EINVAL;
 		}
 		if (i >= beyond)
-			ghosts += law_op(t, epf_word(i - beyond, 1),
-					 LAW_TEST) > 0;
+			ghosts += law_op(t, epf_word(i - beyond, 1), LAW_TEST) > 0;
 	}
 	if (ghosts > window / 50) {
-		pr_err("selftest: %u keys outside the window are present\n",
-		       ghosts);
+		pr_err("selftest: %u keys outside the window are present\n", ghosts);
 		return -EINVAL;
 	}
 	return 0;
@@ -140,8 +136,7 @@ static int __init law_saturation(struct epf_table *t)
 	err = epf_table_rotate(t, EPF_EPOCHS);
 	if (err)
 		return err;
-	if (law_op(t, epf_word(0, 1), LAW_TEST) != EPF_ABSENT ||
-	    epf_table_saturated(t)) {
+	if (law_op(t, epf_word(0, 1), LAW_TEST) != EPF_ABSENT || epf_table_saturated(t)) {
 		pr_err("selftest: a saturated filter does not recover after eight rotations\n");
 		return -EINVAL;
 	}
@@ -150,8 +145,8 @@ static int __init law_saturation(struct epf_table *t)
 
 static int __init test_saturation(void)
 {
-	struct epf_table *t = law_table(EPF_LINES_MIN, EPF_INSERTS_MAX,
-					EPF_RATE_ONE / 1000, EPF_REFRESH);
+	struct epf_table *t = law_table(EPF_LINES_MIN, EPF_INSERTS_MAX, EPF_RATE_ONE / 1000,
+					EPF_REFRESH);
 	int err;
 
 	if (IS_ERR(t))

@@ -34,12 +34,12 @@
 #define BROKEN_LOCKED 0u
 #endif
 
-#define RECENT 256u	/* own keys that an actor remembers */
+#define RECENT 256u /* own keys that an actor remembers */
 #define TALLIES 64u
 #define PAIRS_MAX (1u << 18)
 #define FLOOD 4u
-#define FLUID_KEYS 500u	/* of an epoch of a resizable kind */
-#define SAID_MAX 10	/* violations that are logged one by one */
+#define FLUID_KEYS 500u /* of an epoch of a resizable kind */
+#define SAID_MAX 10     /* violations that are logged one by one */
 
 /* Insertions begun and ended, and beginnings and ends of forced rotations, of the tables
  * whose serial is the index modulo TALLIES. If two tables share a tally, more insertions
@@ -89,9 +89,26 @@ struct answer {
  * while the worker emptied an epoch. Then inserts by kind.
  */
 enum sum {
-	INSERTS, TESTS, WITHIN_W, GONE, PAIRS, GHOSTS, VIOLATIONS, LOST,
-	SOFT_INSERTS, ROTATIONS, CLEARS, SWAPS, REPLACED, DESTROYED, BUSY,
-	SNAPSHOTS, COPIED, RETIRING, IN_KIND, SUMS = IN_KIND + EPF_KIND_MAX + 1
+	INSERTS,
+	TESTS,
+	WITHIN_W,
+	GONE,
+	PAIRS,
+	GHOSTS,
+	VIOLATIONS,
+	LOST,
+	SOFT_INSERTS,
+	ROTATIONS,
+	CLEARS,
+	SWAPS,
+	REPLACED,
+	DESTROYED,
+	BUSY,
+	SNAPSHOTS,
+	COPIED,
+	RETIRING,
+	IN_KIND,
+	SUMS = IN_KIND + EPF_KIND_MAX + 1
 };
 
 /* clang-format off */
@@ -112,7 +129,7 @@ struct actor {
 	struct actor *soft;   /* the actor of the timer */
 	u32 id;
 	u64 rng;
-	u64 nr;		      /* keys */
+	u64 nr; /* keys */
 	u64 sums[SUMS];
 	struct insertion recent[RECENT];
 };
@@ -139,14 +156,14 @@ static struct tally *tally_of(const struct epf_table *t)
 	return &tallies[t->serial % TALLIES];
 }
 
-static void violation(struct actor *a, const char *law,
-		      const struct insertion *k, const struct answer *r)
+static void violation(struct actor *a, const char *law, const struct insertion *k,
+		      const struct answer *r)
 {
 	a->sums[VIOLATIONS]++;
 	if (atomic_inc_return(&said) <= SAID_MAX)
 		pr_err("torture: %s: actor %u, table %llu of kind %u, inserted %llu..%llu, verdict %d at %llu..%llu\n",
-		       law, a->id, k->serial, k->kind, k->low, k->high,
-		       r->verdict, r->first, r->last);
+		       law, a->id, k->serial, k->kind, k->low, k->high, r->verdict, r->first,
+		       r->last);
 }
 
 static u64 epochs_of(const struct epf_table *t)
@@ -173,11 +190,9 @@ static int put(struct epf_table *t, u64 digest, bool sight)
 	struct epf_probe p;
 
 	if (t->locked)
-		return sight ? t->ops->test_and_insert(t, digest) :
-			       t->ops->insert(t, digest);
+		return sight ? t->ops->test_and_insert(t, digest) : t->ops->insert(t, digest);
 	epf_probe(&t->lanes, digest, &p);
-	return sight ? epf_table_test_and_insert(t, &p, NULL, 0) :
-		       epf_table_insert(t, &p, NULL, 0);
+	return sight ? epf_table_test_and_insert(t, &p, NULL, 0) : epf_table_insert(t, &p, NULL, 0);
 }
 
 static int ask(struct epf_table *t, u64 digest)
@@ -198,8 +213,7 @@ static bool has_room(const struct epf_table *t)
 
 	if (!t->locked && t->window.mode != EPF_MODE_BOTH)
 		return true;
-	return keys < (epf_is_resizable(t) ? FLUID_KEYS :
-					     FLOOD * t->window.epoch_inserts);
+	return keys < (epf_is_resizable(t) ? FLUID_KEYS : FLOOD * t->window.epoch_inserts);
 }
 
 static void insert_into(struct actor *a, struct epf_table *t)
@@ -230,8 +244,7 @@ static void insert_into(struct actor *a, struct epf_table *t)
 }
 
 /* Must the key be present by its epoch or, for a resizable kind, by time? */
-static bool is_live(const struct epf_table *t, const struct insertion *k,
-		    const struct answer *r)
+static bool is_live(const struct epf_table *t, const struct insertion *k, const struct answer *r)
 {
 	return epf_is_resizable(t) ? r->now_ns - k->start_ns <= t->params.window_ns :
 				     r->last - k->low <= r->kept;
@@ -244,13 +257,12 @@ static bool is_inside(const struct epf_table *t, const struct insertion *k)
 
 	return t->window.mode != EPF_MODE_EITHER && !(k->forced & 1) &&
 	       atomic64_read(&tally->forced) == k->forced &&
-	       atomic64_read(&tally->begun) - k->over_before <=
-		       t->params.window_inserts;
+	       atomic64_read(&tally->begun) - k->over_before <= t->params.window_inserts;
 }
 
 /* Is the key present, or so young, only by chance? */
-static bool is_ghost(const struct epf_table *t, const struct insertion *k,
-		     const struct answer *r, bool gone)
+static bool is_ghost(const struct epf_table *t, const struct insertion *k, const struct answer *r,
+		     bool gone)
 {
 	s64 age = r->verdict - EPF_PRESENT;
 
@@ -259,8 +271,8 @@ static bool is_ghost(const struct epf_table *t, const struct insertion *k,
 	return r->verdict && age < (s64)(r->first - k->high);
 }
 
-static void judge(struct actor *a, struct epf_table *t,
-		  const struct insertion *k, const struct answer *r)
+static void judge(struct actor *a, struct epf_table *t, const struct insertion *k,
+		  const struct answer *r)
 {
 	bool gone = !epf_is_resizable(t) && r->first > k->high + epochs_of(t);
 	bool live = is_live(t, k, r), inside = is_inside(t, k);
@@ -321,8 +333,9 @@ static void test_in(struct actor *a, struct epf_table *t)
 static void judge_pair(struct actor *a, const struct sight *s, u32 kind)
 {
 	bool same = s->epoch[0] && s->epoch[0] == s->epoch[1];
-	const struct insertion k = { .serial = s->serial[0], .kind = kind,
-				     .low = s->epoch[0], .high = s->epoch[1] };
+	const struct insertion k = {
+		.serial = s->serial[0], .kind = kind, .low = s->epoch[0], .high = s->epoch[1]
+	};
 	const struct answer r = { .verdict = s->verdict[0] };
 
 	if (!s->serial[0] || s->serial[0] != s->serial[1])
@@ -361,11 +374,9 @@ static void sight_in(struct actor *a, struct epf_table *t)
 }
 
 /* Check the recent keys in @copy, a copy of the lines of @t read at @epoch. */
-static void check_copy(struct actor *a, const struct epf_table *t,
-		       struct epf_line *copy, u64 epoch)
+static void check_copy(struct actor *a, const struct epf_table *t, struct epf_line *copy, u64 epoch)
 {
-	struct epf_lanes lanes = { .line = copy, .epoch = &epoch,
-				   .geom = t->lanes.geom };
+	struct epf_lanes lanes = { .line = copy, .epoch = &epoch, .geom = t->lanes.geom };
 	const struct answer r = { .first = epoch, .last = epoch };
 	struct epf_probe p;
 	u32 i;
@@ -373,8 +384,7 @@ static void check_copy(struct actor *a, const struct epf_table *t,
 	for (i = 0; i < RECENT; i++) {
 		const struct insertion *k = &a->recent[i];
 
-		if (k->serial != t->serial ||
-		    epoch - k->low > EPF_LIVE_EPOCHS)
+		if (k->serial != t->serial || epoch - k->low > EPF_LIVE_EPOCHS)
 			continue;
 		epf_probe(&lanes, k->digest, &p);
 		a->sums[COPIED]++;

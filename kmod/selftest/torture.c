@@ -35,10 +35,10 @@
 #include "oracle.c"
 
 #define SLOTS 7
-#define SOFT_STEPS 4	/* in one run of the timer */
+#define SOFT_STEPS 4 /* in one run of the timer */
 #define SOFT_NS (200 * NSEC_PER_USEC)
 #define LINES 2048u
-#define LINES_BROKEN 128u /* few, so that one lane wrongly replaced has many keys */
+#define LINES_BROKEN 128u             /* few, so that one lane wrongly replaced has many keys */
 #define FLUID_NS (70 * NSEC_PER_MSEC) /* T */
 
 /* Shapes of the filters, used in turn; the first SLOTS of them always are. Each has room
@@ -84,7 +84,7 @@ static const struct shape {
 
 static DECLARE_COMPLETION(finished);
 static u32 slots[SLOTS];      /* ids of filters */
-static u32 made;	      /* filters */
+static u32 made;              /* filters */
 static struct epf_line *copy; /* LINES */
 static atomic_t working;
 static bool stop;
@@ -106,8 +106,7 @@ static bool usable(struct actor *a, struct epf_table *t, bool *wait)
  * section. Return: a table whose rotation is to be waited for, by reference, or NULL.
  */
 static struct epf_table *with_table(struct actor *a, u32 slot,
-				    void (*use)(struct actor *a,
-						struct epf_table *t))
+				    void (*use)(struct actor *a, struct epf_table *t))
 {
 	struct epf_filter *f = epf_filter_get_id(READ_ONCE(slots[slot]));
 	struct epf_table *late = NULL;
@@ -171,8 +170,7 @@ static enum hrtimer_restart soft_tick(struct hrtimer *timer)
 	for (i = 0; i < SOFT_STEPS; i++)
 		unhurried_step(a);
 	now = ktime_get_ns();
-	hrtimer_set_expires(timer, ns_to_ktime(now + max_t(u64, now - began,
-							   SOFT_NS)));
+	hrtimer_set_expires(timer, ns_to_ktime(now + max_t(u64, now - began, SOFT_NS)));
 	return HRTIMER_RESTART;
 }
 
@@ -187,8 +185,7 @@ static int thread(void *arg)
 	struct actor *a = arg;
 	u64 i;
 
-	hrtimer_start(&a->timer, ns_to_ktime(SOFT_NS),
-		      HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_start(&a->timer, ns_to_ktime(SOFT_NS), HRTIMER_MODE_REL_PINNED_SOFT);
 	for (i = 0; i < steps && !READ_ONCE(stop); i++) {
 		thread_step(a);
 		cond_resched();
@@ -216,8 +213,8 @@ static void set_lanes(struct actor *a, struct epf_params *p)
 static void set_window(struct actor *a, struct epf_params *p)
 {
 	static const u16 windows[] = { 70, 350, 700 };
-	static const u8 modes[] = { EPF_MODE_COUNT, EPF_MODE_COUNT,
-				    EPF_MODE_EITHER, EPF_MODE_BOTH };
+	static const u8 modes[] = { EPF_MODE_COUNT, EPF_MODE_COUNT, EPF_MODE_EITHER,
+				    EPF_MODE_BOTH };
 
 	if (p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) {
 		p->mode = EPF_MODE_TIME;
@@ -265,8 +262,7 @@ static struct epf_name name_of(u32 slot)
 }
 
 /* Call @use on the table of a random slot, by reference. */
-static void with_ref(struct actor *a, void (*use)(struct actor *a,
-						  struct epf_table *t))
+static void with_ref(struct actor *a, void (*use)(struct actor *a, struct epf_table *t))
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
 	struct epf_filter *f = epf_filter_find(&name);
@@ -324,8 +320,7 @@ static void snapshot(struct actor *a, struct epf_table *t)
 static void swap_two(struct actor *a)
 {
 	u32 slot = draw(a, SLOTS);
-	struct epf_swap s = { .a = name_of(slot),
-			      .b = name_of((slot + 1) % SLOTS) };
+	struct epf_swap s = { .a = name_of(slot), .b = name_of((slot + 1) % SLOTS) };
 
 	a->sums[SWAPS] += !epf_filter_swap(&s);
 }
@@ -420,8 +415,7 @@ static struct actor *start(u32 id, int cpu)
 	if (cpu >= 0 && !a->soft)
 		goto err_free;
 	epf_timer_setup(&a->timer, soft_tick);
-	a->task = kthread_create(cpu < 0 ? mover : thread, a, "epf_torture/%u",
-				 id);
+	a->task = kthread_create(cpu < 0 ? mover : thread, a, "epf_torture/%u", id);
 	if (IS_ERR(a->task))
 		goto err_free;
 	if (cpu >= 0)
@@ -539,8 +533,8 @@ static int torture_get(char *buffer, const struct kernel_param *kp)
 	int i, len = 0;
 
 	for (i = 0; i < SUMS; i++)
-		len += scnprintf(buffer + len, PAGE_SIZE - len, "%s %llu\n",
-				 sum_names[i], totals[i]);
+		len += scnprintf(buffer + len, PAGE_SIZE - len, "%s %llu\n", sum_names[i],
+				 totals[i]);
 	return len;
 }
 
@@ -550,7 +544,8 @@ static const struct kernel_param_ops torture_ops = {
 };
 
 module_param_cb(torture, &torture_ops, NULL, 0600);
-MODULE_PARM_DESC(torture, "write: number of steps to run on each CPU; read: result of the last run");
+MODULE_PARM_DESC(torture,
+		 "write: number of steps to run on each CPU; read: result of the last run");
 
 #ifdef EPF_BROKEN
 unsigned int epf_broken;

@@ -34,8 +34,7 @@ static void die(void)
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
 {
-	ssize_t (*next)(int, const void *, size_t, off_t) =
-		dlsym(RTLD_NEXT, "pwrite");
+	ssize_t (*next)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
 
 	if (dies()) {
 		next(fd, data, len / 2, at);
@@ -84,8 +83,7 @@ int listen(int fd, int backlog)
 	return -1;
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-		   void *(*run)(void *), void *arg)
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
 {
 	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
 		    void *) = dlsym(RTLD_NEXT, "pthread_create");

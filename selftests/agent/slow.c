@@ -82,8 +82,7 @@ static void touched(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	for (i = 0; i < REGIONS; i++)
-		if (region[i].at && addr >= region[i].at &&
-		    addr < region[i].at + region[i].bytes)
+		if (region[i].at && addr >= region[i].at && addr < region[i].at + region[i].bytes)
 			break;
 	if (i == REGIONS) {
 		signal(number, SIG_DFL);
@@ -99,8 +98,7 @@ static void touched(int number, siginfo_t *info, void *context)
 
 static void slow_down(char *at, size_t bytes)
 {
-	struct sigaction act = { .sa_sigaction = touched,
-				 .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction act = { .sa_sigaction = touched, .sa_flags = SA_SIGINFO | SA_NODEFER };
 	int i;
 
 	for (i = 0; i < REGIONS; i++)

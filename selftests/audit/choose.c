@@ -14,8 +14,7 @@
 static struct sim sim;
 static struct epf_view view;
 
-static void choose(struct epf_choice *c, __u64 n, bool copy,
-		   const struct epf_rates *rates)
+static void choose(struct epf_choice *c, __u64 n, bool copy, const struct epf_rates *rates)
 {
 	epf_audit_choose(c, &view, n, copy, 1, rates);
 }
@@ -45,18 +44,19 @@ static void formula(void)
 	struct epf_choice c;
 
 	choose(&c, 1000, true, r);
-	tap_ok(c.even == 312500, "bytes / carry / (1 / here - 1 / there): %llu keys",
-	       c.even);
+	tap_ok(c.even == 312500, "bytes / carry / (1 / here - 1 / there): %llu keys", c.even);
 	tap_ok(!strcmp(c.why, "scalar in place: 10 M keys/s; a copy of 16 MiB "
-			      "pays from 312 k keys on"), "why: %s", c.why);
+			      "pays from 312 k keys on"),
+	       "why: %s", c.why);
 	tap_ok(placed(312499, r, false) && placed(312501, r, true),
 	       "one key less: in place; one more: of a copy");
 	choose(&c, 1000000, true, r);
 	tap_ok(c.settle && !strcmp(c.why, "scalar on a copy of 16 MiB, which pays "
-				   "from 312 k keys on"), "why: %s", c.why);
+					  "from 312 k keys on"),
+	       "why: %s", c.why);
 	choose(&c, ~0ULL, false, r);
 	tap_ok(!c.settle && c.even == ~0ULL &&
-	       !strcmp(c.why, "scalar in place, the fastest: 10 M keys/s"),
+		       !strcmp(c.why, "scalar in place, the fastest: 10 M keys/s"),
 	       "where no copy may be made: %s", c.why);
 }
 
@@ -66,12 +66,12 @@ static void degenerate(void)
 
 	choose(&c, ~0ULL, true, rates_of(10e6, 1024 * MIB, 10e6));
 	tap_ok(!c.settle && c.even == ~0ULL &&
-	       !strcmp(c.why, "scalar in place: 10 M keys/s; a copy is "
-			      "no faster"), "no faster: never; %s", c.why);
-	tap_ok(placed(~0ULL, rates_of(10e6, 1024 * MIB, 5e6), false),
-	       "slower: never");
+		       !strcmp(c.why, "scalar in place: 10 M keys/s; a copy is "
+				      "no faster"),
+	       "no faster: never; %s", c.why);
+	tap_ok(placed(~0ULL, rates_of(10e6, 1024 * MIB, 5e6), false), "slower: never");
 	tap_ok(placed(~0ULL, rates_of(10e6, 0, 20e6), false) &&
-	       placed(~0ULL, rates_of(10e6, 1024 * MIB, 0), false),
+		       placed(~0ULL, rates_of(10e6, 1024 * MIB, 0), false),
 	       "an engine without a rate is not chosen");
 	tap_ok(placed(20, rates_of(0, 1024 * MIB, 20e6), true),
 	       "an engine that cannot work in place gets a copy at once");
@@ -116,8 +116,9 @@ static double seconds(const struct epf_rates *r, double n, bool settle)
 {
 	if (!settle)
 		return r->here ? n / r->here : INFINITY;
-	return r->there ? (double)epf_geom_lines(&view.geom) * EPF_LINE_BYTES /
-				  r->carry + n / r->there : INFINITY;
+	return r->there ? (double)epf_geom_lines(&view.geom) * EPF_LINE_BYTES / r->carry +
+				  n / r->there :
+			  INFINITY;
 }
 
 /* Return: the shortest time of all possible ways. */
@@ -157,8 +158,7 @@ static void always(void)
 		for (n = 16; n < 1ULL << 40; n += n / 3) {
 			choose(&c, n, true, rates);
 			useless += !c.engine->usable();
-			late += seconds(&rates[number(c.engine)], (double)n,
-					c.settle) >
+			late += seconds(&rates[number(c.engine)], (double)n, c.settle) >
 				soonest(rates, (double)n) * (1 + 1e-12);
 			back += settled && !c.settle;
 			even += c.settle != (n >= c.even);
@@ -191,8 +191,7 @@ static void measured(void)
 	while (i--) {
 		e = epf_engine_at(i);
 		if (e->usable() && n++ < 2)
-			good &= sane(rates[i].here) && sane(rates[i].carry) &&
-				sane(rates[i].there);
+			good &= sane(rates[i].here) && sane(rates[i].carry) && sane(rates[i].there);
 		else
 			none &= !rates[i].here && !rates[i].there;
 	}

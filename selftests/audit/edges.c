@@ -29,8 +29,7 @@ static const struct epf_engine *fast(void)
 
 static __u64 key_number(__u64 i)
 {
-	return i % 3 ? sim_digest(&sim, sim.epoch - i % 11, i % sim.per_epoch) :
-		       epf_word(i, 1);
+	return i % 3 ? sim_digest(&sim, sim.epoch - i % 11, i % sim.per_epoch) : epf_word(i, 1);
 }
 
 struct fenced {
@@ -40,14 +39,12 @@ struct fenced {
 };
 
 /* Return: @n digests that end @off bytes before an inaccessible page. */
-static void fence(struct fenced *f, const __u64 *digest, __u64 n,
-		  unsigned int off)
+static void fence(struct fenced *f, const __u64 *digest, __u64 n, unsigned int off)
 {
 	size_t bytes = n * sizeof(*digest);
 
 	f->bytes = ((bytes + off + PAGE - 1) & ~(size_t)(PAGE - 1)) + PAGE;
-	f->map = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	f->map = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (f->map == MAP_FAILED)
 		abort();
 	f->data = f->map + f->bytes - PAGE - off - bytes;
@@ -66,13 +63,15 @@ static bool canary_lives(const unsigned char *p)
 	return true;
 }
 
-static const char *ask(const struct epf_engine *e, const struct expected *x,
-		       const void *data, unsigned int threads)
+static const char *ask(const struct epf_engine *e, const struct expected *x, const void *data,
+		       unsigned int threads)
 {
 	size_t bytes = (x->n + 7) / 8;
-	struct epf_answer a = { .bitmap = must(malloc(bytes + 64)),
-				.ages = must(malloc(x->n + 64)),
-				.threads = threads };
+	struct epf_answer a = {
+		.bitmap = must(malloc(bytes + 64)),
+		.ages = must(malloc(x->n + 64)),
+		.threads = threads,
+	};
 	struct epf_keys keys = { data, x->n, 0, NULL };
 	const char *broken;
 
@@ -86,8 +85,8 @@ static const char *ask(const struct epf_engine *e, const struct expected *x,
 	return broken;
 }
 
-static void length(const __u64 *digest, __u64 n, unsigned int off,
-		   unsigned int threads, const char **broken)
+static void length(const __u64 *digest, __u64 n, unsigned int off, unsigned int threads,
+		   const char **broken)
 {
 	const struct epf_engine *e;
 	struct expected x;
@@ -105,8 +104,7 @@ static void length(const __u64 *digest, __u64 n, unsigned int off,
 
 static void lengths(void)
 {
-	static const __u64 large[] = { 4095, 4096, 4097, 65535, 65536, 65537,
-				       131073, 200003 };
+	static const __u64 large[] = { 4095, 4096, 4097, 65535, 65536, 65537, 131073, 200003 };
 	const char *broken[ENGINES_MAX] = { NULL };
 	__u64 *digest = must(malloc(200003 * sizeof(*digest)));
 	unsigned int i, off;
@@ -146,8 +144,7 @@ static void hashed(void)
 
 		view.hash.kind = l % 2;
 		for (i = 0; i < 1000; i++) {
-			digest[i] = epf_digest(&view.hash, bytes + 1 + i * len,
-					       len);
+			digest[i] = epf_digest(&view.hash, bytes + 1 + i * len, len);
 			if (i % 2)
 				sim_insert(&sim, digest[i]);
 		}
@@ -155,8 +152,7 @@ static void hashed(void)
 		expect(&x, &sim, digest, 1000);
 		for (i = 0; (e = epf_engine_at(i)); i++)
 			if (!broken[i] && e->usable())
-				broken[i] = e->query(&view, &keys, &a) ?
-						    "error" : differs(&x, &a);
+				broken[i] = e->query(&view, &keys, &a) ? "error" : differs(&x, &a);
 		expect_free(&x);
 		free(a.bitmap);
 	}
@@ -179,8 +175,7 @@ static void huge(bool small)
 		      mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED) {
-		tap_ok(true, "keys beyond 4 GiB # SKIP %s",
-		       small ? "--small" : "no address space");
+		tap_ok(true, "keys beyond 4 GiB # SKIP %s", small ? "--small" : "no address space");
 		free(a.bitmap);
 		return;
 	}
@@ -232,19 +227,17 @@ static void bad_queries(void)
 {
 	unsigned char buf[512] = { 0 };
 	struct epf_answer a = { .bitmap = buf };
-	struct epf_answer many = { .bitmap = buf,
-				   .threads = EPF_AUDIT_THREADS_MAX + 1 };
+	struct epf_answer many = { .bitmap = buf, .threads = EPF_AUDIT_THREADS_MAX + 1 };
 
 	tap_ok(refuses((struct epf_keys){ buf, 1, EPF_KEY_MAX + 1, NULL }, a),
 	       "keys above the maximum length: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, ~0ULL / 8 + 1, 0, NULL }, a) &&
-	       refuses((struct epf_keys){ buf, ~0ULL / 100, 256, NULL }, a),
+		       refuses((struct epf_keys){ buf, ~0ULL / 100, 256, NULL }, a),
 	       "more bytes of keys than memory can have: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, (struct epf_answer){ 0 }) &&
-	       refuses((struct epf_keys){ NULL, 1, 0, NULL }, a),
+		       refuses((struct epf_keys){ NULL, 1, 0, NULL }, a),
 	       "no bitmap, no keys: EINVAL");
-	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, many),
-	       "too many threads: EINVAL");
+	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, many), "too many threads: EINVAL");
 }
 
 static int view_of(const void *lines, __u32 kind, __u64 nr_lines, __u64 epoch)
@@ -263,13 +256,12 @@ static void bad_views(void)
 	__u64 nr = sim.params.nr_lines;
 
 	tap_ok(!view_of(lines, EPF_KIND_LANES, nr, EPF_EPOCH_FIRST) &&
-	       !view_of(lines + 8, EPF_KIND_LANES, nr, EPF_EPOCH_FIRST),
+		       !view_of(lines + 8, EPF_KIND_LANES, nr, EPF_EPOCH_FIRST),
 	       "views are made, aligned or not");
-	tap_ok(view_of(lines, EPF_KIND_GE, nr, 8) == -EOPNOTSUPP,
-	       "another kind: EOPNOTSUPP");
+	tap_ok(view_of(lines, EPF_KIND_GE, nr, 8) == -EOPNOTSUPP, "another kind: EOPNOTSUPP");
 	tap_ok(view_of(lines, EPF_KIND_LANES, nr, EPF_EPOCH_FIRST - 1) == -EINVAL &&
-	       view_of(lines, EPF_KIND_LANES, EPF_LINES_MIN - 1, 8) == -EINVAL &&
-	       view_of(lines + 4, EPF_KIND_LANES, nr, 8) == -EINVAL,
+		       view_of(lines, EPF_KIND_LANES, EPF_LINES_MIN - 1, 8) == -EINVAL &&
+		       view_of(lines + 4, EPF_KIND_LANES, nr, 8) == -EINVAL,
 	       "an epoch or a geometry that cannot be, words not aligned: EINVAL");
 }
 
@@ -288,8 +280,8 @@ static void settled(void)
 	memcpy(file.header.key, sim.key, sizeof(sim.key));
 	file.header.epoch_begin = file.header.epoch_end = sim.epoch;
 	expect(&x, &sim, digest, 3000);
-	if (epf_view_snap(&v, &file) || epf_view_settle(&v) ||
-	    v.lines == sim.f.line || (__u64)v.lines % EPF_LINE_BYTES)
+	if (epf_view_snap(&v, &file) || epf_view_settle(&v) || v.lines == sim.f.line ||
+	    (__u64)v.lines % EPF_LINE_BYTES)
 		broken = "not settled";
 	view = v;
 	if (!broken)
@@ -298,8 +290,8 @@ static void settled(void)
 	epf_view_close(&v);
 	epf_view_close(&v);
 	expect_free(&x);
-	tap_ok(!broken, "a snapshot, settled, gives the same%s%s",
-	       broken ? ": " : "", broken ? broken : "");
+	tap_ok(!broken, "a snapshot, settled, gives the same%s%s", broken ? ": " : "",
+	       broken ? broken : "");
 }
 
 static bool column_is(const char *path, __u32 len, int ret, __u64 n)
@@ -318,8 +310,7 @@ static void columns(void)
 	char path[256];
 	int fd;
 
-	snprintf(path, sizeof(path), "%.200s/epf-column-XXXXXX",
-		 in ? in : "/tmp");
+	snprintf(path, sizeof(path), "%.200s/epf-column-XXXXXX", in ? in : "/tmp");
 	fd = mkstemp(path);
 	if (fd < 0 || ftruncate(fd, 0))
 		abort();
@@ -327,12 +318,11 @@ static void columns(void)
 	if (ftruncate(fd, 1040))
 		abort();
 	tap_ok(column_is(path, 0, 0, 130) && column_is(path, 13, 0, 80) &&
-	       column_is(path, 1, 0, 1040), "columns of digests and of keys");
-	tap_ok(column_is(path, 17, -EBADMSG, 0) &&
-	       column_is(path, 257, -EINVAL, 0) &&
-	       column_is("/tmp", 0, -EISDIR, 0) &&
-	       column_is("/dev/null", 0, -ESPIPE, 0) &&
-	       column_is("/tmp/epf-column-none", 0, -ENOENT, 0),
+		       column_is(path, 1, 0, 1040),
+	       "columns of digests and of keys");
+	tap_ok(column_is(path, 17, -EBADMSG, 0) && column_is(path, 257, -EINVAL, 0) &&
+		       column_is("/tmp", 0, -EISDIR, 0) && column_is("/dev/null", 0, -ESPIPE, 0) &&
+		       column_is("/tmp/epf-column-none", 0, -ENOENT, 0),
 	       "a cut column, a wrong length, no regular file: an error");
 	close(fd);
 	unlink(path);
@@ -359,13 +349,14 @@ static void progress(void)
 	const __u64 n = 5 * BATCH + 1;
 	__u64 *digest = must(calloc(n, sizeof(*digest)));
 	struct told all = { .forward = true }, some = { .stop_at = 2 };
-	struct epf_answer a = { .bitmap = must(malloc(n / 8 + 1)),
-				.threads = 1, .progress = tell, .ctx = &all };
+	struct epf_answer a = {
+		.bitmap = must(malloc(n / 8 + 1)), .threads = 1, .progress = tell, .ctx = &all
+	};
 	struct epf_keys keys = { digest, n, 0, NULL };
 	const struct epf_engine *e = fast();
 
-	tap_ok(!e->query(&view, &keys, &a) && all.forward && all.last == n &&
-	       all.calls > 2, "progress goes forward to the end");
+	tap_ok(!e->query(&view, &keys, &a) && all.forward && all.last == n && all.calls > 2,
+	       "progress goes forward to the end");
 	a.ctx = &some;
 	tap_ok(e->query(&view, &keys, &a) == -ECANCELED && some.calls == 2,
 	       "a callback of progress cancels it: ECANCELED");
@@ -377,8 +368,7 @@ static void names(void)
 {
 	const struct epf_engine *e = fast();
 
-	tap_ok(e->usable() && epf_engine_find(e->name) == e &&
-	       !epf_engine_find("abacus"),
+	tap_ok(e->usable() && epf_engine_find(e->name) == e && !epf_engine_find("abacus"),
 	       "engines are found by name, others are not");
 }
 

@@ -13,18 +13,16 @@
 
 #define PHASES 8
 
-static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 1 }, { 1, 2 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 1, 12 },
-	{ 1, 15 },
-	{ 2, 2 }, { 2, 4 }, { 2, 6 }, { 2, 10 }, { 2, 12 }, { 2, 18 }, { 2, 28 },
-	{ 2, 30 },
-	{ 4, 4 }, { 4, 8 }, { 4, 16 }, { 4, 20 }, { 4, 24 }, { 4, 32 }, { 4, 40 },
-	{ 4, 60 },
+static const struct {
+	__u32 parts, k;
+} shapes[] = {
+	{ 1, 1 }, { 1, 2 }, { 1, 5 },  { 1, 7 },  { 1, 8 },  { 1, 9 },  { 1, 12 }, { 1, 15 },
+	{ 2, 2 }, { 2, 4 }, { 2, 6 },  { 2, 10 }, { 2, 12 }, { 2, 18 }, { 2, 28 }, { 2, 30 },
+	{ 4, 4 }, { 4, 8 }, { 4, 16 }, { 4, 20 }, { 4, 24 }, { 4, 32 }, { 4, 40 }, { 4, 60 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static const __u64 places[] = { EPF_EPOCH_FIRST, EPF_EPOCH_FIRST + 32,
-				EPF_EPOCH_FIRST + 72 };
+static const __u64 places[] = { EPF_EPOCH_FIRST, EPF_EPOCH_FIRST + 32, EPF_EPOCH_FIRST + 72 };
 /* alignment of the lines: aligned; as in a snapshot; arbitrary */
 static const __u32 shifts[] = { 0, 32, 8 };
 
@@ -55,10 +53,8 @@ static void make_keys(const struct sim *s, __u64 *digest, __u64 n)
 		__u64 r = epf_word(s->seed ^ s->epoch << 32, (__u32)i + 1);
 		__u64 epoch = key_epoch(s, r);
 
-		digest[i] = epoch ? sim_digest(s, epoch,
-					       (r >> 20) % s->per_epoch) : r;
-		came_round += s->epoch - epoch == 32 &&
-			      sim_age(s, digest[i]) != EPF_AGE_ABSENT;
+		digest[i] = epoch ? sim_digest(s, epoch, (r >> 20) % s->per_epoch) : r;
+		came_round += s->epoch - epoch == 32 && sim_age(s, digest[i]) != EPF_AGE_ABSENT;
 	}
 }
 
@@ -74,15 +70,13 @@ static void clobber(void)
 		stack[i] = 0x55;
 }
 
-static void ask(const struct sim *s, const __u64 *digest, __u64 n,
-		const char **broken)
+static void ask(const struct sim *s, const __u64 *digest, __u64 n, const char **broken)
 {
 	struct epf_keys keys = { digest, n, 0, NULL };
 	struct epf_view v = sim_view(s);
 	const struct epf_engine *e;
 	struct expected x;
-	struct epf_answer a = { .bitmap = must(malloc(n / 8 + 1)),
-				.ages = must(malloc(n)) };
+	struct epf_answer a = { .bitmap = must(malloc(n / 8 + 1)), .ages = must(malloc(n)) };
 	unsigned int i;
 
 	expect(&x, s, digest, n);
@@ -97,8 +91,7 @@ static void ask(const struct sim *s, const __u64 *digest, __u64 n,
 	free(a.ages);
 }
 
-static void one(unsigned int shape, unsigned int phase, __u64 n,
-		const char **broken)
+static void one(unsigned int shape, unsigned int phase, __u64 n, const char **broken)
 {
 	__u32 parts = shapes[shape].parts;
 	__u64 *digest = must(malloc(n * sizeof(*digest)));

@@ -22,7 +22,7 @@
 
 #define KEYS 300000u
 #define LINES 12000u /* pieces of a pass do not end where parts do */
-#define FULL 25.0 /* positions that an epoch sets in a line at load 1 */
+#define FULL 25.0    /* positions that an epoch sets in a line at load 1 */
 
 #define OVERSTATED .02
 #define FIELDS_MANY 4u
@@ -78,20 +78,16 @@ static const char *counted(const struct sim *s, const struct epf_estimate *e)
 		if (e->bits_of[age] != bits_of[age] ||
 		    !near(e->fill_of[age], (double)bits_of[age] / positions))
 			return "positions of an age";
-		if (!near(e->fpr_of[age],
-			  ldexp((double)epf_fill_lane_q56(&fill, parts, l), -56)))
+		if (!near(e->fpr_of[age], ldexp((double)epf_fill_lane_q56(&fill, parts, l), -56)))
 			return "error of an age";
 	}
-	return near(e->fpr, ldexp((double)epf_fill_q56(&fill, parts), -56)) ?
-		       NULL : "error";
+	return near(e->fpr, ldexp((double)epf_fill_q56(&fill, parts), -56)) ? NULL : "error";
 }
 
-static const char *met(const struct epf_view *v, const struct epf_estimate *e,
-		       unsigned int i)
+static const char *met(const struct epf_view *v, const struct epf_estimate *e, unsigned int i)
 {
 	__u64 seed = 0x5eed0000 + i * 0x9e3779b97f4a7c15ULL;
-	const struct epf_probe_opts o = { .size = sizeof(o), .keys = KEYS,
-					  .seed = &seed };
+	const struct epf_probe_opts o = { .size = sizeof(o), .keys = KEYS, .seed = &seed };
 	/* Keys and lanes without positions, which the prediction leaves out. */
 	double none = EPF_LANES * pow(1. / 32, v->geom.bits * v->geom.parts);
 	struct epf_choice c;
@@ -100,19 +96,20 @@ static const char *met(const struct epf_view *v, const struct epf_estimate *e,
 	epf_audit_choose(&c, v, KEYS, false, 0, NULL);
 	if (epf_view_probe(v, c.engine, &o, &m))
 		return "no answer";
-	if (m.low <= e->fpr + none && (v->geom.bits < FIELDS_MANY ||
-				e->fpr * (1 - OVERSTATED) <= m.high))
+	if (m.low <= e->fpr + none &&
+	    (v->geom.bits < FIELDS_MANY || e->fpr * (1 - OVERSTATED) <= m.high))
 		return NULL;
-	printf("# expected %g, met %g, %g .. %g\n", e->fpr, m.rate, m.low,
-	       m.high);
+	printf("# expected %g, met %g, %g .. %g\n", e->fpr, m.rate, m.low, m.high);
 	return "another rate is met";
 }
 
 /* Filters that are empty, young, sparse, full, overfull, and noise. */
-static const struct { __u64 epoch; double load; } fills[] = {
-	{ EPF_EPOCH_FIRST, 0 }, { EPF_EPOCH_FIRST + 2, .5 },
-	{ EPF_EPOCH_FIRST + 37, .2 }, { EPF_EPOCH_FIRST + 70, 1 },
-	{ EPF_EPOCH_FIRST + 43, 3 }, { EPF_EPOCH_FIRST + 101, -1 },
+static const struct {
+	__u64 epoch;
+	double load;
+} fills[] = {
+	{ EPF_EPOCH_FIRST, 0 },      { EPF_EPOCH_FIRST + 2, .5 }, { EPF_EPOCH_FIRST + 37, .2 },
+	{ EPF_EPOCH_FIRST + 70, 1 }, { EPF_EPOCH_FIRST + 43, 3 }, { EPF_EPOCH_FIRST + 101, -1 },
 };
 #define FILLS (sizeof(fills) / sizeof(fills[0]))
 
@@ -137,8 +134,7 @@ static const char *one(__u32 parts, __u32 k, unsigned int i)
 
 	make(&s, parts, k, i);
 	v = sim_view(&s);
-	if (epf_view_estimate(&v, i % 3, &e) ||
-	    epf_view_estimate(&v, 3, &again))
+	if (epf_view_estimate(&v, i % 3, &e) || epf_view_estimate(&v, 3, &again))
 		broken = "error";
 	else if (memcmp(&e, &again, sizeof(e)))
 		broken = "threads do not agree";
@@ -158,8 +154,8 @@ static void shapes(__u32 parts, __u32 k)
 
 	for (i = 0; i < FILLS && !broken; i++)
 		broken = one(parts, k, i);
-	tap_ok(!broken, "L=%u k=%u: counts, expected and met errors%s%s", parts,
-	       k, broken ? ": " : "", broken ? broken : "");
+	tap_ok(!broken, "L=%u k=%u: counts, expected and met errors%s%s", parts, k,
+	       broken ? ": " : "", broken ? broken : "");
 }
 
 /* Return: the probability of @from .. @to hits in 50 trials. */
@@ -168,8 +164,8 @@ static double tail(double p, int from, int to)
 	double sum = 0;
 
 	for (; from <= to; from++)
-		sum += exp(lgamma(51) - lgamma(from + 1) - lgamma(51 - from) +
-			   from * log(p) + (50 - from) * log1p(-p));
+		sum += exp(lgamma(51) - lgamma(from + 1) - lgamma(51 - from) + from * log(p) +
+			   (50 - from) * log1p(-p));
 	return sum;
 }
 
@@ -188,15 +184,16 @@ static void intervals(void)
 	tap_ok(worst < 1e-9, "0 to 50 of 50: less likely than 0.0005 beyond");
 	epf_interval(500000, 1e9, &low, &high);
 	tap_ok(fabs(low - (5e-4 - 3.29 * sqrt(5e-4 / 1e9))) < 1e-8 &&
-	       fabs(high - (5e-4 + 3.29 * sqrt(5e-4 / 1e9))) < 1e-8,
+		       fabs(high - (5e-4 + 3.29 * sqrt(5e-4 / 1e9))) < 1e-8,
 	       "half a million of a billion: as the normal distribution has it");
 }
 
-static int probe(const struct epf_view *v, __u32 threads, __u64 keys,
-		 const __u64 *seed, struct epf_met *m)
+static int probe(const struct epf_view *v, __u32 threads, __u64 keys, const __u64 *seed,
+		 struct epf_met *m)
 {
-	const struct epf_probe_opts o = { .size = sizeof(o), .threads = threads,
-					  .keys = keys, .seed = seed };
+	const struct epf_probe_opts o = {
+		.size = sizeof(o), .threads = threads, .keys = keys, .seed = seed
+	};
 
 	return epf_view_probe(v, epf_engine_at(0), &o, m);
 }
@@ -205,19 +202,21 @@ static int probe(const struct epf_view *v, __u32 threads, __u64 keys,
 static void sizes(const struct epf_view *v)
 {
 	const struct epf_engine *e = epf_engine_at(0);
-	struct { struct epf_probe_opts o; __u64 more; } new = {
-		{ .size = sizeof(new), .keys = 1000 }, 0,
+	struct {
+		struct epf_probe_opts o;
+		__u64 more;
+	} new = {
+		{ .size = sizeof(new), .keys = 1000 },
+		0,
 	};
 	struct epf_probe_opts old = { .size = sizeof(old) - 1, .keys = 1000 };
 	struct epf_met m;
 
-	tap_ok(epf_view_probe(v, e, &old, &m) == -EINVAL,
-	       "options that are too short: EINVAL");
+	tap_ok(epf_view_probe(v, e, &old, &m) == -EINVAL, "options that are too short: EINVAL");
 	tap_ok(!epf_view_probe(v, e, &new.o, &m) && m.keys == 1000,
 	       "options with zeros behind what is known");
 	new.more = 1ULL << 63;
-	tap_ok(epf_view_probe(v, e, &new.o, &m) == -E2BIG,
-	       "options that are not known: E2BIG");
+	tap_ok(epf_view_probe(v, e, &new.o, &m) == -E2BIG, "options that are not known: E2BIG");
 }
 
 static void edges(void)
@@ -231,18 +230,16 @@ static void edges(void)
 	make(&s, 1, 1, 4);
 	v = sim_view(&s);
 	tap_ok(probe(&v, 0, 0, NULL, &a) == -EINVAL &&
-	       epf_view_estimate(&v, EPF_AUDIT_THREADS_MAX + 1, &estimate) ==
-	       -EINVAL, "no keys, too many threads: EINVAL");
-	tap_ok(!probe(&v, 1, 30000, &seed, &a) &&
-	       !probe(&v, 2, 30000, &seed, &b) &&
-	       !memcmp(&a, &b, sizeof(a)) && a.seed == 7 && a.keys == 30000,
+		       epf_view_estimate(&v, EPF_AUDIT_THREADS_MAX + 1, &estimate) == -EINVAL,
+	       "no keys, too many threads: EINVAL");
+	tap_ok(!probe(&v, 1, 30000, &seed, &a) && !probe(&v, 2, 30000, &seed, &b) &&
+		       !memcmp(&a, &b, sizeof(a)) && a.seed == 7 && a.keys == 30000,
 	       "keys of a seed are always the same");
-	tap_ok(!probe(&v, 1, 30000, NULL, &a) &&
-	       !probe(&v, 1, 30000, NULL, &b) &&
-	       a.seed != b.seed, "without one they are not");
+	tap_ok(!probe(&v, 1, 30000, NULL, &a) && !probe(&v, 1, 30000, NULL, &b) && a.seed != b.seed,
+	       "without one they are not");
 	memset(s.f.line, 0, LINES * EPF_LINE_BYTES);
-	tap_ok(!probe(&v, 1, 1000, NULL, &a) && !a.found &&
-	       a.low == 0 && near(a.high, 1 - pow(.0005, 1 / 1000.)),
+	tap_ok(!probe(&v, 1, 1000, NULL, &a) && !a.found && a.low == 0 &&
+		       near(a.high, 1 - pow(.0005, 1 / 1000.)),
 	       "none found: the interval begins at 0 and does not end there");
 	sizes(&v);
 	intervals();

@@ -98,17 +98,15 @@ struct tally {
 	__u64 live, lost, old, ghosts;
 };
 
-static void judge(const struct sim *s, const __u64 *last,
-		  const struct epf_snap_locked *state, const __u64 *copy,
-		  struct tally *t)
+static void judge(const struct sim *s, const __u64 *last, const struct epf_snap_locked *state,
+		  const __u64 *copy, struct tally *t)
 {
 	struct epf_asked a = { 0 };
 	struct epf_params p = { .kind = (__u8)s->o.kind };
 	unsigned char age;
 	__u32 i;
 
-	if (epf_asked_init(&a, &p, state) ||
-	    !epf_asked_place(&a, (__u64 *)(uintptr_t)copy)) {
+	if (epf_asked_init(&a, &p, state) || !epf_asked_place(&a, (__u64 *)(uintptr_t)copy)) {
 		t->lost++;
 		return;
 	}
@@ -117,8 +115,7 @@ static void judge(const struct sim *s, const __u64 *last,
 		if (last[i] && last[i] + s->o.epochs >= s->epoch) {
 			t->live++;
 			t->lost += age == EPF_AGE_ABSENT;
-			t->old += age != EPF_AGE_ABSENT &&
-				  age > s->epoch - last[i];
+			t->old += age != EPF_AGE_ABSENT && age > s->epoch - last[i];
 		} else {
 			t->ghosts += age != EPF_AGE_ABSENT;
 		}
@@ -129,8 +126,7 @@ static void judge(const struct sim *s, const __u64 *last,
  * between them.
  * @rotates: epochs may end during the copy.
  */
-static void copy_and_judge(struct sim *s, __u64 piece, bool rotates,
-			   struct tally *t)
+static void copy_and_judge(struct sim *s, __u64 piece, bool rotates, struct tally *t)
 {
 	__u64 *copy = aligned_alloc(64, s->words * sizeof(*copy));
 	__u64 n = s->words / piece, i;
@@ -189,8 +185,7 @@ static void noticed(void)
 	struct tally held, free_running, words;
 
 	words = copies(EPF_KIND_DICT, true, 1, false);
-	tap_ok(words.lost, "noticed: a dictionary copied word by word: %llu lost",
-	       words.lost);
+	tap_ok(words.lost, "noticed: a dictionary copied word by word: %llu lost", words.lost);
 	held = copies(EPF_KIND_GE, true, 8, false);
 	free_running = copies(EPF_KIND_GE, true, 8, true);
 	tap_ok(free_running.ghosts > 2 * held.ghosts,
@@ -198,18 +193,15 @@ static void noticed(void)
 	       free_running.ghosts, held.ghosts);
 	held = copies(EPF_KIND_APBF, true, 8, false);
 	free_running = copies(EPF_KIND_APBF, true, 8, true);
-	tap_ok(free_running.lost + free_running.ghosts >
-	       2 * (held.lost + held.ghosts),
-	       "noticed: those of apbf: %llu, else %llu",
-	       free_running.lost + free_running.ghosts,
+	tap_ok(free_running.lost + free_running.ghosts > 2 * (held.lost + held.ghosts),
+	       "noticed: those of apbf: %llu, else %llu", free_running.lost + free_running.ghosts,
 	       held.lost + held.ghosts);
 }
 
 /* ---------------------------------------------------------- hostile ---- */
 
 /* Return: a valid state of @kind with little memory. */
-static void sound_state(struct epf_snap_locked *s, struct epf_params *p,
-			__u32 kind)
+static void sound_state(struct epf_snap_locked *s, struct epf_params *p, __u32 kind)
 {
 	struct sim sim;
 	__u32 i;
@@ -233,14 +225,14 @@ static void sound_state(struct epf_snap_locked *s, struct epf_params *p,
 		s->nr = 7;
 		s->last_ns = 99000;
 		for (i = 0; i < s->nr; i++)
-			s->slice[i] = (struct epf_snap_slice){
-				16 + i, 99000 - i * 1000, 1000 - i * 10,
-				i < 4 ? 0 : 1000 - i * 10 + 10,
-				i < 4 ? 0 : 99000 - i * 1000, (6 - i) % 4
-			};
+			s->slice[i] = (struct epf_snap_slice){ 16 + i,
+							       99000 - i * 1000,
+							       1000 - i * 10,
+							       i < 4 ? 0 : 1000 - i * 10 + 10,
+							       i < 4 ? 0 : 99000 - i * 1000,
+							       (6 - i) % 4 };
 	} else {
-		s->shape.chain = (struct epf_shape_chain){ 64, 64, 256, 2048,
-							   2, 10, 0 };
+		s->shape.chain = (struct epf_shape_chain){ 64, 64, 256, 2048, 2, 10, 0 };
 		s->nr = 3;
 		s->turn = 77;
 		s->start_ns = 99500;
@@ -250,8 +242,7 @@ static void sound_state(struct epf_snap_locked *s, struct epf_params *p,
 		}
 	}
 	for (i = 0; i < s->nr; i++)
-		s->words += kind == EPF_KIND_TLBF ? s->slice[i].words :
-						    s->table[i].words;
+		s->words += kind == EPF_KIND_TLBF ? s->slice[i].words : s->table[i].words;
 }
 
 /* Return: a number near @was, or far from anything. */
@@ -318,8 +309,8 @@ static void bend(struct epf_asked *a, __u64 *word)
 
 static void tame(struct epf_asked *a)
 {
-	__u64 bucket = a->f.ops->copy ? a->f.elastic.shape.line_words :
-					8 * a->f.dict.shape.lines, at;
+	__u64 bucket = a->f.ops->copy ? a->f.elastic.shape.line_words : 8 * a->f.dict.shape.lines,
+	      at;
 
 	for (at = 0; at < a->f.words; at += bucket)
 		if (!a->f.ops->sound(&a->f, 0, at, bucket))
@@ -368,9 +359,9 @@ static void hostile(__u32 kind, __u32 states)
 		taken++;
 	}
 	tap_ok(taken > states / 10 && taken < states &&
-	       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
-	       "%s: %u states, %u accepted, with %u random memories",
-	       locked_name(kind), states, taken, sound);
+		       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
+	       "%s: %u states, %u accepted, with %u random memories", locked_name(kind), states,
+	       taken, sound);
 }
 
 int main(int argc, char **argv)

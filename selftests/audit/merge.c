@@ -21,7 +21,7 @@
 #define T 70000ULL
 #define EPOCH (T / R)
 #define WALL 1700000000000ULL
-#define GAP 97u		/* ns between the keys of one host */
+#define GAP 97u /* ns between the keys of one host */
 #define HOSTS 3
 #define KEYS 8192u
 #define PHASES 64u
@@ -57,15 +57,13 @@ static void plan_end(struct host *h)
 	const struct epf_state *s = &h->o.state;
 	__u64 start = s->ring[s->epoch & 7].start_ns;
 
-	h->fires = start + epf_window_lasts(&h->o.window, start + h->wall,
-					    s->epoch == EPF_EPOCH_FIRST) +
-		   (h->late ? epf_word(h->id << 40 | s->epoch, 4) % h->late :
-			      0);
+	h->fires = start +
+		   epf_window_lasts(&h->o.window, start + h->wall, s->epoch == EPF_EPOCH_FIRST) +
+		   (h->late ? epf_word(h->id << 40 | s->epoch, 4) % h->late : 0);
 }
 
 /* Make a host at @now whose first epoch is @epoch. */
-static void born(struct host *h, __u64 id, __u64 nr_lines, __u64 now,
-		 __u64 epoch, bool align)
+static void born(struct host *h, __u64 id, __u64 nr_lines, __u64 now, __u64 epoch, bool align)
 {
 	if (epoch != EPF_EPOCH_FIRST && align) /* as if the filter had existed before */
 		now -= (now + WALL) % pitch;
@@ -133,8 +131,7 @@ static void snap(struct host *h)
 	head->magic = EPF_SNAP_MAGIC;
 	head->version = EPF_SNAP_VERSION;
 	head->header_bytes = sizeof(*head);
-	snprintf(head->params.name, sizeof(head->params.name), "host%llu",
-		 h->id);
+	snprintf(head->params.name, sizeof(head->params.name), "host%llu", h->id);
 	head->params.mode = EPF_MODE_TIME;
 	head->params.window_ns = T;
 	head->params.nr_lines = epf_geom_lines(&h->o.lanes.geom);
@@ -174,18 +171,15 @@ static void restore(struct merged *r, bool align)
 	const struct epf_snap_header *h = &r->out.header;
 	__u32 i;
 
-	owner_init(&r->o, h->params.nr_lines, h->params.lines_per_key,
-		   h->params.bits_per_key);
-	memcpy(r->o.lanes.line, r->out.lines,
-	       h->params.nr_lines * EPF_LINE_BYTES);
+	owner_init(&r->o, h->params.nr_lines, h->params.lines_per_key, h->params.bits_per_key);
+	memcpy(r->o.lanes.line, r->out.lines, h->params.nr_lines * EPF_LINE_BYTES);
 	owner_window(&r->o, EPF_MODE_TIME, 0, 0, T);
 	if (align)
 		epf_window_align(&r->o.window);
 	r->o.now_ns = h->realtime_ns;
 	r->o.state.epoch = r->o.state.scanned = h->epoch_end;
 	for (i = 0; i < EPF_EPOCHS; i++)
-		r->o.state.ring[i].start_ns = h->realtime_ns -
-					      h->epochs[i].age_ns;
+		r->o.state.ring[i].start_ns = h->realtime_ns - h->epochs[i].age_ns;
 	r->o.state.count = epf_count_pack(h->epoch_end, 0);
 	r->now = (r->o.state.ring[h->epoch_end & 7].start_ns + near) / pitch;
 }
@@ -234,8 +228,8 @@ struct law {
 };
 
 /* Check one key, seen at @wall by its host's clock. */
-static const char *check_key(const struct merged *r, const struct law *law,
-			     __u64 digest, __u64 wall)
+static const char *check_key(const struct merged *r, const struct law *law, __u64 digest,
+			     __u64 wall)
 {
 	int verdict = owner_test(&r->o, digest);
 	__u64 age = (__u64)(verdict - EPF_PRESENT);
@@ -255,16 +249,15 @@ static const char *check_key(const struct merged *r, const struct law *law,
 	return NULL;
 }
 
-static const char *check_keys(const struct merged *r, const struct host *h,
-			      __u32 n, const struct law *law)
+static const char *check_keys(const struct merged *r, const struct host *h, __u32 n,
+			      const struct law *law)
 {
 	const char *broken = NULL;
 	__u32 i, k;
 
 	for (i = 0; i < n; i++)
 		for (k = 0; k < h[i].keys && !broken; k++)
-			broken = check_key(r, law, digest_of(&h[i], k),
-					   h[i].seen[k] + h[i].wall);
+			broken = check_key(r, law, digest_of(&h[i], k), h[i].seen[k] + h[i].wall);
 	return broken;
 }
 
@@ -317,8 +310,8 @@ static bool header_sound(const struct merged *r, const struct host *h, __u32 n)
 			return false;
 	}
 	return head->inserts == inserts && of_epochs <= counted &&
-	       head->epoch_begin == head->epoch_end &&
-	       head->epoch_end >= EPF_EPOCH_FIRST + R && r->m.fpr < 1e-3;
+	       head->epoch_begin == head->epoch_end && head->epoch_end >= EPF_EPOCH_FIRST + R &&
+	       r->m.fpr < 1e-3;
 }
 
 /**
@@ -386,8 +379,7 @@ static void live_scene(struct host *h, const struct scene *s, __u64 now)
 	for (i = 0; i < HOSTS; i++) {
 		__u64 saved = now - (HOSTS - 1 - i) * s->lag;
 
-		born(&h[i], i, 2048,
-		     saved - (12 - i * s->age) * pitch - i * 3386,
+		born(&h[i], i, 2048, saved - (12 - i * s->age) * pitch - i * 3386,
 		     s->age ? EPF_EPOCH_FIRST : numbers[i], s->align);
 		h[i].late = s->late;
 		if (i == HOSTS - 1 && s->step) {
@@ -444,15 +436,14 @@ static void laws(void)
 		broken = NULL;
 		for (phase = 0; phase < PHASES && !broken; phase++)
 			broken = try_scene(s, phase);
-		tap_ok(!broken, "%s: keys, ages, and what is kept, at every phase%s%s",
-		       s->claim, broken ? ": " : "", broken ? broken : "");
+		tap_ok(!broken, "%s: keys, ages, and what is kept, at every phase%s%s", s->claim,
+		       broken ? ": " : "", broken ? broken : "");
 	}
 }
 
 static bool lines_equal(const struct epf_snap_file *a, const void *lines)
 {
-	return !memcmp(a->lines, lines,
-		       a->header.params.nr_lines * EPF_LINE_BYTES);
+	return !memcmp(a->lines, lines, a->header.params.nr_lines * EPF_LINE_BYTES);
 }
 
 /* Rewrite a lane of epoch @e for another epoch number; a lane without positions counts as
@@ -490,13 +481,11 @@ static const char *as_one(struct host *h, const struct merged *r)
 	const char *broken;
 	__u32 i, next;
 
-	born(&all, 9, 2048, h[0].o.now_ns - 12 * pitch - 5000,
-	     EPF_EPOCH_FIRST, true);
+	born(&all, 9, 2048, h[0].o.now_ns - 12 * pitch - 5000, EPF_EPOCH_FIRST, true);
 	for (;;) {
 		for (next = HOSTS, i = 0; i < HOSTS; i++)
 			if (at[i] < h[i].keys &&
-			    (next == HOSTS ||
-			     h[i].seen[at[i]] < h[next].seen[at[next]]))
+			    (next == HOSTS || h[i].seen[at[i]] < h[next].seen[at[next]]))
 				next = i;
 		if (next == HOSTS)
 			break;
@@ -526,22 +515,19 @@ static void equalities(void)
 	tap_ok(!as_one(h, &r), "the lines are those of one filter that saw all keys");
 	two[0].file = r.out;
 	two[1] = h[1];
-	tap_ok(!merge(&other, two, 2, false) &&
-	       lines_equal(&r.out, other.out.lines),
+	tap_ok(!merge(&other, two, 2, false) && lines_equal(&r.out, other.out.lines),
 	       "merging one of its snapshots again changes nothing");
 	merged_free(&other);
-	tap_ok(!merge(&other, two, 1, false) &&
-	       lines_equal(&r.out, other.out.lines),
+	tap_ok(!merge(&other, two, 1, false) && lines_equal(&r.out, other.out.lines),
 	       "a single snapshot stays as it is");
 	merged_free(&other);
 	two[0] = h[0];
 	h[0] = h[2];
 	h[2] = two[0];
-	tap_ok(!merge(&other, h, HOSTS, false) &&
-	       lines_equal(&r.out, other.out.lines) &&
-	       !memcmp(r.out.header.epochs, other.out.header.epochs,
-		       sizeof(r.out.header.epochs)) &&
-	       r.out.header.realtime_ns == other.out.header.realtime_ns,
+	tap_ok(!merge(&other, h, HOSTS, false) && lines_equal(&r.out, other.out.lines) &&
+		       !memcmp(r.out.header.epochs, other.out.header.epochs,
+			       sizeof(r.out.header.epochs)) &&
+		       r.out.header.realtime_ns == other.out.header.realtime_ns,
 	       "the order does not matter");
 	merged_free(&other);
 	merged_free(&r);
@@ -557,8 +543,7 @@ static void errors(void)
 	__u64 i, found = 0;
 
 	for (i = 0; i < HOSTS; i++) {
-		born(&h[i], i, 64, 50 * pitch - WALL % pitch, EPF_EPOCH_FIRST,
-		     true);
+		born(&h[i], i, 64, 50 * pitch - WALL % pitch, EPF_EPOCH_FIRST, true);
 		live(&h[i], 60 * pitch);
 		snap(&h[i]);
 	}
@@ -570,8 +555,7 @@ static void errors(void)
 	off = (double)found - expected;
 	/* 4 sigma, plus the correlation of 400,000 keys that share a filter. */
 	tap_ok(expected > 1000 && off * off < 16 * expected,
-	       "%llu of %llu fresh keys found, %.0f predicted", found, asked,
-	       expected);
+	       "%llu of %llu fresh keys found, %.0f predicted", found, asked, expected);
 	merged_free(&r);
 }
 
@@ -586,13 +570,13 @@ static enum epf_merge_fault fault_of(struct host *h, struct host *with)
 	return epf_merge_plan(&m);
 }
 
-#define REFUSES(fault, what)                                                  \
-	do {                                                                  \
-		struct epf_snap_header *head = &b.file.header;                \
-									      \
-		b = h[1];                                                     \
-		what;                                                         \
-		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault);      \
+#define REFUSES(fault, what)                                             \
+	do {                                                             \
+		struct epf_snap_header *head = &b.file.header;           \
+                                                                         \
+		b = h[1];                                                \
+		what;                                                    \
+		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault); \
 	} while (0)
 
 #define REFUSALS 17
@@ -674,8 +658,7 @@ static void refused_lines(void)
 	close(fd);
 	before = mappings();
 	ret = epf_snap_open(path, &file, NULL, NULL, &fault);
-	tap_ok(ret == -EBADMSG && fault == EPF_SNAP_LINES_SUM &&
-	       mappings() == before,
+	tap_ok(ret == -EBADMSG && fault == EPF_SNAP_LINES_SUM && mappings() == before,
 	       "a snapshot with refused lines is not left mapped");
 	/* closing again would unmap what has been mapped there since */
 	tap_ok(!file.map && !file.locked, "and closing it does nothing");
@@ -690,9 +673,8 @@ static void old(void)
 	live_scene(h, &s, 100 * pitch);
 	h[1].file.header.realtime_ns -= 20 * pitch;
 	h[2].file.header.realtime_ns -= 9 * pitch;
-	tap_ok(!merge(&r, h, HOSTS, false) && r.m.source[0].epochs == 8 &&
-	       !r.m.source[1].epochs && !r.m.source[2].epochs &&
-	       lines_equal(&r.out, r.o.lanes.line),
+	tap_ok(!merge(&r, h, HOSTS, false) && r.m.source[0].epochs == 8 && !r.m.source[1].epochs &&
+		       !r.m.source[2].epochs && lines_equal(&r.out, r.o.lanes.line),
 	       "of snapshots older than the window nothing is left");
 	merged_free(&r);
 }
@@ -708,8 +690,7 @@ static const char *try_young(__u32 phase)
 	__u32 i;
 
 	for (i = 0; i < HOSTS; i++) {
-		born(&h[i], i, 2048, now - (2 * i + 1) * pitch, EPF_EPOCH_FIRST,
-		     true);
+		born(&h[i], i, 2048, now - (2 * i + 1) * pitch, EPF_EPOCH_FIRST, true);
 		live(&h[i], now - i * pitch);
 		snap(&h[i]);
 	}
@@ -733,8 +714,8 @@ static void young(void)
 
 	for (phase = 0; phase < PHASES && !broken; phase++)
 		broken = try_young(phase);
-	tap_ok(!broken, "hosts made one, three and five pitches before%s%s",
-	       broken ? ": " : "", broken ? broken : "");
+	tap_ok(!broken, "hosts made one, three and five pitches before%s%s", broken ? ": " : "",
+	       broken ? broken : "");
 }
 
 /* Use a directory in memory if there is one, because each of 1,500 snapshots is synced. */
@@ -761,8 +742,7 @@ int main(int argc, char **argv)
 	make_path(argc > 2 ? argv[2] : NULL);
 	pitch = epf_align_pitch(EPOCH);
 	near = epf_align_near(pitch);
-	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4 +
-		 (only ? 0 : REFUSALS + 6));
+	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4 + (only ? 0 : REFUSALS + 6));
 	laws();
 	equalities();
 	if (!only) {

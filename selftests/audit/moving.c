@@ -62,8 +62,7 @@ static void finish_epoch(struct moving *m)
 	rotate(m);
 }
 
-static void moving_init(struct moving *m, __u32 parts, __u32 k, __u64 lines,
-			__u32 per_epoch)
+static void moving_init(struct moving *m, __u32 parts, __u32 k, __u64 lines, __u32 per_epoch)
 {
 	memset(m, 0, sizeof(*m));
 	sim_init(&m->sim, lines, parts, k, 0);
@@ -89,12 +88,10 @@ static __u32 asked_number(const struct sim *s, __u64 i)
 	return (__u32)(epf_word(i, 1) % s->per_epoch);
 }
 
-static const char *judge(const struct moving *m, const struct moment *t,
-			 __u64 i, unsigned char age)
+static const char *judge(const struct moving *m, const struct moment *t, __u64 i, unsigned char age)
 {
 	__u64 epoch = asked_epoch(t, i);
-	__u64 place = (epoch - EPF_EPOCH_FIRST) * m->sim.per_epoch +
-		      asked_number(&m->sim, i);
+	__u64 place = (epoch - EPF_EPOCH_FIRST) * m->sim.per_epoch + asked_number(&m->sim, i);
 	bool real = epoch >= EPF_EPOCH_FIRST;
 	bool before = real && place < t->done;
 
@@ -107,20 +104,17 @@ static const char *judge(const struct moving *m, const struct moment *t,
 	return age == t->begin - epoch ? NULL : "an age is wrong";
 }
 
-static void ask_for(const struct moving *m, const struct moment *t,
-		    __u64 *digest, __u64 n)
+static void ask_for(const struct moving *m, const struct moment *t, __u64 *digest, __u64 n)
 {
 	__u64 i;
 
 	for (i = 0; i < n; i++)
-		digest[i] = sim_digest(&m->sim, asked_epoch(t, i),
-				       asked_number(&m->sim, i));
+		digest[i] = sim_digest(&m->sim, asked_epoch(t, i), asked_number(&m->sim, i));
 }
 
 /* Run one audit of @n keys in place, and set @t. */
-static const char *audit(struct moving *m, const struct epf_engine *e,
-			 __u64 *digest, __u64 n, struct epf_answer *a,
-			 struct moment *t)
+static const char *audit(struct moving *m, const struct epf_engine *e, __u64 *digest, __u64 n,
+			 struct epf_answer *a, struct moment *t)
 {
 	struct epf_keys keys = { digest, n, 0, NULL };
 	const char *broken = NULL;
@@ -160,8 +154,8 @@ static int move_on(void *ctx, __u64 done, __u64 all)
 
 /* ------------------------------------------------- at given places ---- */
 
-static const char *stepped(const struct epf_engine *e, __u32 parts, __u32 k,
-			   __u32 steps, __u64 *digest, struct epf_answer *a)
+static const char *stepped(const struct epf_engine *e, __u32 parts, __u32 k, __u32 steps,
+			   __u64 *digest, struct epf_answer *a)
 {
 	const char *broken = NULL;
 	struct moving m;
@@ -191,8 +185,7 @@ static void every_place(__u64 *digest, struct epf_answer *a)
 
 	for (i = 0; (e = epf_engine_at(i)); i++)
 		for (j = 0; e->usable() && j < 4 && !broken[i]; j++)
-			broken[i] = stepped(e, 1u << j % 3, 5 * (1u << j % 3),
-					    steps[j], digest, a);
+			broken[i] = stepped(e, 1u << j % 3, 5 * (1u << j % 3), steps[j], digest, a);
 	claim_engines(broken, "the law at every phase, with 0 to 24 rotations meanwhile");
 }
 
@@ -208,8 +201,7 @@ static void *insert_all_the_time(void *arg)
 }
 
 /* Return: number of audits during which epochs ended, but not too many. */
-static unsigned int race(struct moving *m, __u64 *digest, struct epf_answer *a,
-			 const char **broken)
+static unsigned int race(struct moving *m, __u64 *digest, struct epf_answer *a, const char **broken)
 {
 	unsigned int moved = 0, round, i;
 	const struct epf_engine *e;
@@ -244,15 +236,18 @@ static void other_thread(__u64 *digest, struct epf_answer *a)
 	__atomic_store_n(&m.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	sim_free(&m.sim);
-	claim_engines(broken, "the law, inserted and rotated by another thread, in place and of copies");
+	claim_engines(broken,
+		      "the law, inserted and rotated by another thread, in place and of copies");
 	printf("# one to seven epochs ended in %u of the audits\n", moved);
 }
 
 int main(void)
 {
 	__u64 *digest = must(malloc(CHUNKS * CHUNK * sizeof(*digest)));
-	struct epf_answer a = { .bitmap = must(malloc(CHUNKS * CHUNK / 8)),
-				.ages = must(malloc(CHUNKS * CHUNK)) };
+	struct epf_answer a = {
+		.bitmap = must(malloc(CHUNKS * CHUNK / 8)),
+		.ages = must(malloc(CHUNKS * CHUNK)),
+	};
 
 	tap_plan(2 * engines());
 	every_place(digest, &a);

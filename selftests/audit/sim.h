@@ -53,8 +53,7 @@ static inline void sim_insert(struct sim *s, __u64 digest)
 	epf_lanes_insert(&s->f, &p);
 }
 
-CHECKED void sim_init(struct sim *s, __u64 nr_lines, __u32 parts, __u32 k,
-		      __u32 shift)
+CHECKED void sim_init(struct sim *s, __u64 nr_lines, __u32 parts, __u32 k, __u32 shift)
 {
 	size_t bytes = nr_lines * EPF_LINE_BYTES;
 
@@ -125,8 +124,7 @@ static inline unsigned char sim_age(const struct sim *s, __u64 digest)
 
 	epf_probe(&s->f, digest, &p);
 	verdict = epf_lanes_look(&p, s->epoch, 0);
-	return verdict ? (unsigned char)(verdict - EPF_PRESENT) :
-			 EPF_AGE_ABSENT;
+	return verdict ? (unsigned char)(verdict - EPF_PRESENT) : EPF_AGE_ABSENT;
 }
 
 /**
@@ -139,8 +137,7 @@ struct expected {
 	__u64 n;
 };
 
-CHECKED void expect(struct expected *x, const struct sim *s, const __u64 *digest,
-		    __u64 n)
+CHECKED void expect(struct expected *x, const struct sim *s, const __u64 *digest, __u64 n)
 {
 	__u64 i;
 
@@ -165,8 +162,7 @@ CHECKED void expect_free(struct expected *x)
 }
 
 /* Return: NULL, or what differs. */
-CHECKED const char *differs(const struct expected *x,
-			    const struct epf_answer *a)
+CHECKED const char *differs(const struct expected *x, const struct epf_answer *a)
 {
 	size_t bytes = (x->n + 7) / 8;
 
@@ -178,8 +174,7 @@ CHECKED const char *differs(const struct expected *x,
 		return "number present";
 	if (memcmp(x->ages_of, a->ages_of, sizeof(x->ages_of)))
 		return "histogram";
-	return XXH3_64bits(x->bitmap, bytes) == a->bitmap_xxh3 ? NULL :
-								 "checksum";
+	return XXH3_64bits(x->bitmap, bytes) == a->bitmap_xxh3 ? NULL : "checksum";
 }
 
 /* Report one test point per engine; @broken is indexed by engine. */
@@ -190,11 +185,10 @@ CHECKED void claim_engines(const char *const *broken, const char *claim)
 
 	for (i = 0; (e = epf_engine_at(i)); i++)
 		if (e->usable())
-			tap_ok(!broken[i], "%s: %s%s%s", e->name, claim,
-			       broken[i] ? ": " : "", broken[i] ? broken[i] : "");
+			tap_ok(!broken[i], "%s: %s%s%s", e->name, claim, broken[i] ? ": " : "",
+			       broken[i] ? broken[i] : "");
 		else
-			tap_ok(true, "%s: %s # SKIP not on this CPU", e->name,
-			       claim);
+			tap_ok(true, "%s: %s # SKIP not on this CPU", e->name, claim);
 }
 
 static inline int engines(void)

@@ -60,8 +60,7 @@ static struct region *region_of(const void *addr)
 	int i;
 
 	for (i = 0; i < REGIONS; i++)
-		if (region[i].at && p >= region[i].at &&
-		    p < region[i].at + region[i].bytes)
+		if (region[i].at && p >= region[i].at && p < region[i].at + region[i].bytes)
 			return &region[i];
 	return NULL;
 }
@@ -142,9 +141,12 @@ static struct {
 
 static struct epf_params params(void)
 {
-	struct epf_params p = { .name = "steps", .window_inserts = 7000,
-				.budget_ppt = EPF_RATE_ONE / 1000,
-				.limit_ppt = EPF_RATE_ONE / 100 };
+	struct epf_params p = {
+		.name = "steps",
+		.window_inserts = 7000,
+		.budget_ppt = EPF_RATE_ONE / 1000,
+		.limit_ppt = EPF_RATE_ONE / 100,
+	};
 
 	p.kind = filter.locked ? EPF_KIND_DICT : EPF_KIND_LANES;
 	if (!filter.locked) {
@@ -214,9 +216,8 @@ static int do_snap(struct epf_snap *s, int more)
 
 static int do_read(const struct epf_snap_read *r)
 {
-	const char *from = r->flags & EPF_SNAP_STATE ?
-				   (const char *)&filter.state :
-				   (const char *)filter.dict.f.word;
+	const char *from = r->flags & EPF_SNAP_STATE ? (const char *)&filter.state :
+						       (const char *)filter.dict.f.word;
 
 	memcpy((void *)(uintptr_t)r->data, from + r->offset, r->bytes);
 	return 0;
@@ -260,8 +261,7 @@ void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
 	bool journal = fd == filter.fd && fd && offset;
 	void *map = (void *)syscall(SYS_mmap, at, bytes, prot, flags,
-				    journal ? filter.journal_fd : fd,
-				    journal ? 0 : offset);
+				    journal ? filter.journal_fd : fd, journal ? 0 : offset);
 	int i;
 
 	for (i = 0; map != MAP_FAILED && bytes >= LARGE && i < REGIONS; i++)
@@ -361,8 +361,7 @@ static bool is_checked(void)
 }
 
 /* For a locked kind the sum covers words, then the state. */
-static __u64 sum_of(const char *first, size_t bytes, const void *then,
-		    size_t more)
+static __u64 sum_of(const char *first, size_t bytes, const void *then, size_t more)
 {
 	XXH3_state_t *sum = XXH3_createState();
 	__u64 got;
@@ -379,19 +378,16 @@ static bool is_copied(void)
 {
 	size_t more = filter.locked ? sizeof(filter.state) : 0;
 	size_t bytes = filter.locked ? words_bytes() : lines_bytes();
-	const void *from = filter.locked ? (void *)filter.dict.f.word :
-					  (void *)filter.f.line;
+	const void *from = filter.locked ? (void *)filter.dict.f.word : (void *)filter.f.line;
 
 	return same_bytes((const char *)d.file.lines + more, from, bytes) &&
 	       same_bytes(d.file.lines, &filter.state, more) &&
-	       d.file.header.lines_xxh3 ==
-		       sum_of(from, bytes, &filter.state, more);
+	       d.file.header.lines_xxh3 == sum_of(from, bytes, &filter.state, more);
 }
 
 static bool is_locked_view(void)
 {
-	return d.view.asked &&
-	       same_bytes(d.view.asked->f.word, filter.dict.f.word, words_bytes());
+	return d.view.asked && same_bytes(d.view.asked->f.word, filter.dict.f.word, words_bytes());
 }
 
 static bool is_mirror(void)
@@ -399,8 +395,7 @@ static bool is_mirror(void)
 	struct epf_view v;
 
 	epf_mirror_view(d.mirror, &v);
-	return v.epoch == filter.epoch &&
-	       same_bytes(v.lines, filter.f.line, lines_bytes());
+	return v.epoch == filter.epoch && same_bytes(v.lines, filter.f.line, lines_bytes());
 }
 
 static bool is_settled(void)
@@ -440,8 +435,7 @@ static void small_steps(const char *what, size_t bytes, bool (*good)(void))
 		d.work = NULL;
 	}
 	tap_ok(!ret && n >= bytes / EPF_STEP_BYTES && most <= PAGES_MAX && good(),
-	       "%s: %d after %u steps, %u pages of one at most", what, ret, n,
-	       most);
+	       "%s: %d after %u steps, %u pages of one at most", what, ret, n, most);
 }
 
 /* Cancel before the first step, after one step, after two, ... */
@@ -476,8 +470,7 @@ static void close_all(void)
 /* ---- the claims ---- */
 
 #define WORK_POINTS 2
-static void claim(const char *what, size_t bytes, void (*begin)(void),
-		  bool (*good)(void))
+static void claim(const char *what, size_t bytes, void (*begin)(void), bool (*good)(void))
 {
 	begin();
 	small_steps(what, bytes, good);
@@ -611,8 +604,8 @@ static void follow_claim(const char *what, size_t bytes)
 		ret = epf_mirror_step(d.mirror);
 		n++;
 	} while (ret > 0);
-	tap_ok(!ret && n >= bytes / EPF_STEP_BYTES && is_mirror(),
-	       "%s: %d after %u steps", what, ret, n);
+	tap_ok(!ret && n >= bytes / EPF_STEP_BYTES && is_mirror(), "%s: %d after %u steps", what,
+	       ret, n);
 }
 
 #define MIRROR_POINTS (WORK_POINTS + 2)
@@ -625,8 +618,7 @@ static void of_mirror(void)
 	small_steps("a mirror", lines_bytes(), is_mirror);
 	for (i = 0; i < RECORDS; i++)
 		insert(epf_word(i, 5));
-	follow_claim("insertions followed",
-		     (size_t)RECORDS * sizeof(struct epf_journal_record));
+	follow_claim("insertions followed", (size_t)RECORDS * sizeof(struct epf_journal_record));
 	for (i = 0; i < 32; i++)
 		rotate();
 	need(epf_mirror_follow_begin(d.mirror));
@@ -645,13 +637,10 @@ static void make_lines(void)
 	if (ftruncate(filter.fd, (off_t)lines_bytes()) ||
 	    ftruncate(filter.journal_fd, RECORDS_AT + (32 << ORDER)))
 		abort();
-	filter.f.line = (void *)syscall(SYS_mmap, NULL, lines_bytes(),
-					PROT_READ | PROT_WRITE, MAP_SHARED,
-					filter.fd, 0);
-	filter.journal = (void *)syscall(SYS_mmap, NULL,
-					 RECORDS_AT + (32 << ORDER),
-					 PROT_READ | PROT_WRITE, MAP_SHARED,
-					 filter.journal_fd, 0);
+	filter.f.line = (void *)syscall(SYS_mmap, NULL, lines_bytes(), PROT_READ | PROT_WRITE,
+					MAP_SHARED, filter.fd, 0);
+	filter.journal = (void *)syscall(SYS_mmap, NULL, RECORDS_AT + (32 << ORDER),
+					 PROT_READ | PROT_WRITE, MAP_SHARED, filter.journal_fd, 0);
 	filter.f.epoch = &filter.epoch;
 	filter.epoch = 20;
 	if (epf_geom_init(&filter.f.geom, LINES, 1, 7))
@@ -678,11 +667,9 @@ static void make_dict(void)
 
 int main(void)
 {
-	struct sigaction act = { .sa_sigaction = touched,
-				 .sa_flags = SA_SIGINFO };
+	struct sigaction act = { .sa_sigaction = touched, .sa_flags = SA_SIGINFO };
 
-	tap_plan(2 * FILTER_POINTS + VOID_POINTS + VIEW_POINTS + SETTLE_POINTS +
-		 MIRROR_POINTS);
+	tap_plan(2 * FILTER_POINTS + VOID_POINTS + VIEW_POINTS + SETTLE_POINTS + MIRROR_POINTS);
 	sigaction(SIGSEGV, &act, NULL);
 	make_lines();
 	make_dict();

@@ -30,8 +30,7 @@
 
 static void *alloc(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED) {
 		fprintf(stderr, "error: no memory for %zu bytes\n", bytes);
@@ -47,9 +46,8 @@ static void fill(struct epf_line *lines, uint64_t nr)
 		uint64_t a = epf_word(n, 1), b = epf_word(n, 2);
 		uint64_t set = a & (b | epf_rotl(b, 23));
 
-		lines[n / EPF_LANES].lane[n % EPF_LANES] =
-			(set & ~EPF_TAG_MASK) |
-			epf_lane_tag(EPOCH, n % EPF_LANES);
+		lines[n / EPF_LANES].lane[n % EPF_LANES] = (set & ~EPF_TAG_MASK) |
+							   epf_lane_tag(EPOCH, n % EPF_LANES);
 	}
 }
 
@@ -81,8 +79,8 @@ static void same(uint64_t *sum, const struct epf_answer *a)
 	*sum = a->bitmap_xxh3;
 }
 
-static void compare(const struct epf_view *v, const struct epf_keys *keys,
-		    struct epf_answer *a, unsigned int mib)
+static void compare(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a,
+		    unsigned int mib)
 {
 	double rates[ENGINES_MAX][RUNS];
 	const struct epf_engine *e;
@@ -97,16 +95,14 @@ static void compare(const struct epf_view *v, const struct epf_keys *keys,
 	for (unsigned int i = 0; (e = epf_engine_at(i)); i++) {
 		qsort(rates[i], RUNS, sizeof(double), by_value);
 		if (e->usable())
-			printf("%4u MiB  threads %-4s %-7s %8.1f M keys/s  ratio %5.2f\n",
-			       mib, a->threads ? "1" : "all", e->name,
-			       rates[i][RUNS / 2],
+			printf("%4u MiB  threads %-4s %-7s %8.1f M keys/s  ratio %5.2f\n", mib,
+			       a->threads ? "1" : "all", e->name, rates[i][RUNS / 2],
 			       rates[i][RUNS / 2] / rates[0][RUNS / 2]);
 	}
 }
 
 /* Measure lines that begin in the middle of cache lines. */
-static void choice(const struct epf_view *aligned, const struct epf_params *p,
-		   unsigned int mib)
+static void choice(const struct epf_view *aligned, const struct epf_params *p, unsigned int mib)
 {
 	struct epf_rates rates[EPF_ENGINES_MAX];
 	const struct epf_engine *e;
@@ -115,21 +111,20 @@ static void choice(const struct epf_view *aligned, const struct epf_params *p,
 	struct epf_view v;
 
 	file.nr_lines--; /* half a line before and half a line behind */
-	if (epf_view_init(&v, (const char *)aligned->lines + 32, &file, NULL,
-			  EPOCH))
+	if (epf_view_init(&v, (const char *)aligned->lines + 32, &file, NULL, EPOCH))
 		exit(2);
 	epf_audit_measure(&v, 0, rates);
 	epf_audit_choose(&c, &v, 1ULL << 40, true, 0, rates);
 	for (unsigned int i = 0; (e = epf_engine_at(i)); i++)
 		if (rates[i].here > 0)
 			printf("%4u MiB  as in a file %-7s in place %8.1f M keys/s  settled %8.1f M keys/s  copy %5.1f GB/s\n",
-			       mib, e->name, rates[i].here / 1e6,
-			       rates[i].there / 1e6, rates[i].carry / 1e9);
+			       mib, e->name, rates[i].here / 1e6, rates[i].there / 1e6,
+			       rates[i].carry / 1e9);
 	printf("%4u MiB  many keys: %s\n", mib, c.why);
 }
 
-static double copy_rate(void (*copy)(void *to, const void *from, size_t bytes),
-			void *to, const void *from, size_t bytes)
+static double copy_rate(void (*copy)(void *to, const void *from, size_t bytes), void *to,
+			const void *from, size_t bytes)
 {
 	double t = wall_s();
 
@@ -155,9 +150,8 @@ static void copies(const struct epf_view *v, unsigned int mib)
 	}
 	qsort(ours, RUNS, sizeof(double), by_value);
 	qsort(theirs, RUNS, sizeof(double), by_value);
-	printf("%4u MiB  copied word by word %5.1f GB/s  memcpy %5.1f GB/s  ratio %5.2f\n",
-	       mib, ours[RUNS / 2], theirs[RUNS / 2],
-	       ours[RUNS / 2] / theirs[RUNS / 2]);
+	printf("%4u MiB  copied word by word %5.1f GB/s  memcpy %5.1f GB/s  ratio %5.2f\n", mib,
+	       ours[RUNS / 2], theirs[RUNS / 2], ours[RUNS / 2] / theirs[RUNS / 2]);
 	munmap(to, bytes);
 }
 
@@ -174,9 +168,12 @@ static void count(const struct epf_view *v, unsigned int mib)
 
 static void run(unsigned int mib)
 {
-	struct epf_params p = { .kind = EPF_KIND_LANES, .lines_per_key = 1,
-				.bits_per_key = 5,
-				.nr_lines = (__u64)mib << 20 >> 6 };
+	struct epf_params p = {
+		.kind = EPF_KIND_LANES,
+		.lines_per_key = 1,
+		.bits_per_key = 5,
+		.nr_lines = (__u64)mib << 20 >> 6,
+	};
 	struct epf_line *lines = alloc((size_t)mib << 20);
 	uint64_t *digests = alloc(KEYS * sizeof(*digests));
 	struct epf_keys keys = { digests, KEYS, 0, NULL };
@@ -188,7 +185,7 @@ static void run(unsigned int mib)
 		digests[i] = epf_word(i, 3);
 	if (epf_view_init(&v, lines, &p, NULL, EPOCH))
 		exit(2);
-	for (a.threads = 1; ; a.threads = 0) {
+	for (a.threads = 1;; a.threads = 0) {
 		compare(&v, &keys, &a, mib);
 		if (!a.threads)
 			break;

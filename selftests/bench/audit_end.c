@@ -46,8 +46,7 @@ static __u64 word(__u64 n)
 {
 	__u64 a = epf_word(n, 1), b = epf_word(n, 2);
 
-	return (a & (b | epf_rotl(b, 23)) & ~EPF_TAG_MASK) |
-	       epf_lane_tag(EPOCH, n % EPF_LANES);
+	return (a & (b | epf_rotl(b, 23)) & ~EPF_TAG_MASK) | epf_lane_tag(EPOCH, n % EPF_LANES);
 }
 
 /* An epf_snap_fill_fn. @ctx: MiB. */
@@ -70,13 +69,19 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 		     "the snapshot cannot be written");
 	}
 	*h = (struct epf_snap_header){
-		.magic = EPF_SNAP_MAGIC, .version = EPF_SNAP_VERSION,
-		.header_bytes = sizeof(*h), .epoch_begin = EPOCH,
-		.epoch_end = EPOCH, .lines_xxh3 = XXH3_64bits_digest(sum),
-		.params = { .name = "bench", .lines_per_key = 1,
-			    .bits_per_key = 5, .nr_lines = words / EPF_LANES,
-			    .window_inserts = words, .budget_ppt = EPF_RATE_ONE,
-			    .limit_ppt = EPF_RATE_ONE },
+		.magic = EPF_SNAP_MAGIC,
+		.version = EPF_SNAP_VERSION,
+		.header_bytes = sizeof(*h),
+		.epoch_begin = EPOCH,
+		.epoch_end = EPOCH,
+		.lines_xxh3 = XXH3_64bits_digest(sum),
+		.params = { .name = "bench",
+			    .lines_per_key = 1,
+			    .bits_per_key = 5,
+			    .nr_lines = words / EPF_LANES,
+			    .window_inserts = words,
+			    .budget_ppt = EPF_RATE_ONE,
+			    .limit_ppt = EPF_RATE_ONE, },
 	};
 	XXH3_freeState(sum);
 	return epf_snap_finish(fd, h, &unknown);
@@ -93,15 +98,14 @@ static void make_files(__u64 n, __u64 mib)
 	for (at = 0; at < n; at += CHUNK) {
 		for (i = 0; i < CHUNK; i++)
 			chunk[i] = epf_word(at + i, 3);
-		need(fwrite(chunk, sizeof(chunk), 1, f) == 1,
-		     "the digests cannot be written");
+		need(fwrite(chunk, sizeof(chunk), 1, f) == 1, "the digests cannot be written");
 	}
 	need(!fclose(f), "the digests cannot be written");
 }
 
 /* Return: keys per second. */
-static double bare(const struct epf_column *c, const struct epf_view *v,
-		   const struct epf_engine *e, struct epf_answer *a)
+static double bare(const struct epf_column *c, const struct epf_view *v, const struct epf_engine *e,
+		   struct epf_answer *a)
 {
 	double t = wall_s();
 
@@ -117,12 +121,11 @@ static double whole(const char *epfctl, __u64 n)
 
 	if (!pid) {
 		need(freopen("/dev/null", "w", stdout) != NULL, "no /dev/null");
-		execl(epfctl, epfctl, "audit", snapshot, digests, "--format",
-		      "column", "--digests", "--no-agent", "-b", bitmap, NULL);
+		execl(epfctl, epfctl, "audit", snapshot, digests, "--format", "column", "--digests",
+		      "--no-agent", "-b", bitmap, NULL);
 		_exit(127);
 	}
-	need(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
-	     "epfctl audit failed");
+	need(pid > 0 && waitpid(pid, &status, 0) == pid && !status, "epfctl audit failed");
 	return (double)n / (wall_s() - t);
 }
 
@@ -132,7 +135,8 @@ static void same(const struct epf_answer *a, size_t bytes)
 	char *got = malloc(bytes);
 
 	need(fd >= 0 && got && read(fd, got, bytes) == (ssize_t)bytes &&
-	     XXH3_64bits(got, bytes) == a->bitmap_xxh3, "bitmaps differ");
+		     XXH3_64bits(got, bytes) == a->bitmap_xxh3,
+	     "bitmaps differ");
 	free(got);
 	close(fd);
 }
@@ -155,8 +159,8 @@ static void compare(const char *epfctl, __u64 mib)
 	struct epf_view v;
 	int r;
 
-	need(!epf_snap_open(snapshot, &file, NULL, NULL, &fault) &&
-	     !epf_view_snap(&v, &file) && !epf_column_open(&c, digests, 0),
+	need(!epf_snap_open(snapshot, &file, NULL, NULL, &fault) && !epf_view_snap(&v, &file) &&
+		     !epf_column_open(&c, digests, 0),
 	     "the files cannot be opened");
 	epf_audit_choose(&choice, &v, c.keys.n, true, 0, NULL);
 	need(!choice.settle || !epf_view_settle(&v), "no memory");
@@ -172,8 +176,8 @@ static void compare(const char *epfctl, __u64 mib)
 	qsort(tool, RUNS, sizeof(double), by_value);
 	qsort(ratio, RUNS, sizeof(double), by_value);
 	printf("%4llu MiB  %llu M digests  bare %s %6.1f M keys/s  epfctl audit %6.1f M keys/s  ratio %4.2f\n",
-	       mib, c.keys.n / 1000000, choice.engine->name,
-	       engine[RUNS / 2] / 1e6, tool[RUNS / 2] / 1e6, ratio[RUNS / 2]);
+	       mib, c.keys.n / 1000000, choice.engine->name, engine[RUNS / 2] / 1e6,
+	       tool[RUNS / 2] / 1e6, ratio[RUNS / 2]);
 }
 
 int main(int argc, char **argv)
@@ -190,8 +194,8 @@ int main(int argc, char **argv)
 	make_files(n * 1000000 / CHUNK * CHUNK + CHUNK, mib);
 	compare(argv[1], mib);
 	getrusage(RUSAGE_CHILDREN, &use);
-	printf("%4llu MiB  epfctl's peak resident memory, with what it has mapped: %ld MiB\n",
-	       mib, use.ru_maxrss >> 10);
+	printf("%4llu MiB  epfctl's peak resident memory, with what it has mapped: %ld MiB\n", mib,
+	       use.ru_maxrss >> 10);
 	unlink(snapshot);
 	unlink(digests);
 	unlink(bitmap);

@@ -92,8 +92,7 @@ static void classic_insert(struct classic *c, uint64_t d)
 
 static void *alloc(size_t n)
 {
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED) {
 		fprintf(stderr, "error: no memory for %zu bytes\n", n);
@@ -188,8 +187,8 @@ static void setup_plan(struct plan *p, uint64_t window)
 {
 	p->lanes.line = alloc(lanes_bytes(p));
 	p->lanes.epoch = &p->state.epoch;
-	if (epf_geom_init(&p->lanes.geom, p->size.nr_lines,
-			  p->size.lines_per_key, p->size.bits_per_key)) {
+	if (epf_geom_init(&p->lanes.geom, p->size.nr_lines, p->size.lines_per_key,
+			  p->size.bits_per_key)) {
 		fprintf(stderr, "error: no such shape\n");
 		exit(2);
 	}
@@ -218,8 +217,7 @@ static void setup(struct bench *b, size_t bytes, unsigned int bits_per_key)
 	setup_classic(b, bits_per_key);
 	for (int i = 0; i < PLANS; i++) {
 		struct plan *p = &b->plan[i];
-		struct epf_size_req req = { (double)b->window, b->error, 0,
-					    lines[i] };
+		struct epf_size_req req = { (double)b->window, b->error, 0, lines[i] };
 
 		p->label = i ? "equal error" : "equal bytes";
 		p->size = (struct epf_size){ bytes / EPF_LINE_BYTES, 1, 5, 0 };
@@ -239,8 +237,8 @@ static volatile uint64_t sink;
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* As in the module, constant L makes the compiler unroll the parts. */
-ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
-				unsigned int batch, unsigned int parts)
+ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d, unsigned int batch,
+				unsigned int parts)
 {
 	double t = cpu_s();
 	uint64_t hits = 0;
@@ -258,8 +256,8 @@ ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
 	return (cpu_s() - t) / OPS * 1e9;
 }
 
-ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
-				  unsigned int batch, unsigned int parts)
+ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d, unsigned int batch,
+				  unsigned int parts)
 {
 	double t = cpu_s();
 	struct epf_lanes f = plan->lanes;
@@ -275,16 +273,14 @@ ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
 	return (cpu_s() - t) / OPS * 1e9;
 }
 
-static void classic_prefetch(const struct classic *c, uint64_t d,
-			     unsigned int s)
+static void classic_prefetch(const struct classic *c, uint64_t d, unsigned int s)
 {
 	uint64_t b = s * c->seg_bits + classic_pos(c, d, 0);
 
 	epf_prefetch(c->bits + (b >> 3));
 }
 
-ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d,
-			       unsigned int batch)
+ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d, unsigned int batch)
 {
 	double t = cpu_s();
 	uint64_t hits = 0;
@@ -300,8 +296,7 @@ ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d,
 	return (cpu_s() - t) / OPS * 1e9;
 }
 
-ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
-				 unsigned int batch)
+ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d, unsigned int batch)
 {
 	double t = cpu_s();
 
@@ -315,14 +310,14 @@ ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
 }
 
 /* Each with and without batches and for each L, as constants. */
-#define BATCHES(name, type, suffix, ...)					\
-	static double name##_one##suffix(type *f, const uint64_t *d)		\
-	{									\
-		return name(f, d, 1, ##__VA_ARGS__);				\
-	}									\
-	static double name##_batch##suffix(type *f, const uint64_t *d)		\
-	{									\
-		return name(f, d, BATCH, ##__VA_ARGS__);			\
+#define BATCHES(name, type, suffix, ...)                               \
+	static double name##_one##suffix(type *f, const uint64_t *d)   \
+	{                                                              \
+		return name(f, d, 1, ##__VA_ARGS__);                   \
+	}                                                              \
+	static double name##_batch##suffix(type *f, const uint64_t *d) \
+	{                                                              \
+		return name(f, d, BATCH, ##__VA_ARGS__);               \
 	}
 BATCHES(lanes_test, const struct plan, _1, 1)
 BATCHES(lanes_test, const struct plan, _2, 2)
@@ -337,7 +332,10 @@ typedef double (*lanes_fn)(const struct plan *, const uint64_t *);
 typedef double (*peer_fn)(struct classic *, const uint64_t *);
 
 /* Index: L / 2. */
-#define OF_EACH_L(name) { name##_1, name##_2, name##_4 }
+#define OF_EACH_L(name)                      \
+	{                                    \
+		name##_1, name##_2, name##_4 \
+	}
 
 struct operation {
 	const char *name;
@@ -365,8 +363,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void compare(struct bench *b, const struct plan *plan,
-		    const struct operation *op)
+static void compare(struct bench *b, const struct plan *plan, const struct operation *op)
 {
 	const uint64_t *d = op->known ? b->known : b->fresh;
 	lanes_fn ours = op->ours[plan->size.lines_per_key / 2];
@@ -380,9 +377,8 @@ static void compare(struct bench *b, const struct plan *plan,
 	qsort(o, RUNS, sizeof(*o), by_value);
 	qsort(p, RUNS, sizeof(*p), by_value);
 	qsort(ratio, RUNS, sizeof(*ratio), by_value);
-	printf("%-21s lanes %7.1f ns  classic %7.1f ns  ratio %5.1f (%.1f..%.1f)\n",
-	       op->name, o[RUNS / 2], p[RUNS / 2], ratio[RUNS / 2], ratio[0],
-	       ratio[RUNS - 1]);
+	printf("%-21s lanes %7.1f ns  classic %7.1f ns  ratio %5.1f (%.1f..%.1f)\n", op->name,
+	       o[RUNS / 2], p[RUNS / 2], ratio[RUNS / 2], ratio[0], ratio[RUNS - 1]);
 }
 
 static double lanes_error(const struct plan *p, const uint64_t *fresh)
@@ -410,8 +406,8 @@ static void run(size_t mib, unsigned int bits_per_key)
 	struct bench b;
 
 	setup(&b, mib << 20, bits_per_key);
-	printf("%zu MiB, window %" PRIu64 " keys at %u bits, median of %d runs of %u\n",
-	       mib, b.window, bits_per_key, RUNS, OPS);
+	printf("%zu MiB, window %" PRIu64 " keys at %u bits, median of %d runs of %u\n", mib,
+	       b.window, bits_per_key, RUNS, OPS);
 	for (int i = 0; i < PLANS; i++) {
 		title(&b, &b.plan[i]);
 		for (size_t j = 0; j < ARRAY_LEN(tests); j++)
@@ -419,8 +415,7 @@ static void run(size_t mib, unsigned int bits_per_key)
 	}
 	/* last, because insertions of new keys overfill the current epoch */
 	for (int i = 0; i < PLANS; i++) {
-		printf("plan %s, L=%u\n", b.plan[i].label,
-		       b.plan[i].size.lines_per_key);
+		printf("plan %s, L=%u\n", b.plan[i].label, b.plan[i].size.lines_per_key);
 		for (size_t j = 0; j < ARRAY_LEN(inserts); j++)
 			compare(&b, &b.plan[i], &inserts[j]);
 		munmap(b.plan[i].lanes.line, lanes_bytes(&b.plan[i]));

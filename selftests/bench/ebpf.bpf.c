@@ -58,7 +58,7 @@ int bench_null(struct xdp_md *ctx)
 {
 	struct key k = next_key();
 
-	__asm__ volatile("" :: "r"(&k) : "memory");
+	__asm__ volatile("" ::"r"(&k) : "memory");
 	return XDP_PASS;
 }
 
@@ -72,8 +72,7 @@ int bench_epf(struct xdp_md *ctx)
 
 	if (at == EPF_BPF_SLOTS)
 		return XDP_ABORTED;
-	ret = epf_inline_test_and_insert(
-		epf_digest_words(&slot->hash, k.first, k.tail, 14), at);
+	ret = epf_inline_test_and_insert(epf_digest_words(&slot->hash, k.first, k.tail, 14), at);
 	keys.found += ret > 0;
 	keys.unknown += ret < 0;
 	return XDP_PASS;

@@ -89,8 +89,7 @@ struct subject {
 static const struct subject subjects[] = {
 	{ .what = "null", .program = "bench_null", .map = "" },
 	{ .what = "LRU hash map", .program = "bench_lru", .map = "lru" },
-	{ .what = "Bloom filter map", .program = "bench_bloom",
-	  .map = "bloom" },
+	{ .what = "Bloom filter map", .program = "bench_bloom", .map = "bloom" },
 	{ .what = "filter, L = 1", .program = "bench_epf", .parts = 1 },
 	{ .what = "filter, L = 2", .program = "bench_epf", .parts = 2 },
 	{ .what = "filter, L = 4", .program = "bench_epf", .parts = 4 },
@@ -144,8 +143,7 @@ static void load(struct subject *s)
 	s->obj = bpf_object__open_file(object, NULL);
 	must(s->obj, object);
 	bpf_object__for_each_program(p, s->obj)
-		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p),
-						     s->program));
+		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), s->program));
 	if (s->map && (m = bpf_object__find_map_by_name(s->obj, s->map)))
 		bpf_map__set_max_entries(m, (__u32)s->window);
 	filter_name(s, name);
@@ -153,8 +151,8 @@ static void load(struct subject *s)
 		must(!ebpf_reuse_maps(s->obj, name), "the filter's maps");
 	must(!bpf_object__load(s->obj), "loading the programs");
 	m = bpf_object__find_map_by_name(s->obj, ".bss");
-	s->keys = mmap(NULL, sizeof(*s->keys), PROT_READ | PROT_WRITE,
-		       MAP_SHARED, bpf_map__fd(m), 0);
+	s->keys = mmap(NULL, sizeof(*s->keys), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m),
+		       0);
 	must(s->keys != MAP_FAILED, "the programs' data");
 	if (!s->parts)
 		s->mib = map_mib(s);
@@ -171,9 +169,11 @@ static void make_filter(struct subject *s)
 {
 	struct epf_create c = { .size = sizeof(c) };
 	struct epf_params *p = &c.params;
-	struct epf_size_req req = { .keys_per_window = (double)s->window,
-				    .budget = BUDGET,
-				    .lines_per_key = s->parts };
+	struct epf_size_req req = {
+		.keys_per_window = (double)s->window,
+		.budget = BUDGET,
+		.lines_per_key = s->parts,
+	};
 	__u32 id;
 
 	must(!epf_size(&req, &s->size), "sizing");
@@ -221,14 +221,12 @@ static void settle(const struct subject *s)
 /* Run the program for @nr keys from number @first on, or for the keys of @mask
  * in disorder, and add the counts to @sum.
  */
-static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr,
-		     struct counts *sum)
+static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr, struct counts *sum)
 {
 	static __u8 packet[64];
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
-		    .data_size_in = sizeof(packet), .repeat = (int)nr);
-	struct bpf_program *p =
-		bpf_object__find_program_by_name(s->obj, s->program);
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = (int)nr);
+	struct bpf_program *p = bpf_object__find_program_by_name(s->obj, s->program);
 
 	*s->keys = keys;
 	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), s->program);
@@ -238,8 +236,7 @@ static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr,
 	sum->unknown += s->keys->unknown;
 }
 
-static void run(const struct subject *s, __u64 first, __u32 nr,
-		struct counts *sum)
+static void run(const struct subject *s, __u64 first, __u32 nr, struct counts *sum)
 {
 	run_keys(s, (struct bench_keys){ .first = first }, nr, sum);
 }
@@ -251,8 +248,10 @@ static void run_mixed(const struct subject *s, __u64 first, struct counts *sum)
 {
 	__u32 bits = 31 - (__u32)__builtin_clz(s->run);
 
-	run_keys(s, (struct bench_keys){ .first = first, .mask = (1ULL << bits) - 1,
-					 .half = bits / 2 }, 1u << bits, sum);
+	run_keys(s,
+		 (struct bench_keys){
+			 .first = first, .mask = (1ULL << bits) - 1, .half = bits / 2 },
+		 1u << bits, sum);
 }
 
 static void run_new(struct subject *s, __u64 nr, struct counts *sum)
@@ -403,8 +402,8 @@ static void end(struct subject *s)
 /* Return: did the filter answer for all keys, and find all that it had to find? */
 static bool good(const struct subject *s)
 {
-	return !s->parts || (s->again.found == s->again.keys &&
-			     !s->again.unknown && !s->fresh.unknown);
+	return !s->parts ||
+	       (s->again.found == s->again.keys && !s->again.unknown && !s->fresh.unknown);
 }
 
 static double error_of(const struct subject *s)
@@ -416,17 +415,14 @@ static void print_times(const struct subject *all, const struct subject *s)
 {
 	const struct subject *null = &all[NULL_PROG], *lru = &all[LRU];
 
-	printf(" %6.0f %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->ns_mixed,
-	       s->mib);
+	printf(" %6.0f %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->ns_mixed, s->mib);
 	if (s <= lru || !lru->obj)
 		printf("   %17s", "");
 	else
 		printf("   %5.2f %5.2f %5.2f",
 		       (lru->ns_new - null->ns_new) / (s->ns_new - null->ns_new),
-		       (lru->ns_repeat - null->ns_repeat) /
-		       (s->ns_repeat - null->ns_repeat),
-		       (lru->ns_mixed - null->ns_mixed) /
-		       (s->ns_mixed - null->ns_mixed));
+		       (lru->ns_repeat - null->ns_repeat) / (s->ns_repeat - null->ns_repeat),
+		       (lru->ns_mixed - null->ns_mixed) / (s->ns_mixed - null->ns_mixed));
 }
 
 static void print(const struct subject *all, const struct subject *s)
@@ -439,8 +435,7 @@ static void print(const struct subject *all, const struct subject *s)
 	if (!good(s)) {
 		printf("  OPEN, no figures: %llu of %llu verdicts \"do not know\", %.4f "
 		       "of the repeats found\n",
-		       s->fresh.unknown + s->again.unknown,
-		       s->fresh.keys + s->again.keys,
+		       s->fresh.unknown + s->again.unknown, s->fresh.keys + s->again.keys,
 		       (double)s->again.found / (double)s->again.keys);
 		opened = true;
 		return;
@@ -452,10 +447,8 @@ static void print(const struct subject *all, const struct subject *s)
 	}
 	printf("   error %7.1e", error_of(s));
 	if (s->parts)
-		printf(", planned %.1e, k = %u", s->size.fpr,
-		       s->size.bits_per_key);
-	printf("; %.6f of the repeats found\n",
-	       (double)s->again.found / (double)s->again.keys);
+		printf(", planned %.1e, k = %u", s->size.fpr, s->size.bits_per_key);
+	printf("; %.6f of the repeats found\n", (double)s->again.found / (double)s->again.keys);
 }
 
 static void json(FILE *f, const struct subject *all, unsigned int mib)
@@ -466,15 +459,16 @@ static void json(FILE *f, const struct subject *all, unsigned int mib)
 	for (s = all; s < all + SUBJECTS; s++) {
 		if (!s->obj)
 			continue;
-		fprintf(f, "%s\n {\"mib\": %u, \"window\": %llu, \"subject\": \"%s\", "
-			"\"memory_mib\": %.1f, \"open\": %s", more ? "," : "",
-			mib, s->window, s->what, s->mib,
+		fprintf(f,
+			"%s\n {\"mib\": %u, \"window\": %llu, \"subject\": \"%s\", "
+			"\"memory_mib\": %.1f, \"open\": %s",
+			more ? "," : "", mib, s->window, s->what, s->mib,
 			good(s) ? "false" : "true");
 		if (good(s))
-			fprintf(f, ", \"new_ns\": %.1f, \"repeat_ns\": %.1f, "
+			fprintf(f,
+				", \"new_ns\": %.1f, \"repeat_ns\": %.1f, "
 				"\"mixed_ns\": %.1f, \"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
-				s->ns_new, s->ns_repeat, s->ns_mixed, error_of(s),
-				s->size.fpr,
+				s->ns_new, s->ns_repeat, s->ns_mixed, error_of(s), s->size.fpr,
 				(double)s->again.found / (double)s->again.keys);
 		fprintf(f, "}");
 		more = true;
@@ -484,20 +478,17 @@ static void json(FILE *f, const struct subject *all, unsigned int mib)
 /* Return: the window of a filter of @mib MiB with one line per key. */
 static __u64 window_of(unsigned int mib)
 {
-	struct epf_size_req req = { .keys_per_window = 1e6, .budget = BUDGET,
-				    .lines_per_key = 1 };
+	struct epf_size_req req = { .keys_per_window = 1e6, .budget = BUDGET, .lines_per_key = 1 };
 	struct epf_size size;
 
 	must(!epf_size(&req, &size), "sizing");
-	return (__u64)(1e6 * mib * (1 << 20) / EPF_LINE_BYTES /
-		       (double)size.nr_lines);
+	return (__u64)(1e6 * mib * (1 << 20) / EPF_LINE_BYTES / (double)size.nr_lines);
 }
 
 /* At most half of the free memory, because the other subjects need memory as well. */
 static bool fits(double bytes)
 {
-	return bytes < (double)sysconf(_SC_AVPHYS_PAGES) *
-		       (double)sysconf(_SC_PAGESIZE) / 2;
+	return bytes < (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 2;
 }
 
 static void one_size(unsigned int mib, FILE *f)
@@ -507,7 +498,8 @@ static void one_size(unsigned int mib, FILE *f)
 	int s;
 
 	printf("window of %llu keys, error %g\n  %17s %6s %6s %6s   %12s   LRU's by this, "
-	       "less null\n", window, BUDGET, "", "new", "repeat", "mixed", "memory");
+	       "less null\n",
+	       window, BUDGET, "", "new", "repeat", "mixed", "memory");
 	for (s = 0; s < SUBJECTS; s++) {
 		all[s] = subjects[s];
 		all[s].mib = LRU_BYTES * (double)window / (1 << 20);

@@ -42,8 +42,7 @@
 #define SMOKE_OPS (1u << 14)
 #define FOUND_GROWN .9 /* for dict: keys of the backyard are not found */
 
-enum operation { ABSENT, ABSENT_BATCH, PRESENT, PRESENT_BATCH, INSERT,
-		 INSERT_BATCH, OPERATIONS };
+enum operation { ABSENT, ABSENT_BATCH, PRESENT, PRESENT_BATCH, INSERT, INSERT_BATCH, OPERATIONS };
 static const char *const operation_name[OPERATIONS] = {
 	"absent", "batched", "present", "batched", "insert", "batched",
 };
@@ -70,54 +69,51 @@ static __u32 ops = OPS;
 static __u64 base_mib = BASE_MIB;
 
 /* Loops with the functions of one kind inlined. Return: hits. */
-#define LOOPS(name)							\
-	static __u64 name##_tests(const struct kind *k, const __u64 *d)	\
-	{								\
-		__u64 hits = 0;						\
-		__u32 i;						\
-									\
-		for (i = 0; i < ops; i++)				\
-			hits += kind_##name##_test(k, d[i]) > 0;	\
-		return hits;						\
-	}								\
-	static void name##_inserts(struct kind *k, const __u64 *d,	\
-				   __u64 n)				\
-	{								\
-		__u64 i;						\
-									\
-		for (i = 0; i < n; i++)					\
-			kind_##name##_insert(k, d[i]);			\
+#define LOOPS(name)                                                         \
+	static __u64 name##_tests(const struct kind *k, const __u64 *d)     \
+	{                                                                   \
+		__u64 hits = 0;                                             \
+		__u32 i;                                                    \
+                                                                            \
+		for (i = 0; i < ops; i++)                                   \
+			hits += kind_##name##_test(k, d[i]) > 0;            \
+		return hits;                                                \
+	}                                                                   \
+	static void name##_inserts(struct kind *k, const __u64 *d, __u64 n) \
+	{                                                                   \
+		__u64 i;                                                    \
+                                                                            \
+		for (i = 0; i < n; i++)                                     \
+			kind_##name##_insert(k, d[i]);                      \
 	}
 
-#define BATCHES(name)							\
-	static __u64 name##_tests_batch(const struct kind *k,		\
-					const __u64 *d)			\
-	{								\
-		struct kind_probe p[BATCH];				\
-		__u64 hits = 0;						\
-		__u32 i, j;						\
-									\
-		for (i = 0; i < ops; i += BATCH) {			\
-			for (j = 0; j < BATCH; j++)			\
-				kind_##name##_aim(k, d[i + j], &p[j]);	\
-			for (j = 0; j < BATCH; j++)			\
-				hits += kind_##name##_test_at(k, &p[j]) > 0; \
-		}							\
-		return hits;						\
-	}								\
-	static void name##_inserts_batch(struct kind *k, const __u64 *d, \
-					 __u64 n)			\
-	{								\
-		struct kind_probe p[BATCH];				\
-		__u64 i, j, m;						\
-									\
-		for (i = 0; i < n; i += m) {				\
-			m = n - i < BATCH ? n - i : BATCH;		\
-			for (j = 0; j < m; j++)				\
-				kind_##name##_aim_insert(k, d[i + j], &p[j]); \
-			for (j = 0; j < m; j++)				\
-				kind_##name##_insert_at(k, &p[j]);	\
-		}							\
+#define BATCHES(name)                                                             \
+	static __u64 name##_tests_batch(const struct kind *k, const __u64 *d)     \
+	{                                                                         \
+		struct kind_probe p[BATCH];                                       \
+		__u64 hits = 0;                                                   \
+		__u32 i, j;                                                       \
+                                                                                  \
+		for (i = 0; i < ops; i += BATCH) {                                \
+			for (j = 0; j < BATCH; j++)                               \
+				kind_##name##_aim(k, d[i + j], &p[j]);            \
+			for (j = 0; j < BATCH; j++)                               \
+				hits += kind_##name##_test_at(k, &p[j]) > 0;      \
+		}                                                                 \
+		return hits;                                                      \
+	}                                                                         \
+	static void name##_inserts_batch(struct kind *k, const __u64 *d, __u64 n) \
+	{                                                                         \
+		struct kind_probe p[BATCH];                                       \
+		__u64 i, j, m;                                                    \
+                                                                                  \
+		for (i = 0; i < n; i += m) {                                      \
+			m = n - i < BATCH ? n - i : BATCH;                        \
+			for (j = 0; j < m; j++)                                   \
+				kind_##name##_aim_insert(k, d[i + j], &p[j]);     \
+			for (j = 0; j < m; j++)                                   \
+				kind_##name##_insert_at(k, &p[j]);                \
+		}                                                                 \
 	}
 
 KINDS(LOOPS)
@@ -141,8 +137,8 @@ static const struct loops {
 	__u64 (*tests[2])(const struct kind *k, const __u64 *d);
 	void (*inserts[2])(struct kind *k, const __u64 *d, __u64 n);
 } loops[KIND_COUNT] = {
-#define TABLE(name)							\
-	[KIND_##name] = { { name##_tests, name##_tests_batch },		\
+#define TABLE(name)                                             \
+	[KIND_##name] = { { name##_tests, name##_tests_batch }, \
 			  { name##_inserts, name##_inserts_batch } },
 	KINDS(TABLE)
 #undef TABLE
@@ -219,16 +215,14 @@ static void prepare(struct subject *s, enum kind_nr nr, __u64 mib)
 	struct kind small;
 	bool fine;
 
-	fine = !kind_fit(&small, nr, window, BITS_PER_KEY, SLACK) &&
-	       kind_open(&small);
+	fine = !kind_fit(&small, nr, window, BITS_PER_KEY, SLACK) && kind_open(&small);
 	if (fine) {
 		s->next = kind_fill(&small, WINDOWS);
 		s->k = small;
 		fine = times == 1 || kind_grow(&s->k, &small, times);
 	}
 	if (!fine) {
-		fprintf(stderr, "error: no memory for %s of %llu MiB\n",
-			kind_ops[nr].name, mib);
+		fprintf(stderr, "error: no memory for %s of %llu MiB\n", kind_ops[nr].name, mib);
 		exit(2);
 	}
 	if (nr <= KIND_lanes4)
@@ -239,9 +233,9 @@ static void prepare(struct subject *s, enum kind_nr nr, __u64 mib)
 	s->known = alloc(ops * sizeof(*s->known));
 	for (i = 0; i < ops; i++)
 		s->known[i] = kind_grown_key(&s->k,
-			kind_key(s->next - 1 -
-				 epf_mulhi(kind_other(~i), small.window)),
-			times);
+					     kind_key(s->next - 1 -
+						      epf_mulhi(kind_other(~i), small.window)),
+					     times);
 }
 
 static int by_value(const void *a, const void *b)
@@ -264,16 +258,15 @@ static void print_ns(const struct subject *s)
 {
 	int op;
 
-	printf("%-9s %5.2f  %.5f", s->k.ops->name,
-	       (double)s->k.bytes * 8 / (double)s->k.window, s->k.fpr);
+	printf("%-9s %5.2f  %.5f", s->k.ops->name, (double)s->k.bytes * 8 / (double)s->k.window,
+	       s->k.fpr);
 	for (op = 0; op < OPERATIONS; op++)
 		if (s->ns[op][0] > 0)
 			printf(" %8.1f", median(s->ns[op]));
 		else
 			printf("        -");
 	if (s->rotations)
-		printf(" %8.2f\n", s->rotate_ns / (double)s->rotations /
-					   (double)s->k.epoch_keys);
+		printf(" %8.2f\n", s->rotate_ns / (double)s->rotations / (double)s->k.epoch_keys);
 	else
 		printf("        -\n");
 }
@@ -310,8 +303,8 @@ static bool report(const struct subject *s, __u64 mib)
 	bool fine = true;
 	int i;
 
-	printf("%llu MiB, %d bits a key, median of %d runs of %u, ns\n", mib,
-	       BITS_PER_KEY, RUNS, ops);
+	printf("%llu MiB, %d bits a key, median of %d runs of %u, ns\n", mib, BITS_PER_KEY, RUNS,
+	       ops);
 	print_head("kind       bits  error  ");
 	printf("   rotate\n");
 	for (i = 0; i < KIND_COUNT; i++)
@@ -322,13 +315,12 @@ static bool report(const struct subject *s, __u64 mib)
 		print_ratios(&s[i], &s[KIND_ge_paper]);
 	for (i = 0; i < KIND_COUNT; i++) {
 		double found = (double)s[i].found / (double)s[i].asked;
-		double least = i == KIND_sbf ? 0 :
+		double least = i == KIND_sbf                    ? 0 :
 			       i == KIND_dict && mib > base_mib ? FOUND_GROWN :
 								  1;
 
 		if (found < least)
-			printf("%s: finds %.4f of its keys\n", kind_ops[i].name,
-			       found);
+			printf("%s: finds %.4f of its keys\n", kind_ops[i].name, found);
 		fine &= found >= least;
 	}
 	fflush(stdout);
@@ -389,7 +381,8 @@ int main(int argc, char **argv)
 		__u64 mib = strtoull(argv[i], NULL, 10);
 
 		if (!mib || (mib > base_mib && mib % (8 * base_mib))) {
-			fprintf(stderr, "error: %s MiB: up to %llu, or a multiple of 8 times that\n",
+			fprintf(stderr,
+				"error: %s MiB: up to %llu, or a multiple of 8 times that\n",
 				argv[i], base_mib);
 			return 2;
 		}

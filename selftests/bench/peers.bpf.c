@@ -65,8 +65,8 @@ static __always_inline int done(struct xdp_md *ctx, __u32 outcome)
 
 static __always_inline bool is_vlan(__be16 type)
 {
-	return type == bpf_htons(ETH_P_8021Q) ||
-	       type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(0x9100);
+	return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD) ||
+	       type == bpf_htons(0x9100);
 }
 
 /* Return: does this ICMP type have an identifier? */
@@ -75,15 +75,17 @@ static __always_inline bool icmp_id(__u8 type)
 	return !type || type == 8 || (type >= 13 && type <= 18);
 }
 
-static __always_inline int read_l4(void *l4, void *end, const void *ip_end,
-				   struct peers_key *key)
+static __always_inline int read_l4(void *l4, void *end, const void *ip_end, struct peers_key *key)
 {
 	__u32 *ports = l4;
 	__u16 *half = l4;
 
 	switch (key->proto) {
-	case IPPROTO_TCP: case IPPROTO_UDP: case IPPROTO_DCCP:
-	case IPPROTO_SCTP: case IPPROTO_UDPLITE:
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_DCCP:
+	case IPPROTO_SCTP:
+	case IPPROTO_UDPLITE:
 		if ((void *)(ports + 1) > end)
 			return EPF_XDP_TRUNCATED;
 		if ((const void *)(ports + 1) > ip_end)
@@ -157,8 +159,7 @@ static __always_inline __u32 ask_lru(struct peers_key *key)
 	return repeat ? EPF_XDP_DROPPED : EPF_XDP_NEW;
 }
 
-static __always_inline __u32 ask_pair(void *new, void *old,
-				      struct peers_key *key)
+static __always_inline __u32 ask_pair(void *new, void *old, struct peers_key *key)
 {
 	__u32 outcome;
 

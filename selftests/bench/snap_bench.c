@@ -106,8 +106,12 @@ static double bucket_ns(unsigned int bucket)
 static void insert(struct inserter *t, int filter, uint64_t stream)
 {
 	uint64_t digest[BATCH], start, took, n = 0;
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = BATCH, .keys = (uintptr_t)digest };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = BATCH,
+		.keys = (uintptr_t)digest,
+	};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
@@ -126,11 +130,9 @@ static void start_inserters(int filter)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	nr_inserters = cpus < 2 ? 1 : cpus > INSERTERS_MAX ? INSERTERS_MAX :
-							     (int)cpus - 1;
-	inserters = mmap(NULL, sizeof(*inserters) * INSERTERS_MAX,
-			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-			 0);
+	nr_inserters = cpus < 2 ? 1 : cpus > INSERTERS_MAX ? INSERTERS_MAX : (int)cpus - 1;
+	inserters = mmap(NULL, sizeof(*inserters) * INSERTERS_MAX, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	demand(inserters != MAP_FAILED, "no memory");
 	for (int i = 0; i < nr_inserters; i++) {
 		pid_t pid = fork();
@@ -176,8 +178,7 @@ static void load_begin(void)
 		inserters[i].waits = waits(inserters[i].pid);
 		__atomic_store_n(&inserters[i].worst_ns, 0, __ATOMIC_RELAXED);
 		for (unsigned int b = 0; b < BUCKETS; b++)
-			__atomic_store_n(&inserters[i].took[b], 0,
-					 __ATOMIC_RELAXED);
+			__atomic_store_n(&inserters[i].took[b], 0, __ATOMIC_RELAXED);
 	}
 }
 
@@ -210,8 +211,7 @@ static struct load load_since(uint64_t start)
 		waited += waits(t->pid) - t->waits;
 	}
 	start = wall_ns() - start;
-	return (struct load){ batches * 1e9 / start,
-			      slow_ns(took, batches) / 1e6, worst / 1e6,
+	return (struct load){ batches * 1e9 / start, slow_ns(took, batches) / 1e6, worst / 1e6,
 			      waited * 1e9 / start };
 }
 
@@ -301,37 +301,37 @@ static void measure(int filter, size_t bytes, unsigned int runs)
 		       "one batch in 1000 takes %.3f ms, without %.3f ms  "
 		       "longest %.2f ms, without %.2f ms  "
 		       "batches/s %.0f, without %.0f  "
-		       "waits/s %.1f, without %.1f\n", r + 1,
-		       bytes / copy / 1e9, bytes / memcpy_s / 1e9,
-		       memcpy_s / copy, with.slow_ms, without.slow_ms,
-		       with.worst_ms, without.worst_ms,
-		       with.batches, without.batches, with.waits,
-		       without.waits);
+		       "waits/s %.1f, without %.1f\n",
+		       r + 1, bytes / copy / 1e9, bytes / memcpy_s / 1e9, memcpy_s / copy,
+		       with.slow_ms, without.slow_ms, with.worst_ms, without.worst_ms, with.batches,
+		       without.batches, with.waits, without.waits);
 		ratio[r] = memcpy_s / copy;
 		slow[r] = with.slow_ms / without.slow_ms;
-		worst_with = with.worst_ms > worst_with ? with.worst_ms :
-							  worst_with;
-		worst_alone = without.worst_ms > worst_alone ?
-				      without.worst_ms : worst_alone;
+		worst_with = with.worst_ms > worst_with ? with.worst_ms : worst_with;
+		worst_alone = without.worst_ms > worst_alone ? without.worst_ms : worst_alone;
 	}
 	qsort(ratio, runs, sizeof(*ratio), by_value);
 	qsort(slow, runs, sizeof(*slow), by_value);
 	printf("%zu MiB  copy to memcpy %.2f  one batch in 1000 %.2f times as long  longest batch %.2f ms, without a snapshot %.2f ms\n",
-	       bytes >> 20, ratio[runs / 2], slow[runs / 2], worst_with,
-	       worst_alone);
+	       bytes >> 20, ratio[runs / 2], slow[runs / 2], worst_with, worst_alone);
 }
 
 static int make(int dev, size_t bytes)
 {
-	struct epf_params p = { .name = NAME, .lines_per_key = 1,
-				.bits_per_key = 5, .nr_lines = bytes / 64,
-				.window_inserts = 7 * 20000, .budget_ppt = 1,
-				.limit_ppt = EPF_RATE_ONE };
+	struct epf_params p = {
+		.name = NAME,
+		.lines_per_key = 1,
+		.bits_per_key = 5,
+		.nr_lines = bytes / 64,
+		.window_inserts = 7 * 20000,
+		.budget_ppt = 1,
+		.limit_ppt = EPF_RATE_ONE,
+	};
 	int filter;
 
 	epf_dev_destroy(dev, NAME, true);
 	demand(!epf_dev_create(dev, &p, NULL, NULL), "the filter is not made: "
-	       "see the module's limits of memory");
+						     "see the module's limits of memory");
 	filter = epf_dev_filter(dev, NAME);
 	demand(filter >= 0, "the filter is not opened");
 	return filter;

@@ -70,8 +70,7 @@ static inline __attribute__((always_inline)) int ask(const struct work *w, __u64
 
 	lanes.geom.parts = (__u16)parts;
 	epf_probe(&lanes, digest, &p);
-	return test ? epf_lanes_test(&lanes, &p) :
-		      epf_lanes_test_and_insert(&lanes, &p, false, &e);
+	return test ? epf_lanes_test(&lanes, &p) : epf_lanes_test_and_insert(&lanes, &p, false, &e);
 }
 
 #define OP static __attribute__((noinline)) __u64
@@ -91,15 +90,15 @@ OP nothing(const struct work *w, __u64 d)
 	return d;
 }
 
-static __u8 frame[FRAME_MAX] = { /* Ethernet, IPv4, UDP, zeros */
-	2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
-	0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 1, 0, 53,
+static __u8 frame[FRAME_MAX] = {
+	/* Ethernet, IPv4, UDP, zeros */
+	2, 0, 0, 0,  0,  1, 2, 0,  0, 0, 0, 2,  8, 0, 0x45, 0, 0, 0, 0,
+	0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,    4, 1, 0, 53,
 };
 
 OP packet_key(const struct work *w, __u64 d)
 {
-	const struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER,
-					EPF_PKT_PASS_CONTROL, 0 };
+	const struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_PASS_CONTROL, 0 };
 
 	epf_packet_plain(&w->hash, frame, w->bytes, &o, &d);
 	return d;
@@ -129,8 +128,7 @@ static long steps(const struct work *w)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return -1;
 	for (; WIFSTOPPED(status); n++)
-		if (ptrace(PTRACE_SINGLESTEP, child, 0, 0) ||
-		    waitpid(child, &status, 0) != child)
+		if (ptrace(PTRACE_SINGLESTEP, child, 0, 0) || waitpid(child, &status, 0) != child)
 			return -1;
 	return n;
 }
@@ -184,8 +182,8 @@ static void lanes_row(__u32 parts, op_fn sight, op_fn test)
 	fill(&w, parts, sight);
 	repeat = cost(&w, sight);
 	w.first = 1ULL << 40; /* never seen, because children have their own memory */
-	printf("  %u lines a key          %7.0f %7.0f %7.0f\n", parts, cost(&w, sight),
-	       repeat, cost(&w, test));
+	printf("  %u lines a key          %7.0f %7.0f %7.0f\n", parts, cost(&w, sight), repeat,
+	       cost(&w, test));
 	free(w.lanes.line);
 }
 

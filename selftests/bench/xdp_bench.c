@@ -85,8 +85,7 @@ static const struct pure *pure_of(const struct bench *b, int which)
 
 static int fail(const char *what, int err)
 {
-	fprintf(stderr, "xdp_bench: %s: %s\n", what, strerror(err < 0 ? -err :
-								       errno));
+	fprintf(stderr, "xdp_bench: %s: %s\n", what, strerror(err < 0 ? -err : errno));
 	return 1;
 }
 
@@ -97,8 +96,10 @@ static int fill(struct bench *b, int filter, __u32 count)
 {
 	__u64 *digests = calloc(count, sizeof(*digests));
 	struct epf_batch batch = {
-		.size = sizeof(batch), .flags = EPF_BATCH_DIGESTS,
-		.count = count, .keys = (unsigned long)digests,
+		.size = sizeof(batch),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = count,
+		.keys = (unsigned long)digests,
 	};
 	__u32 i;
 	int err;
@@ -121,7 +122,8 @@ static int create(struct bench *b, int which, struct epf_params *p)
 {
 	int dev = which < SHAPES ? b->dev : b->control, err;
 	struct epf_size_req req = {
-		.keys_per_window = b->flows, .budget = b->budget,
+		.keys_per_window = b->flows,
+		.budget = b->budget,
 		.lines_per_key = lines_per_key[which % SHAPES],
 	};
 	struct epf_size size;
@@ -143,8 +145,10 @@ static int create(struct bench *b, int which, struct epf_params *p)
 static int make_filter(struct bench *b, int which, const char *dir)
 {
 	struct epf_params p = {
-		.window_inserts = b->flows, .budget_ppt = b->budget * 1e12,
-		.limit_ppt = EPF_RATE_ONE, .hash = b->hash,
+		.window_inserts = b->flows,
+		.budget_ppt = b->budget * 1e12,
+		.limit_ppt = EPF_RATE_ONE,
+		.hash = b->hash,
 	};
 	int err, e;
 
@@ -159,8 +163,7 @@ static int make_filter(struct bench *b, int which, const char *dir)
 
 static int run_bind(int prog, struct epf_xdp_bind *arg)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg,
-		    .ctx_size_in = sizeof(*arg));
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg, .ctx_size_in = sizeof(*arg));
 	int err = bpf_prog_test_run_opts(prog, &opts);
 
 	return err ?: (int)opts.retval;
@@ -169,11 +172,10 @@ static int run_bind(int prog, struct epf_xdp_bind *arg)
 /* Give the programs filter @which and the key of the packets. */
 static int bind_filter(struct bench *b, int which, __u8 key)
 {
-	struct bpf_program *bind =
-		bpf_object__find_program_by_name(b->bind, "epf_bind");
+	struct bpf_program *bind = bpf_object__find_program_by_name(b->bind, "epf_bind");
 	struct epf_xdp_bind arg = {
 		.id = b->info[which].id,
-		.opts = { .key = key, .flags = EPF_PKT_PASS_CONTROL },
+		.opts = { .key = key, .flags = EPF_PKT_PASS_CONTROL, },
 	};
 
 	if (pure_of(b, which))
@@ -252,10 +254,8 @@ static __u64 counted(int slot, enum epf_xdp_outcome outcome)
 static void make_frame(unsigned char *frame, __u32 len)
 {
 	static const unsigned char head[] = {
-		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
-		0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0,
-		10, 0, 0, 1, 10, 0, 0, 2,
-		4, 1, 0, 53,
+		2, 0, 0, 0,  0,  1, 2, 0,  0, 0, 0, 2,  8, 0, 0x45, 0, 0, 0, 0,
+		0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,    4, 1, 0, 53,
 	};
 
 	memset(frame, 0, len);
@@ -270,8 +270,7 @@ static void make_frame(unsigned char *frame, __u32 len)
 static double run(struct bench *b, __u32 base, __u32 packets, __u32 len)
 {
 	unsigned char frame[FRAME_MAX], out[FRAME_MAX];
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
-		    .data_size_in = len, .data_out = out,
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = len, .data_out = out,
 		    .data_size_out = sizeof(out), .repeat = (int)packets);
 	int err;
 
@@ -279,8 +278,7 @@ static double run(struct bench *b, __u32 base, __u32 packets, __u32 len)
 	b->peers->bss->peers.base = base;
 	b->peers->bss->peers.mask = ~0u;
 	b->peers->bss->peers.next = 0;
-	err = bpf_prog_test_run_opts(bpf_program__fd(b->peers->progs.vary),
-				     &opts);
+	err = bpf_prog_test_run_opts(bpf_program__fd(b->peers->progs.vary), &opts);
 	return err ? (double)err : (double)opts.duration;
 }
 
@@ -288,13 +286,12 @@ static int choose(struct bench *b, int prog)
 {
 	__u32 zero = 0;
 
-	return bpf_map_update_elem(bpf_map__fd(b->peers->maps.jump), &zero,
-				   &prog, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(b->peers->maps.jump), &zero, &prog, BPF_ANY);
 }
 
 /* Measure one figure; @want is the outcome of nearly all packets. */
-static int measure(struct bench *b, int which, __u32 base, __u32 len,
-		   enum epf_xdp_outcome want, double *ns)
+static int measure(struct bench *b, int which, __u32 base, __u32 len, enum epf_xdp_outcome want,
+		   double *ns)
 {
 	const struct pure *pure = pure_of(b, which);
 	int slot = slot_of(b, which), err = pure ? pure_settle(pure) : 0;
@@ -309,8 +306,7 @@ static int measure(struct bench *b, int which, __u32 base, __u32 len,
 	share = (double)(counted(slot, want) - before) / b->packets;
 	if (share > RIGHT)
 		return 0;
-	fprintf(stderr, "xdp_bench: %.3f of the packets went the wrong way\n",
-		1 - share);
+	fprintf(stderr, "xdp_bench: %.3f of the packets went the wrong way\n", 1 - share);
 	return 1;
 }
 
@@ -323,17 +319,16 @@ static int pass_epoch(struct bench *b, int which)
 	return which < 0 ? 0 : epf_filter_rotate(b->filter[which], 1, &epoch);
 }
 
-static int measure_all(struct bench *b, int which, __u32 len,
-		       struct figures *f)
+static int measure_all(struct bench *b, int which, __u32 len, struct figures *f)
 {
 	__u32 base = b->next_key;
 	int err;
 
 	b->next_key += b->packets;
-	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW]) ?:
-	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
-	      pass_epoch(b, which) ?:
-	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
+	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW])                ?:
+		      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
+		      pass_epoch(b, which)                                          ?:
+		      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
 	if (!err && which >= 0) /* refill what the rotation has emptied */
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err;
@@ -357,8 +352,8 @@ static const struct kind {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static const char *const subject_names[SUBJECTS] = {
-	"null", "lru", "bloom", "ours L=1", "ours L=2", "ours L=4",
-	"pure BPF L=1", "pure BPF L=2", "pure BPF L=4",
+	"null",     "lru",          "bloom",        "ours L=1",     "ours L=2",
+	"ours L=4", "pure BPF L=1", "pure BPF L=2", "pure BPF L=4",
 };
 
 static int subject_prog(const struct bench *b, int subject, __u8 key)
@@ -377,12 +372,10 @@ static int subject_prog(const struct bench *b, int subject, __u8 key)
 		return bpf_program__fd(flow ? b->peers->progs.bloom_flow :
 					      b->peers->progs.bloom_packet);
 	}
-	return bpf_program__fd(bpf_object__find_program_by_name(b->dedup,
-								"xdp_dedup"));
+	return bpf_program__fd(bpf_object__find_program_by_name(b->dedup, "xdp_dedup"));
 }
 
-static int measure_subject(struct bench *b, const struct kind *kind,
-			   int subject, struct figures *f)
+static int measure_subject(struct bench *b, const struct kind *kind, int subject, struct figures *f)
 {
 	int which = subject < OURS ? 0 : subject - OURS;
 	/* clang-format off */
@@ -423,7 +416,8 @@ static int load_peers(struct bench *b)
 static void print_filters(const struct bench *b)
 {
 	struct epf_size_req req = {
-		.keys_per_window = b->flows, .budget = b->budget,
+		.keys_per_window = b->flows,
+		.budget = b->budget,
 	};
 	struct epf_size planned;
 	int i;
@@ -433,11 +427,9 @@ static void print_filters(const struct bench *b)
 	for (i = 0; i < FILTERS; i++) {
 		const struct epf_params *p = &b->info[i].params;
 
-		printf("  %-12s%s %8.2f MiB, %u bits a key\n",
-		       subject_names[OURS + i],
+		printf("  %-12s%s %8.2f MiB, %u bits a key\n", subject_names[OURS + i],
 		       p->lines_per_key == planned.lines_per_key ? "*" : " ",
-		       (double)b->info[i].memory_bytes / (1 << 20),
-		       p->bits_per_key);
+		       (double)b->info[i].memory_bytes / (1 << 20), p->bits_per_key);
 	}
 }
 
@@ -445,8 +437,8 @@ static void print_kind(const struct kind *kind, const struct figures *f)
 {
 	int s;
 
-	printf("\n%6s key, %4u bytes       %9s %9s %9s   less null, to LRU's\n",
-	       kind->name, kind->len, "new", "repeat", "older");
+	printf("\n%6s key, %4u bytes       %9s %9s %9s   less null, to LRU's\n", kind->name,
+	       kind->len, "new", "repeat", "older");
 	for (s = 0; s < SUBJECTS; s++) {
 		int stage;
 
@@ -456,23 +448,22 @@ static void print_kind(const struct kind *kind, const struct figures *f)
 		printf("  ");
 		for (stage = 0; s != NULL_PROG && stage < STAGES; stage++)
 			printf(" %6.2f", (f[s].ns[stage] - f[0].ns[stage]) /
-			       (f[LRU].ns[stage] - f[0].ns[stage]));
+						 (f[LRU].ns[stage] - f[0].ns[stage]));
 		printf("\n");
 	}
 }
 
-static void json_kind(FILE *out, const struct kind *kind,
-		      const struct figures *f, bool first)
+static void json_kind(FILE *out, const struct kind *kind, const struct figures *f, bool first)
 {
 	int s;
 
 	for (s = 0; s < SUBJECTS; s++)
-		fprintf(out, "%s\n  {\"key\": \"%s\", \"bytes\": %u, "
+		fprintf(out,
+			"%s\n  {\"key\": \"%s\", \"bytes\": %u, "
 			"\"subject\": \"%s\", \"new\": %.0f, "
 			"\"repeat\": %.0f, \"older\": %.0f}",
-			first && !s ? "" : ",", kind->name, kind->len,
-			subject_names[s], f[s].ns[NEW], f[s].ns[REPEAT],
-			f[s].ns[OLDER]);
+			first && !s ? "" : ",", kind->name, kind->len, subject_names[s],
+			f[s].ns[NEW], f[s].ns[REPEAT], f[s].ns[OLDER]);
 }
 
 /* Measure all kinds, or those of one key. */
@@ -483,11 +474,10 @@ static int report(struct bench *b, const char *key, FILE *json)
 	unsigned int k;
 	int s;
 
-	fprintf(json, "{\"window\": %u, \"budget\": %g, \"memory_bytes\": {",
-		b->flows, b->budget);
+	fprintf(json, "{\"window\": %u, \"budget\": %g, \"memory_bytes\": {", b->flows, b->budget);
 	for (s = 0; s < FILTERS; s++)
-		fprintf(json, "%s\"%s\": %llu", s ? ", " : "",
-			subject_names[OURS + s], b->info[s].memory_bytes);
+		fprintf(json, "%s\"%s\": %llu", s ? ", " : "", subject_names[OURS + s],
+			b->info[s].memory_bytes);
 	fprintf(json, "}, \"figures\": [");
 	for (k = 0; k < KINDS; k++) {
 		if (key && strcmp(key, kinds[k].name))
@@ -526,8 +516,8 @@ int main(int argc, char **argv)
 	}
 	if (argc != optind + 1 || b.flows < 10000) {
 		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
-			"[-k flow|packet] [-j JSON_FILE] [-S: --hash siphash13] "
-			"DIRECTORY\n");
+				"[-k flow|packet] [-j JSON_FILE] [-S: --hash siphash13] "
+				"DIRECTORY\n");
 		return 2;
 	}
 	out = fopen(json, "w");

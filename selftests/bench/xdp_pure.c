@@ -47,8 +47,7 @@ int pure_key(const struct pure *p, __u8 key)
 	if (!slots)
 		return -ENOMEM;
 	for (i = 0; i < cpus; i++)
-		slots[i].opts = (struct epf_pkt_opts){
-			.key = key, .flags = EPF_PKT_PASS_CONTROL };
+		slots[i].opts = (struct epf_pkt_opts){ .key = key, .flags = EPF_PKT_PASS_CONTROL };
 	err = bpf_map_update_elem(pure_slot(p), &zero, slots, BPF_ANY);
 	free(slots);
 	return err;
@@ -64,8 +63,7 @@ int pure_settle(const struct pure *p)
 
 int pure_prog(const struct pure *p)
 {
-	return bpf_program__fd(bpf_object__find_program_by_name(p->obj,
-								"xdp_dedup"));
+	return bpf_program__fd(bpf_object__find_program_by_name(p->obj, "xdp_dedup"));
 }
 
 int pure_slot(const struct pure *p)

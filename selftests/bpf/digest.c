@@ -19,7 +19,7 @@
 #include "digest.h"
 #include "two_caps.h"
 
-#define XDP_LEAST 14 /* BPF_PROG_TEST_RUN accepts no shorter frame */
+#define XDP_LEAST 14   /* BPF_PROG_TEST_RUN accepts no shorter frame */
 #define XDP_READ 65535 /* reach of bpf_xdp_load_bytes() */
 #define FRAME_MAX 70000
 #define INSNS_MAX 100000 /* limit of instructions that the verifier processes */
@@ -33,7 +33,7 @@ static unsigned int options;
 
 static int prog = -1;
 static volatile struct digest_shared *shared;
-static __u32 first; /* bytes in the first buffer of a test run */
+static __u32 first;                            /* bytes in the first buffer of a test run */
 static struct epf_hash hash[EPF_HASH_MAX + 1]; /* one of each kind */
 static __u8 room[2 * FRAME_MAX];
 
@@ -87,8 +87,8 @@ static void list_options(void)
 }
 
 /* In XDP there is no mark, and the interface is the one that received the packet. */
-static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o,
-		   const __u8 *frame, __u32 len, __u64 *digest)
+static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o, const __u8 *frame,
+		   __u32 len, __u64 *digest)
 {
 	struct epf_pkt_scope scope = { shared->iface, 0 };
 	struct epf_seg seg = { frame, len };
@@ -100,11 +100,10 @@ static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o,
 }
 
 /* The program digests the frame after @skip bytes. */
-static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o,
-		  const __u8 *frame, __u32 len, __u32 skip, __u64 *digest)
+static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o, const __u8 *frame,
+		  __u32 len, __u32 skip, __u64 *digest)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame,
-		    .data_size_in = len);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = len);
 	int err;
 
 	if (skip) {
@@ -124,8 +123,7 @@ static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o,
 /* Compare one frame, in one buffer (as far as it fits) and, if @at is not 0 and inside
  * the frame, in two: the first ends at byte @at.
  */
-static void ask(const struct epf_pkt_opts *o, const __u8 *frame, __u32 len,
-		__u32 at)
+static void ask(const struct epf_pkt_opts *o, const __u8 *frame, __u32 len, __u32 at)
 {
 	const struct epf_hash *h = &hash[tally.frames % 3];
 	__u32 skip = at && at < len ? first - at : 0;
@@ -139,8 +137,7 @@ static void ask(const struct epf_pkt_opts *o, const __u8 *frame, __u32 len,
 		return;
 	if (tally.bad++ < 5)
 		printf("# %u bytes at %u, key %u link %u flags %u max %u: %d %llx, core %d %llx\n",
-		       len, at, o->key, o->link, o->flags, o->max_bytes, ret,
-		       got, err, want);
+		       len, at, o->key, o->link, o->flags, o->max_bytes, ret, got, err, want);
 }
 
 static void begin(void)
@@ -150,9 +147,8 @@ static void begin(void)
 
 static void end(const char *what)
 {
-	tap_ok(!tally.bad && tally.digests > 100,
-	       "%s: %u frames, %u digests, %u refused", what, tally.frames,
-	       tally.digests, tally.frames - tally.digests);
+	tap_ok(!tally.bad && tally.digests > 100, "%s: %u frames, %u digests, %u refused", what,
+	       tally.frames, tally.digests, tally.frames - tally.digests);
 }
 
 /* Return: vector @i, unless it has the frame of the previous one. */
@@ -189,13 +185,11 @@ static void all_lengths(void)
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_pkt); i++) {
 		v = &epf_kat_pkt[i];
 		for (len = XDP_LEAST; len <= v->len; len++, k++) {
-			struct epf_pkt_opts o = { v->key, v->link, v->flags,
-						  v->max_bytes };
+			struct epf_pkt_opts o = { v->key, v->link, v->flags, v->max_bytes };
 
-			ask(&o, epf_kat_frame + v->at, len,
-			    XDP_LEAST + k % 83);
-			ask(&option[k * 7 % options], epf_kat_frame + v->at,
-			    len, k % 2 ? XDP_LEAST + k % 89 : 0);
+			ask(&o, epf_kat_frame + v->at, len, XDP_LEAST + k % 83);
+			ask(&option[k * 7 % options], epf_kat_frame + v->at, len,
+			    k % 2 ? XDP_LEAST + k % 89 : 0);
 		}
 	}
 	end("cut off at every length, in two buffers");
@@ -208,10 +202,8 @@ static void changed(void)
 
 	begin();
 	for (n = 0; n < 60000; n++) {
-		const struct epf_kat_pkt *v =
-			&epf_kat_pkt[draw(EPF_KAT_LEN(epf_kat_pkt))];
-		struct epf_pkt_opts o = { v->key, v->link, v->flags,
-					  v->max_bytes };
+		const struct epf_kat_pkt *v = &epf_kat_pkt[draw(EPF_KAT_LEN(epf_kat_pkt))];
+		struct epf_pkt_opts o = { v->key, v->link, v->flags, v->max_bytes };
 
 		len = v->len - (draw(4) ? 0 : draw(v->len + 1u));
 		if (len < XDP_LEAST)
@@ -240,12 +232,11 @@ static void of_stacks(const char *path)
 	struct record r;
 
 	begin();
-	while (f && fread(&r, sizeof(r), 1, f) == 1 &&
-	       r.len <= sizeof(frame) && fread(frame, 1, r.len, f) == r.len)
+	while (f && fread(&r, sizeof(r), 1, f) == 1 && r.len <= sizeof(frame) &&
+	       fread(frame, 1, r.len, f) == r.len)
 		if (r.len >= XDP_LEAST) {
 			ask(&r.opts, frame, r.len, 0);
-			ask(&r.opts, frame, r.len,
-			    XDP_LEAST + tally.frames % 83);
+			ask(&r.opts, frame, r.len, XDP_LEAST + tally.frames % 83);
 		}
 	tap_ok(f && feof(f), "all frames of the file are read");
 	end("frames of every stack");
@@ -268,8 +259,7 @@ static void make_long(__u8 *f, __u32 len, bool six)
 
 static void long_packets(void)
 {
-	static const __u32 lens[] = { 1500, 1514, 3500, 4096, 8192, 9000, 9014,
-				      16384, XDP_READ };
+	static const __u32 lens[] = { 1500, 1514, 3500, 4096, 8192, 9000, 9014, 16384, XDP_READ };
 	static __u8 f[FRAME_MAX];
 	__u32 i, k, len;
 
@@ -337,9 +327,8 @@ static void verified(const struct bpf_program *p)
 	__u32 len = sizeof(info);
 	int err = bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len);
 
-	tap_ok(!err && info.verified_insns < INSNS_MAX,
-	       "%s: %u instructions verified, %u bytes", bpf_program__name(p),
-	       info.verified_insns, info.jited_prog_len);
+	tap_ok(!err && info.verified_insns < INSNS_MAX, "%s: %u instructions verified, %u bytes",
+	       bpf_program__name(p), info.verified_insns, info.jited_prog_len);
 }
 
 /* Return: the loaded object, or NULL. */
@@ -384,8 +373,8 @@ static int load(const char *path, bool bare)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "digest"));
 	bss = bpf_object__find_map_by_name(obj, ".bss");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      bpf_map__fd(bss), 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(bss),
+		      0);
 	tap_plan(10);
 	verified(bpf_object__find_program_by_name(obj, "digest"));
 	return shared == MAP_FAILED ? -errno : 0;
@@ -397,8 +386,7 @@ static int load(const char *path, bool bare)
 static void learn_first(const char *path)
 {
 	static const __u8 large[8192];
-	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = large,
-		    .data_size_in = sizeof(large));
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = large, .data_size_in = sizeof(large));
 	struct bpf_object *obj;
 	__u64 digest;
 	int err;
@@ -407,9 +395,8 @@ static void learn_first(const char *path)
 	obj = load_object(path, &err);
 	if (!obj)
 		return;
-	bpf_prog_test_run_opts(
-		bpf_program__fd(bpf_object__find_program_by_name(obj, "first")),
-		&run);
+	bpf_prog_test_run_opts(bpf_program__fd(bpf_object__find_program_by_name(obj, "first")),
+			       &run);
 	first = run.retval;
 	bpf_object__close(obj);
 }
@@ -441,8 +428,8 @@ int main(int argc, char **argv)
 	for (i = 0; i <= EPF_HASH_MAX; i++)
 		epf_hash_init(&hash[i], 0x0123456789abcdef, 42, i);
 	learn_first(argv[3]);
-	tap_ok(first > 256 && first < 8192 && shared->iface &&
-	       options > 900 && options < EPF_KAT_LEN(option),
+	tap_ok(first > 256 && first < 8192 && shared->iface && options > 900 &&
+		       options < EPF_KAT_LEN(option),
 	       "the first buffer has %u bytes; %u options", first, options);
 	all_options();
 	all_lengths();

@@ -47,7 +47,7 @@ enum what { NONE, ALLOC, IOCTL, DISK, AGENT, IO };
 
 static enum what kind; /* NONE: not in main(), or no fault requested */
 static int countdown;
-static char how; /* f, k, i, c, r */
+static char how;                /* f, k, i, c, r */
 static char path_old[PATH_MAX]; /* a second name of the file that is replaced */
 
 /**
@@ -78,8 +78,7 @@ static bool strikes(enum what what)
 	if (kind != what || --countdown)
 		return false;
 	kind = NONE;
-	close((int)syscall(SYS_open, setting("EPF_STRUCK"),
-			   O_WRONLY | O_CREAT, 0600));
+	close((int)syscall(SYS_open, setting("EPF_STRUCK"), O_WRONLY | O_CREAT, 0600));
 	return true;
 }
 
@@ -247,8 +246,7 @@ int fsync(int fd)
 	return 0;
 }
 
-int renameat2(int from_dir, const char *from, int to_dir, const char *to,
-	      unsigned int flags)
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
 	int err;
 
@@ -259,8 +257,7 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to,
 	if (disk_step())
 		return -1;
 	full_path(disk.target, to_dir, to);
-	snprintf(path_old, sizeof(path_old), "%s/.replaced",
-		 setting("EPF_FAKE"));
+	snprintf(path_old, sizeof(path_old), "%s/.replaced", setting("EPF_FAKE"));
 	unlink(path_old);
 	if (link(disk.target, path_old))
 		path_old[0] = 0;
@@ -310,8 +307,7 @@ int connect(int fd, const struct sockaddr *to, socklen_t len)
 		syscall(SYS_kill, getpid(), SIGINT);
 	if (to->sa_family == AF_UNIX && *setting("EPF_AGENT_AT") &&
 	    !strcmp(((const struct sockaddr_un *)to)->sun_path, AGENT_SOCKET)) {
-		snprintf(un.sun_path, sizeof(un.sun_path), "%s",
-			 setting("EPF_AGENT_AT"));
+		snprintf(un.sun_path, sizeof(un.sun_path), "%s", setting("EPF_AGENT_AT"));
 		to = (const struct sockaddr *)&un;
 		len = sizeof(un);
 	}
@@ -323,8 +319,7 @@ static int fake(const char *name, const char *suffix, int flags)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%.31s%s", setting("EPF_FAKE"), name,
-		 suffix);
+	snprintf(path, sizeof(path), "%s/%.31s%s", setting("EPF_FAKE"), name, suffix);
 	return (int)syscall(SYS_open, path, flags | O_CLOEXEC, 0600);
 }
 
@@ -349,8 +344,7 @@ static void header_io(const char *name, struct epf_snap_header *h, bool out)
 {
 	int fd = fake(name, "", out ? O_WRONLY | O_CREAT : O_RDONLY);
 
-	if (syscall(out ? SYS_write : SYS_read, fd, h, sizeof(*h)) !=
-	    (long)sizeof(*h))
+	if (syscall(out ? SYS_write : SYS_read, fd, h, sizeof(*h)) != (long)sizeof(*h))
 		abort();
 	syscall(SYS_close, fd);
 }
@@ -358,9 +352,13 @@ static void header_io(const char *name, struct epf_snap_header *h, bool out)
 static int do_create(struct epf_create *a)
 {
 	struct epf_snap_header h = {
-		.magic = EPF_SNAP_MAGIC, .version = EPF_SNAP_VERSION,
-		.header_bytes = sizeof(h), .params = a->params,
-		.key = { 1, 2 }, .epoch_begin = 8, .epoch_end = 8,
+		.magic = EPF_SNAP_MAGIC,
+		.version = EPF_SNAP_VERSION,
+		.header_bytes = sizeof(h),
+		.params = a->params,
+		.key = { 1, 2 },
+		.epoch_begin = 8,
+		.epoch_end = 8,
 	};
 	int fd = fake(a->params.name, ".lines", O_WRONLY | O_CREAT | O_EXCL);
 
@@ -377,8 +375,7 @@ static int do_destroy(const struct epf_ref_args *a)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%.31s", setting("EPF_FAKE"),
-		 a->name.name);
+	snprintf(path, sizeof(path), "%s/%.31s", setting("EPF_FAKE"), a->name.name);
 	syscall(SYS_unlink, path);
 	strcat(path, ".lines");
 	return (int)syscall(SYS_unlink, path);
@@ -441,8 +438,7 @@ int ioctl(int fd, unsigned long cmd, ...)
 	case EPF_IOC_DESTROY:
 		return do_destroy(arg);
 	case EPF_IOC_OPEN:
-		return fake(((struct epf_ref_args *)arg)->name.name, ".lines",
-			    O_RDONLY);
+		return fake(((struct epf_ref_args *)arg)->name.name, ".lines", O_RDONLY);
 	case EPF_IOC_INFO:
 		return do_info(fd, arg);
 	case EPF_IOC_SNAP_BEGIN:
@@ -475,13 +471,11 @@ static int (*real_main)(int argc, char **argv, char **envp);
 
 static int counted_main(int argc, char **argv, char **envp)
 {
-	static const char *const names[] = { "", "alloc", "ioctl",
-						     "disk", "agent", "io" };
+	static const char *const names[] = { "", "alloc", "ioctl", "disk", "agent", "io" };
 	char name[16], action;
 	int nr, i;
 
-	if (sscanf(setting("EPF_FAULT"), "%15[a-z]:%d:%c", name, &nr,
-		   &action) == 3) {
+	if (sscanf(setting("EPF_FAULT"), "%15[a-z]:%d:%c", name, &nr, &action) == 3) {
 		for (i = ALLOC; i <= IO; i++)
 			if (!strcmp(name, names[i]))
 				kind = (enum what)i;
@@ -497,13 +491,11 @@ static int counted_main(int argc, char **argv, char **envp)
 	return nr;
 }
 
-int __libc_start_main(int (*main)(int, char **, char **), int argc,
-		      char **argv, void (*init)(void), void (*fini)(void),
-		      void (*end)(void), void *stack)
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+		      void (*fini)(void), void (*end)(void), void *stack)
 {
-	int (*real)(int (*)(int, char **, char **), int, char **,
-		    void (*)(void), void (*)(void), void (*)(void), void *) =
-		dlsym(RTLD_NEXT, "__libc_start_main");
+	int (*real)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+		    void (*)(void), void *) = dlsym(RTLD_NEXT, "__libc_start_main");
 
 	real_main = main;
 	return real(counted_main, argc, argv, init, fini, end, stack);

@@ -161,8 +161,7 @@ static void write_snap(const struct maker *m, __u64 lines, const char *name,
 	__u32 age;
 
 	for (age = 0; age < EPF_EPOCHS; age++)
-		h.epochs[(LAST - age) % EPF_EPOCHS].age_ns =
-			age * 10000000000ULL + 5000000000ULL;
+		h.epochs[(LAST - age) % EPF_EPOCHS].age_ns = age * 10000000000ULL + 5000000000ULL;
 	h.lines_xxh3 = XXH3_64bits(m->f.line, bytes);
 	if (desc.kind) {
 		h.version = EPF_SNAP_VERSION_DESC;
@@ -184,8 +183,7 @@ static void write_snaps(const struct maker *m, __u64 lines)
 	} all[] = {
 		{ "snap", { EPF_KEYS_UNKNOWN, 0, 0, 0 } },
 		{ "snap.frame", { EPF_KEYS_PACKET, EPF_PKT_FRAME, 0, 0 } },
-		{ "snap.packet",
-		  { EPF_KEYS_PACKET, EPF_PKT_PACKET, EPF_PKT_NO_MAC, 64 } },
+		{ "snap.packet", { EPF_KEYS_PACKET, EPF_PKT_PACKET, EPF_PKT_NO_MAC, 64 } },
 		{ "snap.flow", { EPF_KEYS_PACKET, EPF_PKT_FLOW, 0, 0 } },
 		{ "snap.bytes", { EPF_KEYS_BYTES, 0, 0, 0 } },
 		{ "snap.address", { EPF_KEYS_ADDRESS, 0, 0, 0 } },

@@ -18,11 +18,26 @@
 #define NOW (1700000000ULL * SEC)
 
 static const char *const whats[] = {
-	"id", "keys", "ago", "off", "epoch", "lines", "bits", "window", "mode",
-	"hash", "kind", "key", "budget", "made",
+	"id",     "keys", "ago",  "off",  "epoch", "lines",  "bits",
+	"window", "mode", "hash", "kind", "key",   "budget", "made",
 };
-enum { ID, PER_EPOCH, AGO, OFF, EPOCH, LINES, BITS, WINDOW, MODE, HASH, KIND,
-	KEY, BUDGET, MADE, WHATS };
+enum {
+	ID,
+	PER_EPOCH,
+	AGO,
+	OFF,
+	EPOCH,
+	LINES,
+	BITS,
+	WINDOW,
+	MODE,
+	HASH,
+	KIND,
+	KEY,
+	BUDGET,
+	MADE,
+	WHATS
+};
 static unsigned long long value[WHATS] = {
 	1, 10, 0, 0, 1000, 64, 10, 70, EPF_MODE_TIME, 0, 0, 1, 100000000, 0,
 };
@@ -51,10 +66,9 @@ static void set_times(struct epf_snap_header *h)
 	while (begun > h->realtime_ns)
 		begun -= pitch;
 	for (age = 0; age < EPF_EPOCHS; age++) {
-		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].age_ns =
-			h->realtime_ns - begun + age * pitch;
-		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].inserts =
-			value[PER_EPOCH];
+		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].age_ns = h->realtime_ns - begun +
+								      age * pitch;
+		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].inserts = value[PER_EPOCH];
 	}
 }
 
@@ -64,19 +78,16 @@ static void fill(struct epf_line *line, const struct epf_snap_header *h)
 	struct epf_lanes f = { line, &epoch, { 0 } };
 	struct epf_probe p;
 
-	if (epf_geom_init(&f.geom, h->params.nr_lines, 2,
-			  h->params.bits_per_key))
+	if (epf_geom_init(&f.geom, h->params.nr_lines, 2, h->params.bits_per_key))
 		exit(2);
 	for (epoch = h->epoch_end - 7; epoch <= h->epoch_end; epoch++)
 		for (n = 0; n < value[PER_EPOCH]; n++) {
-			epf_probe(&f, epf_word(value[ID] << 40 | epoch << 20 | n,
-					       1), &p);
+			epf_probe(&f, epf_word(value[ID] << 40 | epoch << 20 | n, 1), &p);
 			epf_lanes_insert(&f, &p);
 		}
 }
 
-static int write_out(const char *path, struct epf_snap_header *h,
-		     const struct epf_line *line)
+static int write_out(const char *path, struct epf_snap_header *h, const struct epf_line *line)
 {
 	size_t bytes = h->params.nr_lines * sizeof(*line);
 	struct {
@@ -92,8 +103,8 @@ static int write_out(const char *path, struct epf_snap_header *h,
 	h->lines_xxh3 = XXH3_64bits(line, bytes);
 	memcpy(&head.h, h, sizeof(*h));
 	head.h.header_xxh3 = XXH3_64bits(&head, h->header_bytes);
-	return !f || fwrite(&head, h->header_bytes, 1, f) != 1 ||
-	       fwrite(line, bytes, 1, f) != 1 || fclose(f);
+	return !f || fwrite(&head, h->header_bytes, 1, f) != 1 || fwrite(line, bytes, 1, f) != 1 ||
+	       fclose(f);
 }
 
 int main(int argc, char **argv)

@@ -58,8 +58,8 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 		exit(2);
 }
 
-static void spoil_locked(struct epf_snap_header *h, struct epf_snap_locked *s,
-			__u64 *words, const char *fault)
+static void spoil_locked(struct epf_snap_header *h, struct epf_snap_locked *s, __u64 *words,
+			 const char *fault)
 {
 	if (!strcmp(fault, "state-size"))
 		s->size -= 8;
@@ -103,8 +103,7 @@ static void make_locked(struct epf_snap_header *h, struct epf_snap_locked *s)
 	s->now = 1;
 }
 
-static __u64 sum_of(const void *words, size_t bytes,
-		    const struct epf_snap_locked *s)
+static __u64 sum_of(const void *words, size_t bytes, const struct epf_snap_locked *s)
 {
 	XXH3_state_t *state = XXH3_createState();
 	__u64 sum;
@@ -119,8 +118,8 @@ static __u64 sum_of(const void *words, size_t bytes,
 	return sum;
 }
 
-static void describe(struct epf_snap_header *h, struct epf_key_desc *d,
-		     __u32 bytes, const char *arg)
+static void describe(struct epf_snap_header *h, struct epf_key_desc *d, __u32 bytes,
+		     const char *arg)
 {
 	unsigned int kind, key, flags;
 

@@ -18,8 +18,7 @@ struct field {
 };
 
 #define F(type, name) \
-	{ #type, #name, offsetof(struct type, name), \
-	  sizeof(((struct type *)0)->name) },
+	{ #type, #name, offsetof(struct type, name), sizeof(((struct type *)0)->name) },
 #define END(type, bytes) { #type, NULL, sizeof(struct type), bytes },
 
 /* clang-format off */
@@ -255,14 +254,13 @@ static void structs_have_no_holes(void)
 		const struct field *f = &fields[i];
 
 		if (f->at != end) {
-			printf("# struct %s: hole or unlisted field before %s\n",
-			       f->type, f->name ? f->name : "its end");
+			printf("# struct %s: hole or unlisted field before %s\n", f->type,
+			       f->name ? f->name : "its end");
 			good = false;
 		}
 		end = f->name ? f->at + f->bytes : 0;
 		if (!f->name && f->at != f->bytes) {
-			printf("# struct %s: %zu bytes, was %zu\n", f->type,
-			       f->at, f->bytes);
+			printf("# struct %s: %zu bytes, was %zu\n", f->type, f->at, f->bytes);
 			sizes = false;
 		}
 	}
@@ -278,8 +276,7 @@ static void numbers_stay(void)
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (numbers[i].got == numbers[i].want)
 			continue;
-		printf("# %s: %#lx, was %#lx\n", numbers[i].name,
-		       numbers[i].got, numbers[i].want);
+		printf("# %s: %#lx, was %#lx\n", numbers[i].name, numbers[i].got, numbers[i].want);
 		good = false;
 	}
 	tap_ok(good, "commands and enumerations have their numbers");

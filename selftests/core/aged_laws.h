@@ -22,8 +22,8 @@
 struct witness {
 	FILTER f;
 	int last[POOL];
-	int now;	/* generation */
-	__u64 drawn;	/* insertions so far */
+	int now;     /* generation */
+	__u64 drawn; /* insertions so far */
 };
 
 static __u64 pool_digest(int key)
@@ -116,8 +116,8 @@ static const char *window_law(const SHAPE *shape, int keys)
 /* Distinct keys in a filter so sparse that two hits by chance do not occur. */
 struct stream {
 	FILTER f;
-	int keys;	/* keys of a generation */
-	int now;	/* generation */
+	int keys;        /* keys of a generation */
+	int now;         /* generation */
 	long asked, off; /* live keys looked up; those reported too young */
 };
 
@@ -155,8 +155,7 @@ static const char *look_back(struct stream *s, int n)
 
 		for (i = 0; i < end && !broken; i++)
 			broken = judge(s, s->now - generation,
-				       EPF(test)(&s->f,
-						 stream_digest(generation, i)));
+				       EPF(test)(&s->f, stream_digest(generation, i)));
 	}
 	for (i = 0; i < STRANGERS && !broken; i++)
 		if (EPF(test)(&s->f, stream_digest(1000 + s->now, i)))
@@ -221,8 +220,7 @@ static const char *order_law(const SHAPE *shape)
 		broken = "a sweep empties the wrong number of words";
 	EPF(advance)(&f);
 	EPF(advance)(&f);
-	if (f.ring.base != shape->k + shape->l - 1 ||
-	    EPF(test)(&f, 1) != EPF_PRESENT + 1)
+	if (f.ring.base != shape->k + shape->l - 1 || EPF(test)(&f, 1) != EPF_PRESENT + 1)
 		broken = "one shift, and the youngest slice is empty";
 	filter_free(&f);
 	return broken;
@@ -230,24 +228,21 @@ static const char *order_law(const SHAPE *shape)
 
 static void law(const char *broken, const SHAPE *shape, const char *what)
 {
-	tap_ok(!broken, "%s, %s%s%s", what, tell(shape), broken ? ": " : "",
-	       broken ? broken : "");
+	tap_ok(!broken, "%s, %s%s%s", what, tell(shape), broken ? ": " : "", broken ? broken : "");
 }
 
 /* Check @small shapes at every phase, @sparse ones without false positives, and the
  * steps of a shift of @order in the wrong order.
  */
-static void aged_laws(const SHAPE *small, int nr_small, const SHAPE *sparse,
-		      int nr_sparse, const SHAPE *order)
+static void aged_laws(const SHAPE *small, int nr_small, const SHAPE *sparse, int nr_sparse,
+		      const SHAPE *order)
 {
 	int i;
 
 	for (i = 0; i < nr_small; i++)
-		law(window_law(&small[i], 1 + 3 * i), &small[i],
-		    "window law at every phase");
+		law(window_law(&small[i], 1 + 3 * i), &small[i], "window law at every phase");
 	for (i = 0; i < nr_sparse; i++)
-		law(staleness_law(&sparse[i], 3), &sparse[i],
-		    "staleness and ages at every phase");
+		law(staleness_law(&sparse[i], 3), &sparse[i], "staleness and ages at every phase");
 	law(order_law(order), order, "steps of a shift out of turn");
 }
 

@@ -68,8 +68,7 @@ static void sim_absent(const FILTER *f, __u64 seed, struct seen *seen)
 		mean_add(&seen->false_hit, cost[1] / count[1]);
 }
 
-static void sim_present(const FILTER *f, __u64 seed, int keys,
-			struct seen *seen)
+static void sim_present(const FILTER *f, __u64 seed, int keys, struct seen *seen)
 {
 	int l = (int)f->ring.l, age, i;
 	double cost = 0, exact = 0;
@@ -77,8 +76,7 @@ static void sim_present(const FILTER *f, __u64 seed, int keys,
 	for (i = 0; i < keys; i++) {
 		for (age = 0; age < l; age++)
 			counted(f, sim_key(f, seed, keys, age, i), &cost);
-		exact += EPF(test)(f, sim_key(f, seed, keys, l / 2, i)) ==
-			 EPF_PRESENT + l / 2;
+		exact += EPF(test)(f, sim_key(f, seed, keys, l / 2, i)) == EPF_PRESENT + l / 2;
 	}
 	mean_add(&seen->window, cost / keys / l);
 	mean_add(&seen->age, exact / keys);
@@ -86,8 +84,7 @@ static void sim_present(const FILTER *f, __u64 seed, int keys,
 		double found = 0;
 
 		for (i = 0; i < keys; i++)
-			found += EPF(query)(f, sim_key(f, seed, keys, l + age,
-							    i));
+			found += EPF(query)(f, sim_key(f, seed, keys, l + age, i));
 		mean_add(&seen->expired[age - 1], found / keys);
 	}
 }
@@ -135,12 +132,10 @@ static bool seen_absent(const struct seen *seen, const struct epf_rates *r)
 }
 
 /* Computes the predictions, and a wrong prediction that the intervals have to reject. */
-typedef void rates_fn(const SHAPE *s, const struct epf_aged_load *load,
-		      struct epf_rates *r);
+typedef void rates_fn(const SHAPE *s, const struct epf_aged_load *load, struct epf_rates *r);
 
 /* Simulate at a quarter of the last generation, and at its end. */
-static void simulation(const SHAPE *s, int keys, rates_fn *rates,
-		       rates_fn *naive, const char *what)
+static void simulation(const SHAPE *s, int keys, rates_fn *rates, rates_fn *naive, const char *what)
 {
 	struct epf_rates r;
 	int quarter;
@@ -152,18 +147,15 @@ static void simulation(const SHAPE *s, int keys, rates_fn *rates,
 
 		rates(s, &load, &r);
 		tap_ok(seen_absent(&seen, &r),
-		       "%s phase %.2f: error predicted %.5f, met %.5f +- %.5f, accesses",
-		       tell(s), load.phase, epf_aged_fpr(&r),
-		       mean_of(&seen.fpr), mean_margin(&seen.fpr));
+		       "%s phase %.2f: error predicted %.5f, met %.5f +- %.5f, accesses", tell(s),
+		       load.phase, epf_aged_fpr(&r), mean_of(&seen.fpr), mean_margin(&seen.fpr));
 		if (quarter < 4)
 			continue;
 		tap_ok(seen_present(&seen, &r),
-		       "%s: accesses, ages, what is found beyond the window",
-		       tell(s));
+		       "%s: accesses, ages, what is found beyond the window", tell(s));
 		naive(s, &load, &r);
-		tap_ok(!mean_is(&seen.fpr, epf_aged_fpr(&r), EVEN),
-		       "%s: %s: error %.5f, refused", tell(s), what,
-		       epf_aged_fpr(&r));
+		tap_ok(!mean_is(&seen.fpr, epf_aged_fpr(&r), EVEN), "%s: %s: error %.5f, refused",
+		       tell(s), what, epf_aged_fpr(&r));
 	}
 }
 #define SIMULATION 4 /* points */
@@ -183,12 +175,10 @@ static bool printed(double ours, double value, int digits)
 static bool cell_differs(const SHAPE *s, int column, double ours, double theirs,
 			 const double *right, int digits)
 {
-	if (right ? printed(ours, *right, digits) &&
-			    !printed(ours, theirs, digits) :
+	if (right ? printed(ours, *right, digits) && !printed(ours, theirs, digits) :
 		    printed(ours, theirs, digits))
 		return false;
-	printf("# %s column %d: printed %g, ours %.7g\n", tell(s), column,
-	       theirs, ours);
+	printf("# %s column %d: printed %g, ours %.7g\n", tell(s), column, theirs, ours);
 	return true;
 }
 

@@ -53,11 +53,11 @@ static void counting(unsigned int k)
 	for (n = 0; n < FRESH; n++)
 		found += epf_cbf_test(&f, key(n | 1ULL << 40));
 	tap_ok(!lost, "cbf, k=%u: no key of the window is lost, at any phase", k);
-	tap_ok(near((double)old / (2 * WINDOW), epf_cbf_fpr(&shape, WINDOW),
-		    2 * WINDOW, 0.03), "cbf, k=%u: older keys are as absent as new ones", k);
-	tap_ok(near((double)found / FRESH, epf_cbf_fpr(&shape, WINDOW), FRESH,
-		    0.03), "cbf, k=%u: predicted %.4f, measured %.4f", k,
-	       epf_cbf_fpr(&shape, WINDOW), (double)found / FRESH);
+	tap_ok(near((double)old / (2 * WINDOW), epf_cbf_fpr(&shape, WINDOW), 2 * WINDOW, 0.03),
+	       "cbf, k=%u: older keys are as absent as new ones", k);
+	tap_ok(near((double)found / FRESH, epf_cbf_fpr(&shape, WINDOW), FRESH, 0.03),
+	       "cbf, k=%u: predicted %.4f, measured %.4f", k, epf_cbf_fpr(&shape, WINDOW),
+	       (double)found / FRESH);
 	epf_cbf_free(&f);
 }
 
@@ -109,13 +109,13 @@ static void stable(unsigned int k, unsigned int p, unsigned int max)
 static void refused(void)
 {
 	static const struct epf_cbf_shape cbf[] = {
-		{ 63, 1, 1 }, { (1ULL << 40) + 1, 1, 1 }, { 64, 0, 1 },
-		{ 64, (1ULL << 32) + 1, 1 }, { 64, 1, 0 }, { 64, 1, 65 },
+		{ 63, 1, 1 }, { (1ULL << 40) + 1, 1, 1 },
+		{ 64, 0, 1 }, { 64, (1ULL << 32) + 1, 1 },
+		{ 64, 1, 0 }, { 64, 1, 65 },
 	};
 	static const struct epf_sbf_shape sbf[] = {
-		{ 63, 1, 1, 1 }, { (1ULL << 40) + 1, 1, 1, 1 },
-		{ 64, 0, 1, 1 }, { 64, 65, 1, 1 }, { 64, 1, 0, 1 },
-		{ 64, 1, 65536, 1 }, { 64, 1, 1, 0 }, { 64, 1, 1, 16 },
+		{ 63, 1, 1, 1 }, { (1ULL << 40) + 1, 1, 1, 1 }, { 64, 0, 1, 1 }, { 64, 65, 1, 1 },
+		{ 64, 1, 0, 1 }, { 64, 1, 65536, 1 },           { 64, 1, 1, 0 }, { 64, 1, 1, 16 },
 	};
 	struct epf_cbf c;
 	struct epf_sbf s;

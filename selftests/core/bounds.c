@@ -9,10 +9,10 @@
 #undef EPF_VERIFIED
 #define EPF_VERIFIED 1
 
-static __u64 moves;	  /* epochs that end, one before each ordered load */
-static __u64 tries;	  /* ordered loads */
+static __u64 moves;       /* epochs that end, one before each ordered load */
+static __u64 tries;       /* ordered loads */
 static const __u64 *held; /* a lane whose compare-and-swap fails ... */
-static __u64 refusals;	  /* ... this often */
+static __u64 refusals;    /* ... this often */
 static __u64 refused;
 
 static __u64 load_ordered(__u64 *p)
@@ -71,15 +71,14 @@ static void an_epoch_that_moves(__u32 parts)
 
 	moves = EPF_INSERT_TRIES - 1;
 	e = epf_lanes_insert(&f, &p);
-	tap_ok(e == EPF_EPOCH_FIRST + EPF_INSERT_TRIES - 1 &&
-		       tries == EPF_INSERT_TRIES && epf_lanes_test(&f, &p) == EPF_PRESENT,
+	tap_ok(e == EPF_EPOCH_FIRST + EPF_INSERT_TRIES - 1 && tries == EPF_INSERT_TRIES &&
+		       epf_lanes_test(&f, &p) == EPF_PRESENT,
 	       "L = %u: seven epochs end during an insertion: inserted", parts);
 	f = begin(parts, &p);
 	moves = FOREVER;
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && tries == EPF_INSERT_TRIES,
-	       "L = %u: epochs end all the time: not inserted after %llu tries",
-	       parts, tries);
+	       "L = %u: epochs end all the time: not inserted after %llu tries", parts, tries);
 	f = begin(parts, &p);
 	moves = FOREVER;
 	verdict = epf_lanes_test_and_insert(&f, &p, true, &e);
@@ -120,12 +119,10 @@ static void a_lane_that_refuses(__u32 parts, __u32 j)
 	refusals = FOREVER;
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && refused == EPF_STALE_TRIES * EPF_INSERT_TRIES,
-	       "L = %u: line %u always refuses: not inserted after %llu", parts,
-	       j, refused);
+	       "L = %u: line %u always refuses: not inserted after %llu", parts, j, refused);
 	verdict = epf_lanes_test_and_insert(&f, &p, true, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e,
-	       "L = %u: line %u always refuses: the verdict is unknown", parts,
-	       j);
+	       "L = %u: line %u always refuses: the verdict is unknown", parts, j);
 }
 
 int main(void)

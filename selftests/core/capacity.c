@@ -22,9 +22,9 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-	{ 1024, 1, 12 }, { 65536, 4, 16 }, { 58984, 4, 12 }, { 4096, 2, 10 },
-	{ 2048, 2, 6 },	 { 4096, 4, 60 },  { 64, 4, 4 },     { 1 << 20, 1, 15 },
-	{ 64, 1, 1 },	 { 1024, 1, 1 },   { 1ULL << 31, 4, 16 },
+	{ 1024, 1, 12 }, { 65536, 4, 16 }, { 58984, 4, 12 },      { 4096, 2, 10 },
+	{ 2048, 2, 6 },  { 4096, 4, 60 },  { 64, 4, 4 },          { 1 << 20, 1, 15 },
+	{ 64, 1, 1 },    { 1024, 1, 1 },   { 1ULL << 31, 4, 16 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -63,8 +63,7 @@ static double counted(const struct shape *s, double keys)
 	int i, n = 32;
 
 	for (i = 0; i <= n; i++)
-		lost += error_of(s, keys * i / n) *
-			(i && i < n ? i % 2 ? 4 : 2 : 1);
+		lost += error_of(s, keys * i / n) * (i && i < n ? i % 2 ? 4 : 2 : 1);
 	return keys - lost * keys / n / 3;
 }
 
@@ -85,22 +84,20 @@ static double keys_at(const struct shape *s, double error)
 /* Compare the core's table with libepf at @keys random keys, in units of @limit, which
  * is what counts. A key or two may be lost by rounding.
  */
-static double understated(const struct epf_capacity *c, const struct shape *s,
-			  double limit, double keys)
+static double understated(const struct epf_capacity *c, const struct shape *s, double limit,
+			  double keys)
 {
 	double n = ceil(counted(s, keys));
 
-	return (error_of(s, keys) - (double)epf_capacity_q56(c, (__u64)n) / ONE) /
-	       limit;
+	return (error_of(s, keys) - (double)epf_capacity_q56(c, (__u64)n) / ONE) / limit;
 }
 
-static double overstated(const struct epf_capacity *c, const struct shape *s,
-			 double limit, double keys)
+static double overstated(const struct epf_capacity *c, const struct shape *s, double limit,
+			 double keys)
 {
 	double n = floor(counted(s, keys)) - 1;
 
-	return ((double)epf_capacity_q56(c, (__u64)n) / ONE - error_of(s, keys)) /
-	       limit;
+	return ((double)epf_capacity_q56(c, (__u64)n) / ONE - error_of(s, keys)) / limit;
 }
 
 static void errors_agree(void)
@@ -115,14 +112,11 @@ static void errors_agree(void)
 			keys = keys_at(&shapes[i], limits[l]);
 			for (at = 8; at <= 31 && keys > 128; at++) {
 				n = keys * at / 32;
-				early = fmax(early, overstated(&c, &shapes[i],
-							       limits[l], n));
-				late = fmax(late, understated(&c, &shapes[i],
-							      limits[l], n));
+				early = fmax(early, overstated(&c, &shapes[i], limits[l], n));
+				late = fmax(late, understated(&c, &shapes[i], limits[l], n));
 			}
 		}
-	tap_ok(late < 1e-5, "an error is understated by %.2g of the limit at the most",
-	       late);
+	tap_ok(late < 1e-5, "an error is understated by %.2g of the limit at the most", late);
 	tap_ok(early < 3e-2, "and overstated by %.2g", early);
 }
 
@@ -131,8 +125,7 @@ static double room_of(const struct shape *s, double limit, double share)
 {
 	double others = -expm1(EPF_LIVE_EPOCHS * log1p(-limit * share));
 
-	return others < limit ?
-	       counted(s, keys_at(s, (limit - others) / (1 - others))) : 0;
+	return others < limit ? counted(s, keys_at(s, (limit - others) / (1 - others))) : 0;
 }
 
 static double room(const struct epf_capacity *c, double limit, double share)
@@ -162,8 +155,7 @@ static void rooms_agree(void)
 				early = fmax(early, (want - got - 2) / (want + 1));
 			}
 		}
-	tap_ok(late < 1e-5, "a filter opens late by %.2g of the keys at the most",
-	       late);
+	tap_ok(late < 1e-5, "a filter opens late by %.2g of the keys at the most", late);
 	tap_ok(early < 2e-3, "and early by %.2g and two keys", early);
 }
 
@@ -190,8 +182,7 @@ static void never_falls(void)
 /* Fill the epochs one after another: each to its limit (@greedy), or each to a
  * sixteenth of the limit and the last with the rest.
  */
-static __u64 fill(struct owner *o, const struct epf_capacity *c, bool greedy,
-		  __u64 seed)
+static __u64 fill(struct owner *o, const struct epf_capacity *c, bool greedy, __u64 seed)
 {
 	__u64 others[EPF_LIVE_EPOCHS] = { 0 };
 	__u64 n, most, all = 0;
@@ -253,10 +244,9 @@ static void at_the_brink(const struct shape *s, double limit, bool greedy)
 	mean = sum / FILTERS;
 	margin = 6 * sqrt(fmax(squares / FILTERS - mean * mean, 0) / FILTERS);
 	tap_ok(mean - margin <= limit && mean + margin >= .98 * limit,
-	       "L=%u, k=%u, limit %g, %s: full, the error is %.5g +- %.2g",
-	       s->parts, s->bits, limit, greedy ? "the first epoch takes it all" :
-						  "the last takes the rest",
-	       mean, margin);
+	       "L=%u, k=%u, limit %g, %s: full, the error is %.5g +- %.2g", s->parts, s->bits,
+	       limit, greedy ? "the first epoch takes it all" : "the last takes the rest", mean,
+	       margin);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include <epf/chain.h>
 
 #define KIND chain
-#define EPOCH 143000ULL	 /* E, ns, in the tests below */
+#define EPOCH 143000ULL  /* E, ns, in the tests below */
 #define SPAN (7 * EPOCH) /* T */
 #define STRETCH EPOCH
 #define KEY_SEED 0x636861696e
@@ -28,14 +28,12 @@ static __u64 words_of(const struct epf_chain *f)
 	return 8 * lines;
 }
 
-static __u64 come(struct epf_chain *f, __u64 now, const struct care *care,
-		  __u64 value)
+static __u64 come(struct epf_chain *f, __u64 now, const struct care *care, __u64 value)
 {
 	__u64 words;
 
 	value = take_back(f, now, value);
-	while (epf_chain_scan(f, care->lines ? care->lines : 1000) &&
-	       !care->lines)
+	while (epf_chain_scan(f, care->lines ? care->lines : 1000) && !care->lines)
 		;
 	words = wanted(f, now, care->early);
 	if (care->max_words && words_of(f) + words > care->max_words)
@@ -62,10 +60,9 @@ static void stop(struct epf_chain *f)
 }
 
 static const struct stretch script[] = {
-	{ 10, 1 }, { 4, 2 },  { 10, 1 }, { 4, 4 },  { 10, 1 }, { 4, 10 },
-	{ 20, 1 }, { 3, 40 }, { 24, 2 }, { 1, 4 },  { 1, 8 },  { 1, 16 },
-	{ 1, 32 }, { 9, 64 }, { 9, 3 },	 { 14, 0 }, { 5, 2 },  { 50, 0 },
-	{ 3, 10 }, { 3, 0 },  { 50, 1 }, { 8, 0 },  { 1, 1 },  { 0, 0 },
+	{ 10, 1 }, { 4, 2 },  { 10, 1 }, { 4, 4 },  { 10, 1 }, { 4, 10 }, { 20, 1 }, { 3, 40 },
+	{ 24, 2 }, { 1, 4 },  { 1, 8 },  { 1, 16 }, { 1, 32 }, { 9, 64 }, { 9, 3 },  { 14, 0 },
+	{ 5, 2 },  { 50, 0 }, { 3, 10 }, { 3, 0 },  { 50, 1 }, { 8, 0 },  { 1, 1 },  { 0, 0 },
 };
 
 static void look_for(struct run *r, int n)
@@ -81,8 +78,7 @@ static void look_for(struct run *r, int n)
 /* Check when an epoch or table begins. */
 static bool look_for_all(struct run *r)
 {
-	return anew(r, epf_chain_epoch(&r->f, r->now),
-		    (__u64)r->f.table[0].line);
+	return anew(r, epf_chain_epoch(&r->f, r->now), (__u64)r->f.table[0].line);
 }
 
 static bool overfull(const struct epf_chain *f)
@@ -91,8 +87,7 @@ static bool overfull(const struct epf_chain *f)
 
 	for (i = 0; i < f->nr; i++)
 		for (l = 0; l < EPF_LANES; l++)
-			if (f->table[i].keys[l] >
-			    epf_chain_budget(f, f->table[i].lines))
+			if (f->table[i].keys[l] > epf_chain_budget(f, f->table[i].lines))
 				return true;
 	return false;
 }
@@ -108,8 +103,7 @@ static bool small_steps(const struct epf_chain *f)
 	for (i = 0; i + 2 < f->nr; i++) {
 		__u64 old = f->table[i + 1].lines, lines = f->table[i].lines;
 
-		if (lines > old && lines < 4 * old &&
-		    lines < f->shape.lines_max)
+		if (lines > old && lines < 4 * old && lines < f->shape.lines_max)
 			return true;
 	}
 	return false;
@@ -132,8 +126,7 @@ static void play_from(struct run *r, int phase)
 /* If the owner never comes, it does not scan either, so no epoch ends and all keys
  * stay.
  */
-static void window_law(const struct epf_chain_shape *s, const struct care *care,
-		       int phase)
+static void window_law(const struct epf_chain_shape *s, const struct care *care, int phase)
 {
 	bool late = care->late || care->lines || care->max_words;
 	struct run *r = begin(s);
@@ -147,14 +140,14 @@ static void window_law(const struct epf_chain_shape *s, const struct care *care,
 	       s->parts, s->bits, phase, care->early ? "early or late" : "late",
 	       (long long)care->late,
 	       care->max_words ? "no memory" :
-	       care->lines     ? "slow scan" : "memory",
+	       care->lines     ? "slow scan" :
+				 "memory",
 	       r->most, r->broken ? ": " : "", r->broken ? r->broken : "");
 	end(r);
 }
 
 /* If scans are more than 8 epochs late, keys stay longer. */
-static void staleness_law(const struct epf_chain_shape *s,
-			  const struct care *care, int phase)
+static void staleness_law(const struct epf_chain_shape *s, const struct care *care, int phase)
 {
 	struct run *r = begin(s);
 
@@ -165,8 +158,8 @@ static void staleness_law(const struct epf_chain_shape *s,
 	play_from(r, phase);
 	tap_ok(!r->broken && r->looked > 4000 && r->found <= r->looked / 2000,
 	       "staleness at every moment, L=%u k=%u, phase %d, owner %s by %llu: %d of %d found",
-	       s->parts, s->bits, phase, care->early ? "early or late" : "late",
-	       care->late, r->found, r->looked);
+	       s->parts, s->bits, phase, care->early ? "early or late" : "late", care->late,
+	       r->found, r->looked);
 	end(r);
 }
 
@@ -176,15 +169,13 @@ static void staleness_law(const struct epf_chain_shape *s,
 static void bound_law(void)
 {
 	static const struct epf_chain_shape s = { SPAN, 64, 64, 64, 64, 1, 4 };
-	static const struct stretch parts[] = {
-		{ 7, 1 }, { 9, 20 }, { 18, 1 }, { 0, 0 }
-	};
+	static const struct stretch parts[] = { { 7, 1 }, { 9, 20 }, { 18, 1 }, { 0, 0 } };
 	struct run *r = begin(&s);
 
 	play(r, parts, 3);
 	tap_ok(!r->broken && r->most == EPF_CHAIN_TABLES && r->f.nr < 5,
-	       "all places taken: %u tables, then %u%s%s", r->most, r->f.nr,
-	       r->broken ? ": " : "", r->broken ? r->broken : "");
+	       "all places taken: %u tables, then %u%s%s", r->most, r->f.nr, r->broken ? ": " : "",
+	       r->broken ? r->broken : "");
 	end(r);
 }
 
@@ -200,8 +191,7 @@ static void clock_law(void)
 	epf_chain_insert(&r->f, 1, 3 * SPAN);
 	epf_chain_scan(&r->f, NEVER);
 	epf_chain_insert(&r->f, 2, SPAN);
-	good = epf_chain_test(&r->f, 2, 4 * SPAN) &&
-	       epf_chain_test(&r->f, 1, 0) &&
+	good = epf_chain_test(&r->f, 2, 4 * SPAN) && epf_chain_test(&r->f, 1, 0) &&
 	       epf_chain_test(&r->f, 2, 4 * SPAN + EPOCH - 1) == EPF_PRESENT + 7 &&
 	       !epf_chain_test(&r->f, 2, 4 * SPAN + EPOCH);
 	epf_chain_scan(&r->f, NEVER);
@@ -219,8 +209,7 @@ static void clock_law(void)
  */
 static void scan_law(void)
 {
-	static const struct epf_chain_shape s = { SPAN, 1024, 1024, 1024,
-						  1024, 1, 12 };
+	static const struct epf_chain_shape s = { SPAN, 1024, 1024, 1024, 1024, 1, 12 };
 	struct run *r = begin(&s);
 	int e, n, found = 0, back = 0;
 	__u64 now;
@@ -232,8 +221,7 @@ static void scan_law(void)
 			found += e == 7 && epf_chain_query(&r->f, key(n), now);
 			back += e >= 8 && epf_chain_query(&r->f, key(n), now);
 		}
-	tap_ok(found == 8 && !back, "without a scan %d of 8 keys come back",
-	       back);
+	tap_ok(found == 8 && !back, "without a scan %d of 8 keys come back", back);
 	end(r);
 }
 
@@ -242,8 +230,7 @@ static void scan_law(void)
  */
 static void delay_law(void)
 {
-	static const struct epf_chain_shape s = { SPAN, 256, 64,    1 << 16,
-						  1024, 1,   12 };
+	static const struct epf_chain_shape s = { SPAN, 256, 64, 1 << 16, 1024, 1, 12 };
 	struct run *r = begin(&s);
 	__u64 now, words, got = 0, *word, larger;
 	struct care care = { .early = true };
@@ -262,8 +249,7 @@ static void delay_law(void)
 	epf_chain_insert(&r->f, key(n++), now);
 	tap_ok(words == 512 && got == 512 && larger > 2048 && r->f.nr == 2 &&
 		       r->f.table[0].lines * 8 == larger,
-	       "a table that is too small by now: %llu words, then %llu", words,
-	       larger);
+	       "a table that is too small by now: %llu words, then %llu", words, larger);
 	free(word);
 	end(r);
 }
@@ -280,7 +266,7 @@ static void laws(void)
 		{ SPAN, 2048, 1024, 1 << 16, 7, 2, 10 },
 	};
 	static const struct care cares[] = {
-		{ 0, true, 0, 0 },	   { 0, false, 0, 0 },
+		{ 0, true, 0, 0 },         { 0, false, 0, 0 },
 		{ EPOCH / 4, true, 0, 0 }, { EPOCH * 3 / 2, true, 0, 0 },
 		{ 2 * SPAN, false, 0, 0 }, { NEVER, false, 0, 0 },
 		{ 0, true, 0, 3 * 512 },   { EPOCH / 16, true, 3, 0 },

@@ -22,8 +22,7 @@ struct load {
 };
 
 /* Measure the error of FILTERS filters for row @nr of a table; @look is called on each. */
-static struct mean measure_all(const struct load *l, int nr,
-			       void (*look)(const FILTER *f))
+static struct mean measure_all(const struct load *l, int nr, void (*look)(const FILTER *f))
 {
 	struct mean rate = { 0, 0 };
 	int i;
@@ -45,26 +44,22 @@ static struct mean measure_all(const struct load *l, int nr,
  * or NAN where it need not be wrong; @what names it.
  */
 static inline void predictions(const struct load *l, int nr, double model,
-			       double (*naive)(const struct load *l),
-			       const char *what)
+			       double (*naive)(const struct load *l), const char *what)
 {
 	int i, refused = 0, asked = 0;
 
 	for (i = 0; i < nr; i++) {
 		struct mean rate = measure_all(&l[i], i, NULL);
-		double p = EPF(fpr)(&l[i].s, (double)l[i].keys,
-				    (double)l[i].now);
+		double p = EPF(fpr)(&l[i].s, (double)l[i].keys, (double)l[i].now);
 		double wrong = naive(&l[i]);
 
 		tap_ok(mean_is(&rate, p, model),
 		       "%s, %llu and %llu keys: predicted %.5f, measured %.5f +- %.5f",
-		       tell(&l[i].s), l[i].keys, l[i].now, p, mean_of(&rate),
-		       mean_margin(&rate));
+		       tell(&l[i].s), l[i].keys, l[i].now, p, mean_of(&rate), mean_margin(&rate));
 		asked += !isnan(wrong);
 		refused += !isnan(wrong) && !mean_is(&rate, wrong, model);
 	}
-	tap_ok(asked && refused == asked, "%s: refused %d times of %d", what,
-	       refused, asked);
+	tap_ok(asked && refused == asked, "%s: refused %d times of %d", what, refused, asked);
 }
 
 /* --- sizing -------------------------------------------------------------- */
@@ -82,7 +77,7 @@ struct ask {
 };
 
 /* Is @size the smallest that keeps the guarantee? */
-static bool is_least(const struct EPF(req) *req, const struct EPF(size) *size);
+static bool is_least(const struct EPF(req) * req, const struct EPF(size) * size);
 
 /* Do sizes keep their guarantee in the memory they report, or give the reason why not?
  * @above: relative amount by which the error may exceed the budget.
@@ -100,16 +95,13 @@ static void check_sizes(const struct ask *ask, int nr, double above)
 		fine &= err == ask[i].err;
 		if (err)
 			continue;
-		printf("# W=%g budget %g: %s, %.2f bits/key, %.3g\n",
-		       req->keys_per_window, req->budget, tell(&size.shape),
+		printf("# W=%g budget %g: %s, %.2f bits/key, %.3g\n", req->keys_per_window,
+		       req->budget, tell(&size.shape),
 		       (double)size.bytes * 8 / req->keys_per_window, size.fpr);
 		fine &= size.fpr <= req->budget * (1 + above) &&
-			size.bytes == 8 * EPF(words)(&size.shape) &&
-			is_least(req, &size) &&
-			(!ask[i].epochs ||
-			 EPOCHS(&size.shape) == ask[i].epochs) &&
-			(!(req->slack > 0) ||
-			 1.0 / EPOCHS(&size.shape) <= req->slack);
+			size.bytes == 8 * EPF(words)(&size.shape) && is_least(req, &size) &&
+			(!ask[i].epochs || EPOCHS(&size.shape) == ask[i].epochs) &&
+			(!(req->slack > 0) || 1.0 / EPOCHS(&size.shape) <= req->slack);
 	}
 	tap_ok(fine, "sizing keeps %d promises or says why not", nr);
 }

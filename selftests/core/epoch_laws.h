@@ -43,9 +43,9 @@ struct laws {
 	__u32 epochs; /* r */
 	__u64 sweep;
 	__u64 seed;
-	__u32 keys;		     /* distinct keys inserted so far */
+	__u32 keys; /* distinct keys inserted so far */
 	__u64 inserts;
-	__u64 last[LAW_KEYS_MAX];    /* number of the last insertion, from 1 */
+	__u64 last[LAW_KEYS_MAX]; /* number of the last insertion, from 1 */
 	__u64 epoch_of[LAW_KEYS_MAX];
 	__u64 epoch;
 	bool retired;
@@ -124,10 +124,9 @@ static void epoch_law(const struct law_shape *shape, __u64 seed)
 		laws_rotate(&l);
 	}
 	tap_ok(!l.lost && !l.older &&
-		       (shape->chance == EITHER ||
-			!l.inexact == (shape->chance == EXACT)),
-	       "%s: %llu answers, %llu lost, %llu too old, %llu inexact",
-	       tell(&shape->s), l.checks, l.lost, l.older, l.inexact);
+		       (shape->chance == EITHER || !l.inexact == (shape->chance == EXACT)),
+	       "%s: %llu answers, %llu lost, %llu too old, %llu inexact", tell(&shape->s), l.checks,
+	       l.lost, l.older, l.inexact);
 	filter_free(&l.f);
 }
 

@@ -51,57 +51,50 @@ struct ops {
 	void (*advance)(void *f);
 	void (*sample)(struct epf_estimator *g, const void *f, __u64 random);
 	__u64 (*rate)(const struct epf_estimator *g, const void *f);
-	__u64 (*layer)(const struct epf_estimator *g, const void *f, __u32 age,
-		       __u64 *fill);
+	__u64 (*layer)(const struct epf_estimator *g, const void *f, __u32 age, __u64 *fill);
 	double (*fill)(const void *f, __u32 age); /* counted */
 	/* are epochs correlated: do they match together more often than by chance? */
 	bool (*alike)(const void *f);
 };
 
-#define OPS(name, of_runs, alike)					\
-	static void name##_insert(void *f, __u64 digest)		\
-	{								\
-		epf_##name##_insert((struct epf_##name *)f, digest);	\
-	}								\
-	static int name##_test(const void *f, __u64 digest)		\
-	{								\
-		return epf_##name##_test((const struct epf_##name *)f,	\
-					 digest);			\
-	}								\
-	static void name##_retire(void *f)				\
-	{								\
-		epf_##name##_retire((struct epf_##name *)f);		\
-	}								\
-	static __u64 name##_sweep(void *f, __u64 at, __u64 n)		\
-	{								\
-		return epf_##name##_sweep((struct epf_##name *)f, at, n); \
-	}								\
-	static void name##_advance(void *f)				\
-	{								\
-		epf_##name##_advance((struct epf_##name *)f);		\
-	}								\
-	static void name##_sample(struct epf_estimator *g, const void *f,	\
-				  __u64 random)				\
-	{								\
-		epf_##name##_sample(g, (const struct epf_##name *)f,	\
-				   random);				\
-	}								\
-	static __u64 name##_rate(const struct epf_estimator *g, const void *f) \
-	{								\
-		return epf_##name##_rate_q56(				\
-			g, (const struct epf_##name *)f);		\
-	}								\
-	static __u64 name##_layer(const struct epf_estimator *g, const void *f, \
-				  __u32 age, __u64 *fill)		\
-	{								\
-		return epf_##name##_layer_q56(			\
-			g, (const struct epf_##name *)f, age, fill);	\
-	}								\
-	static const struct ops name##_ops = {				\
-		#name, of_runs, name##_insert, name##_test,		\
-		name##_retire, name##_sweep, name##_advance,		\
-		name##_sample, name##_rate, name##_layer, name##_fill,	\
-		alike,							\
+#define OPS(name, of_runs, alike)                                                          \
+	static void name##_insert(void *f, __u64 digest)                                   \
+	{                                                                                  \
+		epf_##name##_insert((struct epf_##name *)f, digest);                       \
+	}                                                                                  \
+	static int name##_test(const void *f, __u64 digest)                                \
+	{                                                                                  \
+		return epf_##name##_test((const struct epf_##name *)f, digest);            \
+	}                                                                                  \
+	static void name##_retire(void *f)                                                 \
+	{                                                                                  \
+		epf_##name##_retire((struct epf_##name *)f);                               \
+	}                                                                                  \
+	static __u64 name##_sweep(void *f, __u64 at, __u64 n)                              \
+	{                                                                                  \
+		return epf_##name##_sweep((struct epf_##name *)f, at, n);                  \
+	}                                                                                  \
+	static void name##_advance(void *f)                                                \
+	{                                                                                  \
+		epf_##name##_advance((struct epf_##name *)f);                              \
+	}                                                                                  \
+	static void name##_sample(struct epf_estimator *g, const void *f, __u64 random)    \
+	{                                                                                  \
+		epf_##name##_sample(g, (const struct epf_##name *)f, random);              \
+	}                                                                                  \
+	static __u64 name##_rate(const struct epf_estimator *g, const void *f)             \
+	{                                                                                  \
+		return epf_##name##_rate_q56(g, (const struct epf_##name *)f);             \
+	}                                                                                  \
+	static __u64 name##_layer(const struct epf_estimator *g, const void *f, __u32 age, \
+				  __u64 *fill)                                             \
+	{                                                                                  \
+		return epf_##name##_layer_q56(g, (const struct epf_##name *)f, age, fill); \
+	}                                                                                  \
+	static const struct ops name##_ops = {                                             \
+		#name,         of_runs,      name##_insert,  name##_test,                  \
+		name##_retire, name##_sweep, name##_advance, name##_sample,                \
+		name##_rate,   name##_layer, name##_fill,    alike,                        \
 	}
 
 static double share(const __u64 *word, __u64 words, __u64 bits)
@@ -120,8 +113,8 @@ static double ge_fill(const void *filter, __u32 age)
 	__u64 pos, set = 0;
 
 	if (f->shape.layout == EPF_GE_SEGMENTS)
-		return share(f->word + segment * epf_ge_stride(&f->shape),
-			     epf_ge_stride(&f->shape), f->shape.segment_bits);
+		return share(f->word + segment * epf_ge_stride(&f->shape), epf_ge_stride(&f->shape),
+			     f->shape.segment_bits);
 	for (pos = 0; pos < f->shape.segment_bits; pos++) {
 		const __u64 *word = epf_ge_locate(f, pos, &at);
 
@@ -138,8 +131,7 @@ static double gebl_fill(const void *filter, __u32 age)
 	__u64 i;
 
 	for (i = 0; i < f->shape.blocks; i++)
-		sum += share(f->word + i * epf_gebl_group(&f->shape) +
-				     epf_gebl_segment(f, age) * n,
+		sum += share(f->word + i * epf_gebl_group(&f->shape) + epf_gebl_segment(f, age) * n,
 			     n, 64 * n);
 	return sum / (double)f->shape.blocks;
 }
@@ -148,16 +140,16 @@ static double apbf_fill(const void *filter, __u32 age)
 {
 	const struct epf_apbf *f = (const struct epf_apbf *)filter;
 
-	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words,
-		     f->slice_words, f->shape.slice_bits);
+	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words, f->slice_words,
+		     f->shape.slice_bits);
 }
 
 static double apbbf_fill(const void *filter, __u32 age)
 {
 	const struct epf_apbbf *f = (const struct epf_apbbf *)filter;
 
-	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words,
-		     f->slice_words, 64 * f->slice_words);
+	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words, f->slice_words,
+		     64 * f->slice_words);
 }
 
 static double dict_fill(const void *filter, __u32 age)
@@ -167,14 +159,12 @@ static double dict_fill(const void *filter, __u32 age)
 	__u32 i;
 
 	for (nr = 0; nr < f->shape.buckets + f->shape.yard; nr++) {
-		const struct epf_dict_table *t =
-			&f->table[nr >= f->shape.buckets];
+		const struct epf_dict_table *t = &f->table[nr >= f->shape.buckets];
 		const __u64 *bucket = epf_dict_bucket(f, nr);
 
 		for (i = 0; i < epf_dict_used(t, bucket); i++)
-			found += epf_dict_age(f, epf_dict_get(bucket,
-				t->first + i * t->width,
-				f->shape.tag_bits)) == age;
+			found += epf_dict_age(f, epf_dict_get(bucket, t->first + i * t->width,
+							      f->shape.tag_bits)) == age;
 		cells += t->cells;
 	}
 	return (double)found / (double)cells;
@@ -192,8 +182,8 @@ static double elastic_fill(const void *filter, __u32 age)
 	for (nr = 0; nr < f->shape.nr_lines; nr++) {
 		epf_elastic_holds(f, nr, &w, &held);
 		for (t = 0; t < EPF_ELASTIC_TAGS; t++)
-			if (epf_elastic_age(&w.l, epf_elastic_lag(f->phase, w.l.stamp), t) ==
-				    age && age < epf_elastic_counted(f, f->phase))
+			if (epf_elastic_age(&w.l, epf_elastic_lag(f->phase, w.l.stamp), t) == age &&
+			    age < epf_elastic_counted(f, f->phase))
 				bits += epf_elastic_byte(held.n, t) *
 					(4 + epf_elastic_byte(held.wide, t));
 	}
@@ -265,8 +255,7 @@ static double margin(const struct told *t, double p, double times)
 {
 	double v = fmax(p, told_mean(t));
 
-	return times * sqrt(told_var(t) / ESTIMATES +
-			    v * fmax(1 - v, 0) / QUERIES) +
+	return times * sqrt(told_var(t) / ESTIMATES + v * fmax(1 - v, 0) / QUERIES) +
 	       times * times / 2 / QUERIES;
 }
 
@@ -305,8 +294,8 @@ static void estimator(const struct ops *ops, const void *f, struct moment *m)
  * youngest layer only, so hits that younger layers hide are missing; in runs of slices
  * also those of the run that begins one slice earlier.
  */
-static __u32 layers_off(const struct ops *ops, const void *f,
-			const struct moment *m, const __u32 *met)
+static __u32 layers_off(const struct ops *ops, const void *f, const struct moment *m,
+			const __u32 *met)
 {
 	__u32 age, off = 0;
 
@@ -327,8 +316,7 @@ static __u32 layers_off(const struct ops *ops, const void *f,
 	return off;
 }
 
-static __u32 fills_off(const struct ops *ops, const void *f,
-		       const struct moment *m)
+static __u32 fills_off(const struct ops *ops, const void *f, const struct moment *m)
 {
 	__u32 age, off = 0;
 
@@ -366,8 +354,7 @@ static void check(const struct ops *ops, const void *f, const char *what)
 	tap_ok(fabs(told_mean(&m.rate) - p) <= more && !layers && !fills,
 	       "%s: told %.6f, met %.6f +- %.6f, one estimate +- %.1f %%; off: %u layers, %u fills",
 	       what, told_mean(&m.rate), p, more,
-	       100 * sqrt(told_var(&m.rate)) / fmax(told_mean(&m.rate), 1e-30),
-	       layers, fills);
+	       100 * sqrt(told_var(&m.rate)) / fmax(told_mean(&m.rate), 1e-30), layers, fills);
 }
 
 static void check_empty(const struct ops *ops, const void *f, const char *what)
@@ -389,8 +376,8 @@ static void check_low(const struct ops *ops, const void *f, double p)
 
 	estimator(ops, f, &m);
 	tap_ok(m.rate.least >= p / FACTOR && m.rate.most <= p * FACTOR,
-	       "%s, low: predicted %.3g, told %.3g to %.3g", ops->kind, p,
-	       m.rate.least, m.rate.most);
+	       "%s, low: predicted %.3g, told %.3g to %.3g", ops->kind, p, m.rate.least,
+	       m.rate.most);
 }
 
 /* --- the kinds that rotate ------------------------------------------------ */
@@ -398,8 +385,8 @@ static void check_low(const struct ops *ops, const void *f, double p)
 enum phase { EMPTY, HALF, MANY, FULL, RETIRED, OVERFULL, PHASES };
 
 static const char *const phases[] = {
-	"empty",	"half an epoch",	"half an epoch after many",
-	"full",		"retired, half swept",	"tenfold",
+	"empty", "half an epoch",       "half an epoch after many",
+	"full",  "retired, half swept", "tenfold",
 };
 
 static void insert(const struct ops *ops, void *f, __u64 keys)
@@ -424,8 +411,7 @@ static void rotate(const struct ops *ops, void *f, __u64 until_word)
 	ops->advance(f);
 }
 
-static void bring(const struct ops *ops, void *f, enum phase phase,
-		  __u32 layers, __u64 keys)
+static void bring(const struct ops *ops, void *f, enum phase phase, __u32 layers, __u64 keys)
 {
 	__u32 i;
 
@@ -450,19 +436,18 @@ static void bring(const struct ops *ops, void *f, enum phase phase,
  * @keys: keys of an epoch or generation
  * @shape: its shape
  */
-#define ROW(kind)				\
-	static const struct {			\
-		const char *name;		\
-		__u64 keys;			\
-		struct epf_##kind##_shape s;	\
+#define ROW(kind)                            \
+	static const struct {                \
+		const char *name;            \
+		__u64 keys;                  \
+		struct epf_##kind##_shape s; \
 	} kind##_rows[]
 
 ROW(ge) = {
 	{ "r=7 k=8 cells", 2857, { 31000, 7, 8, EPF_GE_TRANSPOSED } },
 	{ "r=8 k=9 segments", 2500, { 28001, 8, 9, EPF_GE_SEGMENTS } },
 	{ "r=31 k=7 cells", 900, { 9999, 31, 7, EPF_GE_TRANSPOSED } },
-	{ "r=7 k=12, double hashing tells", 40,
-	  { 701, 7, 12, EPF_GE_SEGMENTS } },
+	{ "r=7 k=12, double hashing tells", 40, { 701, 7, 12, EPF_GE_SEGMENTS } },
 };
 
 ROW(gebl) = {
@@ -504,69 +489,64 @@ ROW(elastic) = {
 #define DICT_LAYERS(s) ((s)->generations + 1)
 
 /* Defines make_ge() and so on; @f owns the memory. */
-#define MAKE(kind)							\
-	static void make_##kind(struct epf_##kind *f,			\
-				const struct epf_##kind##_shape *s)	\
-	{								\
-		__u64 bytes = epf_##kind##_words(s) * sizeof(__u64);	\
-									\
-		f->word = (__u64 *)aligned_alloc(64, bytes);		\
-		if (!f->word || epf_##kind##_init(f, s))		\
-			abort();					\
-		memset(f->word, 0, bytes);				\
+#define MAKE(kind)                                                                        \
+	static void make_##kind(struct epf_##kind *f, const struct epf_##kind##_shape *s) \
+	{                                                                                 \
+		__u64 bytes = epf_##kind##_words(s) * sizeof(__u64);                      \
+                                                                                          \
+		f->word = (__u64 *)aligned_alloc(64, bytes);                              \
+		if (!f->word || epf_##kind##_init(f, s))                                  \
+			abort();                                                          \
+		memset(f->word, 0, bytes);                                                \
 	}
 
-#define TRY(kind, layers)						\
-	MAKE(kind)							\
-	static void try_##kind(void)					\
-	{								\
-		struct epf_##kind f;					\
-		char what[100];						\
-		__u32 i, phase;						\
-									\
-		for (i = 0; i < NR(kind##_rows) * PHASES; i++) {	\
-			phase = i % PHASES;				\
-			make_##kind(&f, &kind##_rows[i / PHASES].s);	\
-			bring(&kind##_ops, &f, (enum phase)phase,	\
-			      layers(&kind##_rows[i / PHASES].s),	\
-			      kind##_rows[i / PHASES].keys);		\
-			snprintf(what, sizeof(what), #kind " %s, %s",	\
-				 kind##_rows[i / PHASES].name,		\
-				 phases[phase]);			\
-			(phase ? check : check_empty)(&kind##_ops, &f,	\
-						      what);		\
-			free(f.word);					\
-		}							\
-		low_##kind();						\
+#define TRY(kind, layers)                                                                        \
+	MAKE(kind)                                                                               \
+	static void try_##kind(void)                                                             \
+	{                                                                                        \
+		struct epf_##kind f;                                                             \
+		char what[100];                                                                  \
+		__u32 i, phase;                                                                  \
+                                                                                                 \
+		for (i = 0; i < NR(kind##_rows) * PHASES; i++) {                                 \
+			phase = i % PHASES;                                                      \
+			make_##kind(&f, &kind##_rows[i / PHASES].s);                             \
+			bring(&kind##_ops, &f, (enum phase)phase,                                \
+			      layers(&kind##_rows[i / PHASES].s), kind##_rows[i / PHASES].keys); \
+			snprintf(what, sizeof(what), #kind " %s, %s",                            \
+				 kind##_rows[i / PHASES].name, phases[phase]);                   \
+			(phase ? check : check_empty)(&kind##_ops, &f, what);                    \
+			free(f.word);                                                            \
+		}                                                                                \
+		low_##kind();                                                                    \
 	}
 
-#define LOW(kind, layers, shape, keys, predicted)			\
-	static void make_##kind(struct epf_##kind *f,			\
-				const struct epf_##kind##_shape *s);	\
-	static void low_##kind(void)					\
-	{								\
-		static const struct epf_##kind##_shape s = shape;	\
-		struct epf_##kind f;					\
-									\
-		make_##kind(&f, &s);					\
-		bring(&kind##_ops, &f, FULL, layers(&s), keys);		\
-		check_low(&kind##_ops, &f, predicted);			\
-		free(f.word);						\
+#define LOW(kind, layers, shape, keys, predicted)                                          \
+	static void make_##kind(struct epf_##kind *f, const struct epf_##kind##_shape *s); \
+	static void low_##kind(void)                                                       \
+	{                                                                                  \
+		static const struct epf_##kind##_shape s = shape;                          \
+		struct epf_##kind f;                                                       \
+                                                                                           \
+		make_##kind(&f, &s);                                                       \
+		bring(&kind##_ops, &f, FULL, layers(&s), keys);                            \
+		check_low(&kind##_ops, &f, predicted);                                     \
+		free(f.word);                                                              \
 	}
 
-#define SHAPE(...) { __VA_ARGS__ }
+#define SHAPE(...)          \
+	{                   \
+		__VA_ARGS__ \
+	}
 #define LOAD(keys) (&(struct epf_aged_load){ keys, 1 })
 
-LOW(ge, GE_LAYERS, SHAPE(350000, 7, 17, EPF_GE_TRANSPOSED), 11000,
-    epf_ge_fpr(&s, 11000, 11000))
+LOW(ge, GE_LAYERS, SHAPE(350000, 7, 17, EPF_GE_TRANSPOSED), 11000, epf_ge_fpr(&s, 11000, 11000))
 LOW(gebl, GE_LAYERS, SHAPE(1500, 512, 7, 13, EPF_GEBL_DISTINCT), 20000,
     epf_gebl_fpr(&s, 20000, 20000))
 LOW(apbf, AGED_LAYERS, SHAPE(81000, 19, 20), 3000, epf_apbf_fpr(&s, LOAD(3000)))
-LOW(apbbf, AGED_LAYERS, SHAPE(1000, 8, 12, 128, 2), 4700,
-    epf_apbbf_fpr(&s, LOAD(4700)))
+LOW(apbbf, AGED_LAYERS, SHAPE(1000, 8, 12, 128, 2), 4700, epf_apbbf_fpr(&s, LOAD(4700)))
 LOW(elastic, GE_LAYERS, SHAPE(700, 16, 7), 3500, epf_elastic_fpr(&s, 3500, 3500))
-LOW(dict, DICT_LAYERS, SHAPE(400, 50, 4, 3, 13, 56, 2), 3500,
-    epf_dict_fpr(&s, 3500, 3500))
+LOW(dict, DICT_LAYERS, SHAPE(400, 50, 4, 3, 13, 56, 2), 3500, epf_dict_fpr(&s, 3500, 3500))
 
 TRY(ge, GE_LAYERS)
 TRY(gebl, GE_LAYERS)
@@ -596,11 +576,9 @@ static __u64 tlbf_rate(const struct epf_estimator *g, const void *f)
 	return epf_tlbf_rate_q56(g, (const struct epf_tlbf *)f, now_ns);
 }
 
-static __u64 tlbf_layer(const struct epf_estimator *g, const void *f, __u32 age,
-			__u64 *fill)
+static __u64 tlbf_layer(const struct epf_estimator *g, const void *f, __u32 age, __u64 *fill)
 {
-	return epf_tlbf_layer_q56(g, (const struct epf_tlbf *)f, now_ns,
-					age, fill);
+	return epf_tlbf_layer_q56(g, (const struct epf_tlbf *)f, now_ns, age, fill);
 }
 
 static double tlbf_fill(const void *filter, __u32 age)
@@ -612,8 +590,8 @@ static double tlbf_fill(const void *filter, __u32 age)
 }
 
 static const struct ops tlbf_ops = {
-	"tlbf", true, NULL, tlbf_test, NULL, NULL, NULL,
-	tlbf_sample, tlbf_rate, tlbf_layer, tlbf_fill, independent,
+	"tlbf", true,        NULL,      tlbf_test,  NULL,      NULL,
+	NULL,   tlbf_sample, tlbf_rate, tlbf_layer, tlbf_fill, independent,
 };
 
 static const struct epf_tlbf_shape tlbf_shapes[] = {
@@ -644,9 +622,9 @@ static void tlbf_moments(const struct epf_tlbf_shape *s)
 	char what[100];
 	__u64 most;
 
-#define NAMED(moment)							\
-	(snprintf(what, sizeof(what), "tlbf k=%u l=%u keep=%u, %s",	\
-		  s->k, s->l, s->keep, moment), what)
+#define NAMED(moment)                                                                             \
+	(snprintf(what, sizeof(what), "tlbf k=%u l=%u keep=%u, %s", s->k, s->l, s->keep, moment), \
+	 what)
 	now_ns = 1;
 	if (epf_tlbf_open(&o, s, 0, now_ns))
 		abort();
@@ -670,8 +648,7 @@ static void tlbf_moments(const struct epf_tlbf_shape *s)
 
 static void try_tlbf(void)
 {
-	static const struct epf_tlbf_shape low = { SPAN, 900,	 1, 1 << 20,
-						   20,	 20, 20, 1 };
+	static const struct epf_tlbf_shape low = { SPAN, 900, 1, 1 << 20, 20, 20, 20, 1 };
 	struct epf_tlbf_owner o;
 	__u32 i;
 
@@ -681,8 +658,7 @@ static void try_tlbf(void)
 	if (epf_tlbf_open(&o, &low, 0, now_ns))
 		abort();
 	come(&o, 40000, 3);
-	check_low(&tlbf_ops, &o.f,
-		  epf_tlbf_fpr(&o.f, EPF_TLBF_COUNTED, now_ns));
+	check_low(&tlbf_ops, &o.f, epf_tlbf_fpr(&o.f, EPF_TLBF_COUNTED, now_ns));
 	epf_tlbf_close(&o);
 }
 

@@ -25,8 +25,7 @@ static __u64 next(void)
 }
 
 /* Insert @keys per T for @tenths of T / 10. */
-static void come(struct epf_chain_owner *o, __u64 *now, __u64 keys,
-		 __u64 tenths)
+static void come(struct epf_chain_owner *o, __u64 *now, __u64 keys, __u64 tenths)
 {
 	__u64 n;
 
@@ -66,9 +65,9 @@ static void check(struct epf_chain_owner *o, __u64 now, const char *what)
 	tell = told(&o->f);
 	meet = met(&o->f, now);
 	tap_ok(fabs(tell - count) <= .1 * count &&
-	       fabs(meet - count) <= 4 * sqrt(count / QUERIES) + .02 * count,
-	       "L=%u, %s, %u tables: told %.5f, counted %.5f, met %.5f",
-	       o->f.shape.parts, what, o->f.nr, tell, count, meet);
+		       fabs(meet - count) <= 4 * sqrt(count / QUERIES) + .02 * count,
+	       "L=%u, %s, %u tables: told %.5f, counted %.5f, met %.5f", o->f.shape.parts, what,
+	       o->f.nr, tell, count, meet);
 }
 
 /* Each epoch alone: its fill is right, and its rate is at most that of all epochs
@@ -85,21 +84,18 @@ static void check_layers(const struct epf_chain *f)
 	for (i = 0; i < SAMPLES; i++)
 		epf_chain_estimator(&g, f, next());
 	for (i = 0; i < EPF_LANES; i++) {
-		all += ldexp((double)epf_chain_layer_q56(&g, f, i, &q),
-			     -56);
+		all += ldexp((double)epf_chain_layer_q56(&g, f, i, &q), -56);
 		fill[i] = ldexp((double)q, -56);
 	}
-	tap_ok(all >= told(f) * .9 && all <= told(f) * 1.3 && fill[1] > .1 &&
-	       fill[1] < .9 && fabs(fill[1] - fill[2]) < .1,
-	       "L=%u: epochs %.5f together, an epoch %.2f full",
-	       f->shape.parts, all, fill[1]);
+	tap_ok(all >= told(f) * .9 && all <= told(f) * 1.3 && fill[1] > .1 && fill[1] < .9 &&
+		       fabs(fill[1] - fill[2]) < .1,
+	       "L=%u: epochs %.5f together, an epoch %.2f full", f->shape.parts, all, fill[1]);
 }
 
 #define POINTS 7
 static void try_chain(__u32 parts, __u32 bits, __u32 load)
 {
-	const struct epf_chain_shape s = { SPAN, 64, 64, 1 << 16, load, parts,
-					   bits };
+	const struct epf_chain_shape s = { SPAN, 64, 64, 1 << 16, load, parts, bits };
 	struct epf_chain_owner o;
 	__u64 now = 1;
 

@@ -45,7 +45,7 @@ static union {
 	volatile __u64 word;
 	volatile __u8 byte[8];
 	struct epf_pkt_opts opts;
-} *shared;
+} * shared;
 
 /* The packet, at the end of a page. */
 static __u8 *frame;
@@ -161,11 +161,9 @@ static void make_frames(__u8 *room, int which)
 /* Map two pages, each followed by an inaccessible one. */
 static __u8 *make_room(void)
 {
-	__u8 *room = mmap(NULL, 4 * PAGE, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u8 *room = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (room == MAP_FAILED ||
-	    mprotect(room, PAGE, PROT_READ | PROT_WRITE) ||
+	if (room == MAP_FAILED || mprotect(room, PAGE, PROT_READ | PROT_WRITE) ||
 	    mprotect(room + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE))
 		exit(1);
 	shared = (void *)(room + 2 * PAGE);
@@ -226,8 +224,7 @@ static void touched(int sig, siginfo_t *info, void *context)
 static void catch_touches(void)
 {
 	struct sigaction on = { .sa_sigaction = touch, .sa_flags = SA_SIGINFO };
-	struct sigaction off = { .sa_sigaction = touched,
-				 .sa_flags = SA_SIGINFO };
+	struct sigaction off = { .sa_sigaction = touched, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGSEGV, &on, NULL);
 	sigaction(SIGTRAP, &off, NULL);
@@ -269,8 +266,8 @@ static __u32 at_each_access(__u64 from, __u64 to, bool any)
 		if (!any && !same(got, a) && !same(got, b))
 			break;
 	}
-	printf("# access %u: %d %llx, not %d %llx nor %d %llx\n", watch.at,
-	       got.err, got.digest, a.err, a.digest, b.err, b.digest);
+	printf("# access %u: %d %llx, not %d %llx nor %d %llx\n", watch.at, got.err, got.digest,
+	       a.err, a.digest, b.err, b.digest);
 	return 0;
 }
 
@@ -298,13 +295,11 @@ static __u64 pair(int i, bool second)
 	case 6:
 		return OPTS(EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_NO_VLAN, 0);
 	case 8:
-		return OPTS(EPF_PKT_PEER, EPF_LINK_ETHER, EPF_PKT_ERRORS,
-			    EPF_PKT_PREFIX(8, 127));
+		return OPTS(EPF_PKT_PEER, EPF_LINK_ETHER, EPF_PKT_ERRORS, EPF_PKT_PREFIX(8, 127));
 	case 9:
 		return OPTS(EPF_PKT_CONVERSATION, EPF_LINK_ETHER, EPF_PKT_VLAN, 0);
 	case 10:
-		return OPTS(EPF_PKT_PEER_PORT, EPF_LINK_IP,
-			    EPF_PKT_REVERSE | EPF_PKT_ERRORS, 0);
+		return OPTS(EPF_PKT_PEER_PORT, EPF_LINK_IP, EPF_PKT_REVERSE | EPF_PKT_ERRORS, 0);
 	case 11:
 		return OPTS(EPF_PKT_FLOW, EPF_LINK_IP, EPF_PKT_FIRST, 0);
 	default:
@@ -312,8 +307,7 @@ static __u64 pair(int i, bool second)
 	}
 }
 
-static const char *const frames[] = { "IP", "Ethernet", "four tags",
-				      "ICMP error" };
+static const char *const frames[] = { "IP", "Ethernet", "four tags", "ICMP error" };
 #define FRAMES 4
 
 static void watch_options(__u8 *room, int which, bool any)
@@ -324,12 +318,10 @@ static void watch_options(__u8 *room, int which, bool any)
 	make_frames(room, which);
 	watch.page = (__u8 *)shared;
 	for (i = 0; i < PAIRS * 2 && nr; i++) {
-		nr = at_each_access(pair(i / 2, i % 2), pair(i / 2, !(i % 2)),
-				    any);
+		nr = at_each_access(pair(i / 2, i % 2), pair(i / 2, !(i % 2)), any);
 		most = nr > most ? nr : most;
 	}
-	tap_ok(nr, "%s: options that change before any access, of %u at most",
-	       frames[which], most);
+	tap_ok(nr, "%s: options that change before any access, of %u at most", frames[which], most);
 }
 
 /* Change lengths of headers and datagrams to their extremes; @l3: offset of the outer
@@ -349,8 +341,8 @@ static void watch_lengths(__u8 *room, int which, __u64 opts, __u32 l3)
 		most = nr > most ? nr : most;
 	}
 	watch.byte = NULL;
-	tap_ok(most, "%s, lengths that change before any access, of %u at most",
-	       frames[which], most);
+	tap_ok(most, "%s, lengths that change before any access, of %u at most", frames[which],
+	       most);
 }
 
 #define WATCH_POINTS (FRAMES + 3)
@@ -367,18 +359,19 @@ static void watched(__u8 *room, bool any)
 	for (i = 0; i < FRAMES; i++)
 		watch_options(room, i, any);
 	watch_lengths(room, 1, OPTS(EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0), 14);
-	watch_lengths(room, CARRYING,
-		      OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 14);
-	watch_lengths(room, CARRYING,
-		      OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 42);
+	watch_lengths(room, CARRYING, OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 14);
+	watch_lengths(room, CARRYING, OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 42);
 }
 
 /* -------------------------------------------------------------- raced ---- */
 
 /* Two values each for key, link, flags and the maximum length, which is also a prefix. */
 static const __u8 values[8][2] = {
-	{ EPF_PKT_PACKET, EPF_PKT_PEER }, { EPF_LINK_ETHER, EPF_LINK_IP },
-	{ 0, EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS }, { 0, 0 }, { 0, 24 },
+	{ EPF_PKT_PACKET, EPF_PKT_PEER },
+	{ EPF_LINK_ETHER, EPF_LINK_IP },
+	{ 0, EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS },
+	{ 0, 0 },
+	{ 0, 24 },
 };
 #define STATES 32
 
@@ -442,8 +435,8 @@ static void raced(__u8 *room, int which)
 	}
 	__atomic_store_n(&raced_end, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	tap_ok(good, "%s: bytes of the options change: %u digests, %u errors",
-	       frames[which], met[0], met[1]);
+	tap_ok(good, "%s: bytes of the options change: %u digests, %u errors", frames[which],
+	       met[0], met[1]);
 }
 
 int main(int argc, char **argv)

@@ -18,7 +18,7 @@
 #include <math.h>
 
 #define FILTERS 32
-#define T_999 3.455 /* Student's t, 62 degrees of freedom, 0.9995 */
+#define T_999 3.455  /* Student's t, 62 degrees of freedom, 0.9995 */
 #define KEYS 21000.0 /* keys of the window */
 #define BUDGET 1e-2
 #define QUERIES 60000u
@@ -103,8 +103,7 @@ static struct key few_lines(struct arena *a)
 
 	do
 		k = random_key(a);
-	while (epf_geom_line(g, digest(&a->guess, &k), 0) >=
-	       g->part_lines / 16);
+	while (epf_geom_line(g, digest(&a->guess, &k), 0) >= g->part_lines / 16);
 	return k;
 }
 
@@ -158,8 +157,7 @@ static struct key near_present(struct arena *a)
 	for (i = 0; i < CHOICE; i++) {
 		k = random_key(a);
 		if (a->pooled > POOL / 2) {
-			k = a->pool[draw(a) % (a->pooled < POOL ? a->pooled :
-								   POOL)];
+			k = a->pool[draw(a) % (a->pooled < POOL ? a->pooled : POOL)];
 			k.word[draw(a) & 1] ^= 1ULL << (draw(a) & 63);
 			k.word[draw(a) & 1] ^= 1ULL << (draw(a) & 63);
 		}
@@ -194,8 +192,7 @@ static void shape(struct owner *o, unsigned int parts)
 	owner_init(o, size.nr_lines, parts, size.bits_per_key);
 }
 
-static void arena_init(struct arena *a, unsigned int parts, __u64 seed,
-		       bool knows)
+static void arena_init(struct arena *a, unsigned int parts, __u64 seed, bool knows)
 {
 	memset(a, 0, sizeof(*a));
 	a->hash.key[0] = epf_word(seed, 1);
@@ -312,15 +309,13 @@ static void compare(unsigned int parts, const struct rate *honest)
 	for (i = 0; i < NR_ATTACKS; i++) {
 		r = flooded(parts, attacks[i].attack, false);
 		tap_ok(r.mean - honest->mean <= margin(&r, honest),
-		       "L=%u: %s: %.5f, random keys %.5f, +- %.5f", parts,
-		       attacks[i].name, r.mean, honest->mean,
-		       margin(&r, honest));
+		       "L=%u: %s: %.5f, random keys %.5f, +- %.5f", parts, attacks[i].name, r.mean,
+		       honest->mean, margin(&r, honest));
 	}
 	/* With one line per key, overfull lines are what raises the error. */
 	r = flooded(parts, parts == 1 ? few_lines : polluting, true);
-	tap_ok(r.mean > 2 * honest->mean,
-	       "L=%u: the same attack with the hash key known: %.5f", parts,
-	       r.mean);
+	tap_ok(r.mean > 2 * honest->mean, "L=%u: the same attack with the hash key known: %.5f",
+	       parts, r.mean);
 }
 
 /**
@@ -351,15 +346,14 @@ static void masks_of(struct masks *m, const struct epf_geom *g)
 /* Sum over the masks of @parts more lines, for keys that a whole epoch matches with
  * probability @all: add the probability of a false positive, and its square, to @sum.
  */
-static void sum_errors(const struct masks *m, __u32 bits, __u32 parts,
-		       double share, double all, double sum[2])
+static void sum_errors(const struct masks *m, __u32 bits, __u32 parts, double share, double all,
+		       double sum[2])
 {
 	double error = all < 1 ? -expm1(EPF_LANES * log1p(-all)) : 1;
 	__u32 u;
 
 	for (u = 0; parts && u <= bits; u++)
-		sum_errors(m, bits, parts - 1, share * m->share[u],
-			   all * m->covered[u], sum);
+		sum_errors(m, bits, parts - 1, share * m->share[u], all * m->covered[u], sum);
 	if (parts)
 		return;
 	sum[0] += share * error;
@@ -408,16 +402,14 @@ static void replay(unsigned int parts)
 	}
 	before = rate_of(inside);
 	later = rate_of(after);
-	tap_ok(before.mean == 1,
-	       "L=%u: a collision seen holds within the window", parts);
+	tap_ok(before.mean == 1, "L=%u: a collision seen holds within the window", parts);
 	tap_ok(fabs(later.mean - again.mean) <= margin(&later, &again),
 	       "L=%u: a window later known collisions recur as predicted: %.5f, %.5f +- %.5f",
 	       parts, later.mean, again.mean, margin(&later, &again));
 }
 
 /* Does the key of @p set a missing position of @victim, by the attacker's hash? */
-static bool helps(const struct arena *a, const struct epf_probe *p,
-		  const struct epf_probe *victim)
+static bool helps(const struct arena *a, const struct epf_probe *p, const struct epf_probe *victim)
 {
 	__u64 e = a->shadow.state.epoch;
 	__u32 j;
@@ -425,8 +417,7 @@ static bool helps(const struct arena *a, const struct epf_probe *p,
 	for (j = 0; j < p->parts; j++) {
 		__u64 v = victim->line[j]->lane[e & 7];
 
-		if (p->line[j] == victim->line[j] &&
-		    p->mask[j] & victim->mask[j] & ~v)
+		if (p->line[j] == victim->line[j] && p->mask[j] & victim->mask[j] & ~v)
 			return true;
 	}
 	return false;
@@ -476,12 +467,10 @@ static void target(unsigned int parts)
 	double keys;
 	int hit = victims_hit(parts, true, &keys);
 
-	tap_ok(hit == VICTIMS,
-	       "L=%u: with the hash key, %.0f keys make a victim present", parts,
+	tap_ok(hit == VICTIMS, "L=%u: with the hash key, %.0f keys make a victim present", parts,
 	       keys);
 	hit = victims_hit(parts, false, &keys);
-	tap_ok(!hit, "L=%u: without it as many keys do so in %d of %d cases", parts,
-	       hit, VICTIMS);
+	tap_ok(!hit, "L=%u: without it as many keys do so in %d of %d cases", parts, hit, VICTIMS);
 }
 
 int main(void)

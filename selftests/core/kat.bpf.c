@@ -71,30 +71,30 @@ int kat_geom(void *ctx)
 }
 
 /* User space has zeroed the lines. */
-#define SCRIPT(nr)                                                             \
-	static long step##nr(__u32 i, void *ctx)                               \
-	{                                                                      \
-		const struct epf_kat_script *s = &epf_kat_script[nr];          \
-		const struct epf_kat_op *op;                                   \
-		struct epf_lanes lanes;                                        \
-                                                                               \
-		if (i >= EPF_KAT_OPS)                                          \
-			return 1;                                              \
-		op = &epf_kat_op[nr * EPF_KAT_OPS + i];                        \
-		lanes.line = lines;                                            \
-		lanes.epoch = &filter.state.epoch;                             \
-		epf_geom_init(&lanes.geom, EPF_KAT_LINES, s->parts, s->k);     \
-		epf_kat_note(&fold[EPF_KAT_FILTER],                            \
-			     epf_kat_step(&lanes, &filter, op), op->result);   \
-		return 0;                                                      \
-	}                                                                      \
-                                                                               \
-	SEC("syscall")                                                         \
-	int kat_script##nr(void *ctx)                                          \
-	{                                                                      \
-		if (epf_kat_begin(&filter, &epf_kat_script[nr]))               \
-			return 1;                                              \
-		return bpf_loop(EPF_KAT_OPS, step##nr, NULL, 0) < 0;           \
+#define SCRIPT(nr)                                                                     \
+	static long step##nr(__u32 i, void *ctx)                                       \
+	{                                                                              \
+		const struct epf_kat_script *s = &epf_kat_script[nr];                  \
+		const struct epf_kat_op *op;                                           \
+		struct epf_lanes lanes;                                                \
+                                                                                       \
+		if (i >= EPF_KAT_OPS)                                                  \
+			return 1;                                                      \
+		op = &epf_kat_op[nr * EPF_KAT_OPS + i];                                \
+		lanes.line = lines;                                                    \
+		lanes.epoch = &filter.state.epoch;                                     \
+		epf_geom_init(&lanes.geom, EPF_KAT_LINES, s->parts, s->k);             \
+		epf_kat_note(&fold[EPF_KAT_FILTER], epf_kat_step(&lanes, &filter, op), \
+			     op->result);                                              \
+		return 0;                                                              \
+	}                                                                              \
+                                                                                       \
+	SEC("syscall")                                                                 \
+	int kat_script##nr(void *ctx)                                                  \
+	{                                                                              \
+		if (epf_kat_begin(&filter, &epf_kat_script[nr]))                       \
+			return 1;                                                      \
+		return bpf_loop(EPF_KAT_OPS, step##nr, NULL, 0) < 0;                   \
 	}
 
 SCRIPT(0)

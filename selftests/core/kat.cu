@@ -27,10 +27,9 @@ static void claim(const char *side, const struct epf_kat *kat)
 
 	for (i = 0; i < EPF_KAT_SECTIONS; i++)
 		if (kat->fold[i].bad)
-			printf("# %s: %s: first wrong result: %u\n", side,
-			       epf_kat_name(i), kat->fold[i].bad);
-	tap_ok(kat->total == EPF_KAT_TOTAL, "cuda %s: digest %016llx", side,
-	       kat->total);
+			printf("# %s: %s: first wrong result: %u\n", side, epf_kat_name(i),
+			       kat->fold[i].bad);
+	tap_ok(kat->total == EPF_KAT_TOTAL, "cuda %s: digest %016llx", side, kat->total);
 }
 
 /* Return: a CUDA runtime error, or cudaSuccess after filling @kat. */
@@ -57,8 +56,7 @@ int main(void)
 	err = cudaGetDeviceCount(&gpus);
 	if (err != cudaSuccess || !gpus) {
 		tap_count++;
-		printf("ok 2 - cuda device # SKIP no GPU: %s\n",
-		       cudaGetErrorString(err));
+		printf("ok 2 - cuda device # SKIP no GPU: %s\n", cudaGetErrorString(err));
 		return tap_end();
 	}
 	err = run_device(&kat);

@@ -15,8 +15,7 @@ static bool run(const struct bpf_program *prog)
 	int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 
 	if (err || opts.retval)
-		printf("# %s: error %d, returned %u\n",
-		       bpf_program__name(prog), err, opts.retval);
+		printf("# %s: error %d, returned %u\n", bpf_program__name(prog), err, opts.retval);
 	return !err && !opts.retval;
 }
 
@@ -24,9 +23,8 @@ static void check_section(const struct kat_bpf *skel, __u32 section, bool ran)
 {
 	const struct epf_kat_fold *f = &skel->bss->fold[section];
 
-	tap_ok(ran && !f->bad && f->sum == epf_kat_sum[section],
-	       "bpf: %s: %u results, sum %016llx", epf_kat_name(section),
-	       f->done, f->sum);
+	tap_ok(ran && !f->bad && f->sum == epf_kat_sum[section], "bpf: %s: %u results, sum %016llx",
+	       epf_kat_name(section), f->done, f->sum);
 	if (f->bad)
 		printf("# first wrong result: %u\n", f->bad);
 }
@@ -48,8 +46,7 @@ static void run_all(struct kat_bpf *skel)
 	ran = run_script(skel, skel->progs.kat_script0) &&
 	      run_script(skel, skel->progs.kat_script3);
 	tap_ok(ran && !f->bad && f->done == 2 * EPF_KAT_OPS,
-	       "bpf: filter: %u results of scripts with one line per key",
-	       f->done);
+	       "bpf: filter: %u results of scripts with one line per key", f->done);
 	if (f->bad)
 		printf("# first wrong result: %u\n", f->bad);
 }

@@ -50,11 +50,11 @@ static int kind_main(const struct part *part, int nr, bool laws)
 }
 
 /* With an argument, run the property tests alone, up to the first part that fails. */
-#define KIND_MAIN(parts)						\
-	int main(int argc, char **argv)					\
-	{								\
-		(void)argv;						\
-		return kind_main(parts, NR(parts), argc > 1);		\
+#define KIND_MAIN(parts)                                      \
+	int main(int argc, char **argv)                       \
+	{                                                     \
+		(void)argv;                                   \
+		return kind_main(parts, NR(parts), argc > 1); \
 	}
 
 static inline __u64 *memory_new(__u64 words)
@@ -94,8 +94,7 @@ static inline char verdict_char(int verdict)
  */
 static inline bool mean_is(const struct mean *m, double predicted, double model)
 {
-	return fabs(mean_of(m) - predicted) <=
-	       mean_margin(m) + model * predicted;
+	return fabs(mean_of(m) - predicted) <= mean_margin(m) + model * predicted;
 }
 
 #endif /* EPF_TEST_KIND_H */

@@ -25,25 +25,21 @@ static void answers(void)
 	int i;
 
 	for (i = 0; i < NR(apbf_scripts); i++) {
-		SHAPE shape = { apbf_scripts[i].slice_bits, apbf_scripts[i].k,
-				apbf_scripts[i].l };
+		SHAPE shape = { apbf_scripts[i].slice_bits, apbf_scripts[i].k, apbf_scripts[i].l };
 
-		tap_ok(known_answers(&shape, apbf_scripts[i].seed,
-				     apbf_scripts[i].steps,
-				     apbf_scripts[i].answers,
-				     &apbf_scripts[i].memory),
-		       "known answers, %s, %llu bits a slice", tell(&shape),
-		       shape.slice_bits);
+		tap_ok(known_answers(&shape, apbf_scripts[i].seed, apbf_scripts[i].steps,
+				     apbf_scripts[i].answers, &apbf_scripts[i].memory),
+		       "known answers, %s, %llu bits a slice", tell(&shape), shape.slice_bits);
 	}
 }
 
 static void laws(void)
 {
-	static const SHAPE small[] = { { 64, 1, 1 }, { 130, 1, 6 }, { 300, 3, 1 },
-				       { 257, 4, 3 }, { 200, 2, 9 },
-				       { 512, 7, 5 }, { 193, 10, 7 } };
-	static const SHAPE sparse[] = { { 1 << 15, 3, 1 }, { 1 << 15, 3, 4 },
-					{ 40000, 5, 3 }, { 1 << 15, 8, 5 } };
+	static const SHAPE small[] = { { 64, 1, 1 },  { 130, 1, 6 }, { 300, 3, 1 }, { 257, 4, 3 },
+				       { 200, 2, 9 }, { 512, 7, 5 }, { 193, 10, 7 } };
+	static const SHAPE sparse[] = {
+		{ 1 << 15, 3, 1 }, { 1 << 15, 3, 4 }, { 40000, 5, 3 }, { 1 << 15, 8, 5 }
+	};
 
 	aged_laws(small, NR(small), sparse, NR(sparse), &small[3]);
 }
@@ -52,14 +48,17 @@ static void laws(void)
 static void shapes(void)
 {
 	static const SHAPE bad[] = {
-		{ 0, 3, 3 }, { 63, 3, 3 }, { EPF_APBF_BITS_MAX + 1, 3, 3 },
-		{ 64, 0, 3 }, { 64, 3, 0 }, { 64, 128, 1 }, { 64, 1, 128 },
-		{ 64, 64, 65 }, { 64, ~0u, 2 }, { 64, 2, ~0u }, { ~0ULL, 3, 3 },
+		{ 0, 3, 3 },    { 63, 3, 3 },    { EPF_APBF_BITS_MAX + 1, 3, 3 },
+		{ 64, 0, 3 },   { 64, 3, 0 },    { 64, 128, 1 },
+		{ 64, 1, 128 }, { 64, 64, 65 },  { 64, ~0u, 2 },
+		{ 64, 2, ~0u }, { ~0ULL, 3, 3 },
 	};
 	static const struct shape_words good[] = {
-		{ { 64, 1, 1 }, 8 }, { { 64, 127, 1 }, 128 },
+		{ { 64, 1, 1 }, 8 },
+		{ { 64, 127, 1 }, 128 },
 		{ { EPF_APBF_BITS_MAX, 1, 127 }, EPF_APBF_BITS_MAX / 64 * 128 },
-		{ { 65, 2, 2 }, 8 }, { { 65, 3, 2 }, 16 },
+		{ { 65, 2, 2 }, 8 },
+		{ { 65, 3, 2 }, 16 },
 	};
 
 	check_shapes(bad, NR(bad), false, good, NR(good));
@@ -108,16 +107,16 @@ static const struct {
 	enum cell cell;
 	double right;
 } misprints[] = {
-	{ 4, 3, NPWS, .62 },	 /* 1.875 / 3 */
-	{ 10, 7, NPWS, .29 },	  /* 1.998 / 7 */
+	{ 4, 3, NPWS, .62 },      /* 1.875 / 3 */
+	{ 10, 7, NPWS, .29 },     /* 1.998 / 7 */
 	{ 13, 23, FPR, .000990 }, /* printed: F(13, 22) */
 	{ 13, 23, EFF, .49 },
 	{ 19, 22, EFF, .47 }, /* printed in the paper, like the next two: for an error of 1e-6 */
 	{ 20, 33, EFF, .52 },
 	{ 21, 54, EFF, .57 },
 
-	{ 11, 46, WINDOW, 15.23 }, /* 15.2339 */
-	{ 18, 16, WINDOW, 18.94 }, /* 18.93750 */
+	{ 11, 46, WINDOW, 15.23 },    /* 15.2339 */
+	{ 18, 16, WINDOW, 18.94 },    /* 18.93750 */
 	{ 17, 36, FALSE_HIT, 18.45 }, /* 18.4533 */
 	{ 20, 33, ABSENT, 3.67 },     /* 3.674968 */
 };
@@ -127,8 +126,7 @@ static const double *misprint(int row, int cell)
 	int i;
 
 	for (i = 0; i < NR(misprints); i++)
-		if (misprints[i].k == table2[row].k &&
-		    misprints[i].l == table2[row].l &&
+		if (misprints[i].k == table2[row].k && misprints[i].l == table2[row].l &&
 		    (int)misprints[i].cell == cell)
 			return &misprints[i].right;
 	return NULL;
@@ -167,8 +165,8 @@ static int row_differs(int i)
 
 	compute_row(i, ours);
 	for (c = 0; c < CELLS; c++)
-		differ += cell_differs(&s, c, ours[c], table2[i].cell[c],
-				       misprint(i, c), c == FPR ? 6 : 2);
+		differ += cell_differs(&s, c, ours[c], table2[i].cell[c], misprint(i, c),
+				       c == FPR ? 6 : 2);
 	return differ;
 }
 
@@ -180,8 +178,8 @@ static void tables(void)
 
 	for (i = 0; i < NR(table2); i++)
 		differ += row_differs(i);
-	tap_ok(!differ, "Table 2: %d rows of %d cells but for %d misprints: %d differ",
-	       NR(table2), CELLS, NR(misprints), differ);
+	tap_ok(!differ, "Table 2: %d rows of %d cells but for %d misprints: %d differ", NR(table2),
+	       CELLS, NR(misprints), differ);
 	r = worst(&s, EPF_APBF_LINEAR);
 	tap_ok(printed(epf_aged_fpr(&r), .000928, 6),
 	       "the error printed for (13,23) is that of (13,22)");
@@ -194,8 +192,7 @@ static void ramps(void)
 		unsigned int k, l;
 		double fpr;
 		int digits;
-	} peak[] = { { 4, 3, .1074, 4 }, { 7, 5, .01283, 5 },
-		     { 14, 11, .000120, 6 } };
+	} peak[] = { { 4, 3, .1074, 4 }, { 7, 5, .01283, 5 }, { 14, 11, .000120, 6 } };
 	bool good = true;
 	int i;
 
@@ -208,52 +205,41 @@ static void ramps(void)
 	tap_ok(good, "the exact ramp errs more than the linear one by 7, 14, 21 %%");
 }
 
-static void exact(const SHAPE *s, const struct epf_aged_load *load,
-		  struct epf_rates *r)
+static void exact(const SHAPE *s, const struct epf_aged_load *load, struct epf_rates *r)
 {
 	epf_apbf_rates(s, load, EPF_APBF_EXACT, r);
 }
 
-static void linear(const SHAPE *s, const struct epf_aged_load *load,
-		   struct epf_rates *r)
+static void linear(const SHAPE *s, const struct epf_aged_load *load, struct epf_rates *r)
 {
 	epf_apbf_rates(s, load, EPF_APBF_LINEAR, r);
 }
 
-static const SHAPE simulated[] = { { 3000, 7, 5 }, { 2000, 4, 3 },
-				   { 2500, 5, 12 } };
+static const SHAPE simulated[] = { { 3000, 7, 5 }, { 2000, 4, 3 }, { 2500, 5, 12 } };
 
 static void simulations(void)
 {
 	int i;
 
 	for (i = 0; i < NR(simulated); i++)
-		simulation(&simulated[i],
-			   (int)epf_apbf_generation(&simulated[i]), exact,
-			   linear, "the linear ramp");
+		simulation(&simulated[i], (int)epf_apbf_generation(&simulated[i]), exact, linear,
+			   "the linear ramp");
 }
 
 /* Is there no shape near @z that keeps the guarantee in less memory? */
-static bool is_least(const struct epf_aged_req *req,
-		     const struct epf_apbf_size *z)
+static bool is_least(const struct epf_aged_req *req, const struct epf_apbf_size *z)
 {
-	unsigned int slices = req->max_slices ? req->max_slices :
-						EPF_AGED_SLICES_MAX;
+	unsigned int slices = req->max_slices ? req->max_slices : EPF_AGED_SLICES_MAX;
 	SHAPE s;
 
-	for (s.k = z->shape.k > 3 ? z->shape.k - 3 : 1; s.k <= z->shape.k + 3;
-	     s.k++)
+	for (s.k = z->shape.k > 3 ? z->shape.k - 3 : 1; s.k <= z->shape.k + 3; s.k++)
 		for (s.l = 1; s.k + s.l <= slices; s.l++) {
-			struct epf_aged_load load = {
-				ceil(req->keys_per_window / s.l), 1
-			};
+			struct epf_aged_load load = { ceil(req->keys_per_window / s.l), 1 };
 			struct epf_rates r;
 
-			s.slice_bits = (epf_apbf_words(&z->shape) - 8) /
-				       (s.k + s.l) * 64;
+			s.slice_bits = (epf_apbf_words(&z->shape) - 8) / (s.k + s.l) * 64;
 			epf_apbf_rates(&s, &load, EPF_APBF_EXACT, &r);
-			if ((req->slack > 0 &&
-			     epf_aged_slack(s.k, s.l) > req->slack) ||
+			if ((req->slack > 0 && epf_aged_slack(s.k, s.l) > req->slack) ||
 			    (req->npws > 0 && epf_aged_npws(&r) > req->npws))
 				continue;
 			if (epf_aged_fpr(&r) <= req->budget)
@@ -265,10 +251,8 @@ static bool is_least(const struct epf_aged_req *req,
 static void sizes(void)
 {
 	static const struct epf_aged_req req[] = {
-		{ 1e6, .0222, .25, 0, 0, 0 }, { 1e6, .01, 0, .2, 0, 0 },
-		{ 1e3, .001, 0, .1, 0, 0 },   { 5e7, 1e-6, .5, 0, 0, 0 },
-		{ 1, .5, 0, 0, 0, 0 },
-		{ 1e6, .01, 0, .5, 0, 16 },
+		{ 1e6, .0222, .25, 0, 0, 0 }, { 1e6, .01, 0, .2, 0, 0 }, { 1e3, .001, 0, .1, 0, 0 },
+		{ 5e7, 1e-6, .5, 0, 0, 0 },   { 1, .5, 0, 0, 0, 0 },     { 1e6, .01, 0, .5, 0, 16 },
 	};
 	int i;
 
@@ -277,28 +261,22 @@ static void sizes(void)
 		int ret = epf_apbf_size(&req[i], &z);
 
 		tap_ok(!ret && z.fpr <= req[i].budget &&
-			       z.generation * z.shape.l >=
-				       req[i].keys_per_window &&
-			       (!req[i].max_slices ||
-				z.shape.k + z.shape.l <= req[i].max_slices) &&
+			       z.generation * z.shape.l >= req[i].keys_per_window &&
+			       (!req[i].max_slices || z.shape.k + z.shape.l <= req[i].max_slices) &&
 			       is_least(&req[i], &z),
 		       "sizing: window %g, error %g: k=%u l=%u, %.2f bits a key, error %.3g, NPWS %.3f",
-		       req[i].keys_per_window, req[i].budget, z.shape.k,
-		       z.shape.l,
-		       (double)epf_apbf_words(&z.shape) * 64 /
-			       req[i].keys_per_window,
-		       z.fpr, z.npws);
+		       req[i].keys_per_window, req[i].budget, z.shape.k, z.shape.l,
+		       (double)epf_apbf_words(&z.shape) * 64 / req[i].keys_per_window, z.fpr,
+		       z.npws);
 	}
 }
 
 static void bad_sizes(void)
 {
 	static const struct epf_aged_req bad[] = {
-		{ 0, .1, 0, 0, 0, 0 },	{ 1e6, 0, 0, 0, 0, 0 },
-		{ 1e6, .6, 0, 0, 0, 0 },	{ 1e6, .1, -1, 0, 0, 0 },
-		{ 1e6, .1, 0, -1, 0, 0 },	{ INFINITY, .1, 0, 0, 0, 0 },
-		{ 1e6, NAN, 0, 0, 0, 0 },
-		{ 1e6, .1, 0, 0, 0, 129 },
+		{ 0, .1, 0, 0, 0, 0 },    { 1e6, 0, 0, 0, 0, 0 },    { 1e6, .6, 0, 0, 0, 0 },
+		{ 1e6, .1, -1, 0, 0, 0 }, { 1e6, .1, 0, -1, 0, 0 },  { INFINITY, .1, 0, 0, 0, 0 },
+		{ 1e6, NAN, 0, 0, 0, 0 }, { 1e6, .1, 0, 0, 0, 129 },
 	};
 	static const struct epf_aged_req none[] = {
 		{ 1e6, .001, 0, 0, 1000000, 0 }, { 1e6, .1, .001, 0, 0, 0 },

@@ -9,7 +9,10 @@
 #include <kinds/chain.h>
 
 #define FILL(name) EPF_CHAIN_##name
-#define SCRIPT_RATES { 1, 2, 20, 2, 80, 8, 1, 1 }
+#define SCRIPT_RATES                     \
+	{                                \
+		1, 2, 20, 2, 80, 8, 1, 1 \
+	}
 #define SCRIPT_GAPS 4
 
 #include "resizable_kind.h"
@@ -17,8 +20,7 @@
 /* --- the model's script ------------------------------------------------- */
 
 /* Fold in a line's positions at an epoch together with its index, if it has any. */
-static __u64 fold_lane(const struct epf_chain_table *t, __u64 line,
-		       __u64 epoch, __u64 value)
+static __u64 fold_lane(const struct epf_chain_table *t, __u64 line, __u64 epoch, __u64 value)
 {
 	__u64 v = t->line[line].lane[epoch & 7];
 
@@ -27,8 +29,7 @@ static __u64 fold_lane(const struct epf_chain_table *t, __u64 line,
 	return fold(fold(value, line), v & ~EPF_TAG_MASK);
 }
 
-static __u64 fold_table(const struct epf_chain *f,
-			const struct epf_chain_table *t, __u64 value)
+static __u64 fold_table(const struct epf_chain *f, const struct epf_chain_table *t, __u64 value)
 {
 	__u64 age, line;
 
@@ -65,16 +66,14 @@ static void answers(void)
 
 	for (i = 0; i < NR(chain_scripts); i++)
 		tap_ok(known_answers(i), "known answers, load=%u L=%u k=%u",
-		       chain_scripts[i].shape.load,
-		       chain_scripts[i].shape.parts,
+		       chain_scripts[i].shape.load, chain_scripts[i].shape.parts,
 		       chain_scripts[i].shape.bits);
 }
 
 /* --- steps of the rate -------------------------------------------------- */
 
 /* Made for an error of .01; this is the number of keys in an epoch of the first table. */
-static const struct epf_chain_shape dense = { SPAN, 128, 128, 1 << 20,
-					      4466, 4,	 8 };
+static const struct epf_chain_shape dense = { SPAN, 128, 128, 1 << 20, 4466, 4, 8 };
 #define FULL 558.
 
 /**
@@ -130,8 +129,7 @@ static void see(struct drive *d)
 	m->fpr = fmax(m->fpr, epf_chain_fpr(f, EPF_CHAIN_KEYS, d->seen));
 }
 
-static void drive_begin(struct drive *d, const struct epf_chain_shape *s,
-			__u64 late, __u32 seed)
+static void drive_begin(struct drive *d, const struct epf_chain_shape *s, __u64 late, __u32 seed)
 {
 	memset(d, 0, sizeof(*d));
 	if (epf_chain_open(&d->o, s, 0, 0))
@@ -157,8 +155,7 @@ static void drive(struct drive *d, double epochs, double rate)
 			epf_chain_care(&d->o, d->came);
 		}
 		if (d->late)
-			epf_chain_insert(&d->o.f, epf_word(7, d->n),
-					 (__u64)d->now);
+			epf_chain_insert(&d->o.f, epf_word(7, d->n), (__u64)d->now);
 		else
 			epf_chain_put(&d->o, epf_word(7, d->n), (__u64)d->now);
 		see(d);
@@ -210,18 +207,15 @@ static void step(const struct step *s)
 	}
 	tap_ok(all.tables <= s->tables && all.fill <= s->fill,
 	       "%dx, owner comes %d times an epoch: tables %u, lanes %.2f full, error %.4f, words %llu, then %llu",
-	       s->times ? s->times : 32, s->looks, all.tables, all.fill, all.fpr,
-	       all.words, words);
+	       s->times ? s->times : 32, s->looks, all.tables, all.fill, all.fpr, all.words, words);
 }
 
 static void steps(void)
 {
 	static const struct step some[] = {
-		{ 2, 0, 2, 1 },	  { 4, 0, 2, 1 },   { 10, 0, 2, 1 },
-		{ 40, 0, 3, 1 },  { 0, 0, 4, 1 },
-		{ 2, 16, 2, 1 },  { 4, 16, 2, 1 },  { 10, 16, 2, 1.01 },
-		{ 40, 16, 3, 2 }, { 0, 16, 4, 1.1 },
-		{ 4, 4, 3, 1.1 }, { 10, 4, 3, 2 },
+		{ 2, 0, 2, 1 },   { 4, 0, 2, 1 },    { 10, 0, 2, 1 },  { 40, 0, 3, 1 },
+		{ 0, 0, 4, 1 },   { 2, 16, 2, 1 },   { 4, 16, 2, 1 },  { 10, 16, 2, 1.01 },
+		{ 40, 16, 3, 2 }, { 0, 16, 4, 1.1 }, { 4, 4, 3, 1.1 }, { 10, 4, 3, 2 },
 	};
 	int i;
 
@@ -243,8 +237,7 @@ static void vary(void)
 		if (i % 7 == 0)
 			drive(&d, i % 8, FULL * .3);
 	}
-	tap_ok(!d.most.switches && d.o.f.nr == 1,
-	       "rate varies: %d other tables", d.most.switches);
+	tap_ok(!d.most.switches && d.o.f.nr == 1, "rate varies: %d other tables", d.most.switches);
 	epf_chain_close(&d.o);
 }
 
@@ -266,8 +259,7 @@ static void uneven(void)
 		epf_chain_close(&d.o);
 	}
 	tap_ok(all.fill <= 1 && all.tables == 2,
-	       "half of the keys at once: tables %u, lanes %.2f full",
-	       all.tables, all.fill);
+	       "half of the keys at once: tables %u, lanes %.2f full", all.tables, all.fill);
 }
 
 /* A step from half of what table 0 is made for, after a gap of 2 T, to 40x. */
@@ -302,8 +294,8 @@ static void gap(int epochs)
 			epf_chain_care(&d.o, (__u64)(d.now += EPOCH));
 		drive(&d, 1.3, FULL * 3);
 	}
-	tap_ok(!d.most.switches && d.o.f.nr == 1,
-	       "gaps of %d epochs: %d other tables", epochs, d.most.switches);
+	tap_ok(!d.most.switches && d.o.f.nr == 1, "gaps of %d epochs: %d other tables", epochs,
+	       d.most.switches);
 	epf_chain_close(&d.o);
 }
 
@@ -352,18 +344,15 @@ static void adversary(int levels, double longest, int seconds)
 
 		to = to < level + levels ? to : level + levels;
 		d.most.switches = 0;
-		drive(&d, .1 + longest * (double)(x >> 40) * 0x1p-24,
-		      FULL * rates[to]);
+		drive(&d, .1 + longest * (double)(x >> 40) * 0x1p-24, FULL * rates[to]);
 		jumps += to > level;
 		second += to > level && d.most.switches > 1;
 		third += d.most.switches > 2;
 		level = to;
 	}
-	tap_ok(!third && second <= seconds && d.most.tables < 5 &&
-		       d.most.fill <= 1,
+	tap_ok(!third && second <= seconds && d.most.tables < 5 && d.most.fill <= 1,
 	       "%d jumps by up to %gx, each after up to %g epochs: %d gained two tables, %d more; most tables %u, words %llu",
-	       jumps, pow(3, levels), longest, second, third, d.most.tables,
-	       d.most.words);
+	       jumps, pow(3, levels), longest, second, third, d.most.tables, d.most.words);
 	epf_chain_close(&d.o);
 }
 
@@ -382,10 +371,9 @@ static void batches(void)
 		for (n = 0; n < FULL * .4; n++)
 			epf_chain_put(&o, epf_word(9, i * 1000 + n), now);
 	epf_chain_care(&o, now + 2 * EPOCH);
-	tap_ok(o.f.nr == 1 && o.f.table[0].lines == 128 &&
-		       o.words_peak <= 1024 * (1 + 32) && o.words == 1024,
-	       "keys in batches: words %llu, 2 epochs later %llu",
-	       o.words_peak, o.words);
+	tap_ok(o.f.nr == 1 && o.f.table[0].lines == 128 && o.words_peak <= 1024 * (1 + 32) &&
+		       o.words == 1024,
+	       "keys in batches: words %llu, 2 epochs later %llu", o.words_peak, o.words);
 	epf_chain_close(&o);
 }
 
@@ -409,17 +397,15 @@ static void rates(void)
 
 /* --- prediction --------------------------------------------------------- */
 
-static void predict(const struct moment *m, unsigned int parts,
-		    unsigned int bits)
+static void predict(const struct moment *m, unsigned int parts, unsigned int bits)
 {
-	struct epf_chain_shape s = { SPAN,  64,	   64, 1 << 20,
-				     5120, parts, bits };
+	struct epf_chain_shape s = { SPAN, 64, 64, 1 << 20, 5120, parts, bits };
 	struct outcome o = simulate(m, &s);
 
 	tap_ok(as_predicted(&o),
 	       "%s, L=%u k=%u, %u tables: error predicted %.4f, met %.4f +- %.4f, from counted bits %.4f",
-	       m->name, parts, bits, o.nr, o.predicted, mean_of(&o.error),
-	       mean_margin(&o.error), mean_of(&o.counted));
+	       m->name, parts, bits, o.nr, o.predicted, mean_of(&o.error), mean_margin(&o.error),
+	       mean_of(&o.counted));
 }
 
 static void predictions(void)
@@ -442,21 +428,27 @@ static void predictions(void)
 static void shapes(void)
 {
 	static const struct epf_chain_shape bad[] = {
-		{ 0, 64, 64, 64, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 3, 4 },
-		{ ~0ULL, 64, 64, 64, 99, 1, 4 },  { 9, 64, 64, 64, 99, 1, 16 },
-		{ 9, 64, 128, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 4, 3 },
-		{ 9, 256, 64, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 0, 1, 4 },
-		{ 9, 96, 64, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 15, 1, 4 },
-		{ 9, 128, 96, 128, 99, 1, 4 },	  { 9, 64, 32, 64, 99, 1, 4 },
-		{ 9, 64, 64, 192, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 8, 16 },
+		{ 0, 64, 64, 64, 99, 1, 4 },
+		{ 9, 64, 64, 64, 99, 3, 4 },
+		{ ~0ULL, 64, 64, 64, 99, 1, 4 },
+		{ 9, 64, 64, 64, 99, 1, 16 },
+		{ 9, 64, 128, 128, 99, 1, 4 },
+		{ 9, 64, 64, 64, 99, 4, 3 },
+		{ 9, 256, 64, 128, 99, 1, 4 },
+		{ 9, 64, 64, 64, 0, 1, 4 },
+		{ 9, 96, 64, 128, 99, 1, 4 },
+		{ 9, 64, 64, 64, 15, 1, 4 },
+		{ 9, 128, 96, 128, 99, 1, 4 },
+		{ 9, 64, 32, 64, 99, 1, 4 },
+		{ 9, 64, 64, 192, 99, 1, 4 },
+		{ 9, 64, 64, 64, 99, 8, 16 },
 		{ 9, 64, 64, EPF_LINES_MAX * 2, 99, 1, 4 },
 		{ 9, 64, 64, 64, EPF_CHAIN_LOAD_MAX + 1, 1, 4 },
 		{ 9, 64, 64, 2 * EPF_PART_LINES_MAX, 99, 1, 4 },
 		{ 9, 64, 64, 64, 99, 2, 5 },
 	};
-	static const struct epf_chain_shape good = {
-		EPF_NS_MAX, 64, 64, EPF_LINES_MAX, EPF_CHAIN_LOAD_MAX, 4, 60
-	};
+	static const struct epf_chain_shape good = { EPF_NS_MAX,         64, 64, EPF_LINES_MAX,
+						     EPF_CHAIN_LOAD_MAX, 4,  60 };
 	struct epf_chain_rate fast = { 1ULL << 50, 1 };
 	static struct epf_line line[129];
 	__u64 *word = (__u64 *)line, words;
@@ -469,10 +461,8 @@ static void shapes(void)
 		right &= epf_chain_init(&f, &bad[i], 5) == -EINVAL;
 	right &= !epf_chain_soon(&f, 5) && !epf_chain_due(&f, 5);
 	right &= !epf_chain_query(&f, 1, 9) && !epf_chain_expired(&f, 6, &words);
-	right &= !epf_chain_add(&f, 7, word, 256) &&
-		 !epf_chain_add(&f, 7, word, 513) &&
-		 !epf_chain_add(&f, 7, word, 96 * 8) &&
-		 !epf_chain_add(&f, 7, word, 0);
+	right &= !epf_chain_add(&f, 7, word, 256) && !epf_chain_add(&f, 7, word, 513) &&
+		 !epf_chain_add(&f, 7, word, 96 * 8) && !epf_chain_add(&f, 7, word, 0);
 	right &= epf_chain_plan(&f, 7) == 512 && epf_chain_add(&f, 7, word, 512);
 	right &= epf_chain_add(&f, 7, word + 512, 512) && !epf_chain_plan(&f, 7) &&
 		 !epf_chain_add(&f, 7, word, 512);
@@ -483,8 +473,10 @@ static void shapes(void)
 static void sizes(void)
 {
 	static const struct epf_chain_req req[] = {
-		{ SPAN, 4e6, .1, 0 }, { SPAN, 2e7, .01, 0 },
-		{ SPAN, 3e7, .01, 1 }, { SPAN, 1.4e7, .0001, 4 },
+		{ SPAN, 4e6, .1, 0 },
+		{ SPAN, 2e7, .01, 0 },
+		{ SPAN, 3e7, .01, 1 },
+		{ SPAN, 1.4e7, .0001, 4 },
 	};
 	int i;
 
@@ -501,13 +493,11 @@ static void sizes(void)
 		d.look = EPOCH / 8;
 		drive(&d, 16, keys / 7);
 		tap_ok(z.fpr <= z.fpr_full && z.fpr_full <= req[i].budget &&
-			       z.fpr_full > req[i].budget * .95 &&
-			       d.most.tables == 1 && d.o.words_peak == z.words &&
-			       d.most.fpr <= z.fpr * 1.25,
+			       z.fpr_full > req[i].budget * .95 && d.most.tables == 1 &&
+			       d.o.words_peak == z.words && d.most.fpr <= z.fpr * 1.25,
 		       "sizing, %g in T at %g: L=%u k=%u load=%u, %.1f bits a key, error %.2g (%.2g), full %.3g",
-		       keys, req[i].budget, z.shape.parts, z.shape.bits,
-		       z.shape.load, 64. * (double)z.words / keys, z.fpr,
-		       d.most.fpr, z.fpr_full);
+		       keys, req[i].budget, z.shape.parts, z.shape.bits, z.shape.load,
+		       64. * (double)z.words / keys, z.fpr, d.most.fpr, z.fpr_full);
 		epf_chain_close(&d.o);
 	}
 }
@@ -515,9 +505,8 @@ static void sizes(void)
 static void bad_sizes(void)
 {
 	static const struct epf_chain_req bad[] = {
-		{ 0, 1, .1, 0 },     { SPAN, 0, .1, 0 },  { SPAN, 1, 0, 0 },
-		{ SPAN, 1, .6, 0 },  { SPAN, 1, .1, 3 },  { ~0ULL, 1, .1, 0 },
-		{ SPAN, NAN, .1, 0 },
+		{ 0, 1, .1, 0 },    { SPAN, 0, .1, 0 },  { SPAN, 1, 0, 0 },    { SPAN, 1, .6, 0 },
+		{ SPAN, 1, .1, 3 }, { ~0ULL, 1, .1, 0 }, { SPAN, NAN, .1, 0 },
 	};
 	static const struct epf_chain_req much = { SPAN, 1e18, .1, 0 };
 	struct epf_chain_owner o;
@@ -536,12 +525,8 @@ static void bad_sizes(void)
 }
 
 static const struct part parts[] = {
-	{ laws, LAWS, true },
-	{ rates, RATES, true },
-	{ answers, NR(chain_scripts), false },
-	{ shapes, 1, false },
-	{ predictions, 5, false },
-	{ sizes, 4, false },
+	{ laws, LAWS, true },    { rates, RATES, true },    { answers, NR(chain_scripts), false },
+	{ shapes, 1, false },    { predictions, 5, false }, { sizes, 4, false },
 	{ bad_sizes, 1, false },
 };
 

@@ -17,8 +17,7 @@ static const char *tell(const SHAPE *s)
 {
 	static char text[100];
 
-	snprintf(text, sizeof(text),
-		 "%llu + %llu buckets c=%u tag %u rem %u slots %u", s->buckets,
+	snprintf(text, sizeof(text), "%llu + %llu buckets c=%u tag %u rem %u slots %u", s->buckets,
 		 s->yard, s->generations, s->tag_bits, s->rem_bits, s->slots);
 	return text;
 }
@@ -42,15 +41,13 @@ static void answers(void)
 
 	for (i = 0; i < NR(dict_scripts); i++) {
 		const SHAPE s = {
-			dict_scripts[i].buckets, dict_scripts[i].yard,
-			dict_scripts[i].generations, dict_scripts[i].tag,
-			dict_scripts[i].rem, dict_scripts[i].slots,
+			dict_scripts[i].buckets, dict_scripts[i].yard, dict_scripts[i].generations,
+			dict_scripts[i].tag,     dict_scripts[i].rem,  dict_scripts[i].slots,
 			dict_scripts[i].lines,
 		};
 
 		tap_ok(tables_as_told(&s, i) &&
-			       known_answers(&s, dict_scripts[i].seed,
-					     dict_scripts[i].steps,
+			       known_answers(&s, dict_scripts[i].seed, dict_scripts[i].steps,
 					     dict_scripts[i].answers, NULL),
 		       "%s: answers as the model", tell(&s));
 	}
@@ -95,8 +92,7 @@ static __u64 missing(const struct epf_dict *f, __u64 seed, __u64 g, __u64 keys)
 /* Return: number of cells, which is what the filter has room for. */
 static __u64 cells(const struct epf_dict *f)
 {
-	return f->table[0].buckets * f->table[0].cells +
-	       f->table[1].buckets * f->table[1].cells;
+	return f->table[0].buckets * f->table[0].cells + f->table[1].buckets * f->table[1].cells;
 }
 
 /* Insert a window of @times what there is room for, and then one of almost nothing. */
@@ -135,17 +131,14 @@ static __u64 carry(const struct epf_dict *f, __u64 tag)
 	__u64 nr, found = 0;
 
 	for (nr = 0; nr < f->shape.buckets + f->shape.yard; nr++) {
-		const struct epf_dict_table *table =
-			&f->table[nr >= f->shape.buckets];
+		const struct epf_dict_table *table = &f->table[nr >= f->shape.buckets];
 		const __u64 *bucket = epf_dict_bucket(f, nr);
 
 		for (i = 0; i < epf_dict_used(table, bucket); i++)
-			found += epf_dict_get(bucket,
-					      table->first + i * table->width,
-					      t) == tag;
+			found += epf_dict_get(bucket, table->first + i * table->width, t) == tag;
 		for (i = 0; i < 2; i++)
-			found += epf_dict_get(bucket, table->map + i * (t + 1),
-					      t + 1) == (1ULL << t | tag);
+			found += epf_dict_get(bucket, table->map + i * (t + 1), t + 1) ==
+				 (1ULL << t | tag);
 	}
 	return found;
 }
@@ -156,8 +149,7 @@ static __u64 marked(const struct epf_dict *f, enum epf_dict_mark mark)
 	__u64 nr, n = 0;
 
 	for (nr = 0; nr < f->shape.buckets; nr++)
-		n += epf_dict_marked(f, epf_dict_bucket(f, nr), mark) !=
-		     EPF_DICT_NEVER;
+		n += epf_dict_marked(f, epf_dict_bucket(f, nr), mark) != EPF_DICT_NEVER;
 	return n;
 }
 
@@ -183,9 +175,8 @@ static void tags(const SHAPE *s, __u64 keys, __u32 idle)
 	}
 	tap_ok(!old && (idle < generations || (late <= 1 && !passes)),
 	       "c=%u tag %u, %llu keys a generation%s: %llu old tags, %llu of %llu rotations had to sweep, %llu overflows",
-	       s->generations, s->tag_bits, keys,
-	       idle < generations ? ", some empty" : "", old, late,
-	       generations, passes);
+	       s->generations, s->tag_bits, keys, idle < generations ? ", some empty" : "", old,
+	       late, generations, passes);
 	filter_free(&f);
 }
 
@@ -195,15 +186,15 @@ static void tags(const SHAPE *s, __u64 keys, __u32 idle)
 static void scan(void)
 {
 	static const struct epf_dict_req reqs[] = {
-		{ 20000, .0625, 0, 0, 4, 2, 0 }, { 9000, 1e-4, 0, 0, 9, 1, .9 },
+		{ 20000, .0625, 0, 0, 4, 2, 0 },
+		{ 9000, 1e-4, 0, 0, 9, 1, .9 },
 		{ 20000, 1e-6, 0, 0, 19, 2, 0 },
 	};
 	struct epf_dict_size size = { 0 };
 	int i;
 
 	for (i = 0; i < NR(reqs); i++) {
-		__u64 keys = (__u64)ceil(reqs[i].keys_per_window /
-					 reqs[i].generations);
+		__u64 keys = (__u64)ceil(reqs[i].keys_per_window / reqs[i].generations);
 
 		if (epf_dict_size(&reqs[i], &size))
 			abort();
@@ -225,16 +216,25 @@ static void laws(void)
 static void shapes(void)
 {
 	static const SHAPE bad[] = {
-		{ 0, 1, 4, 3, 8, 40, 2 },     { (1 << 30) + 1, 1, 4, 3, 8, 40, 2 },
-		{ ~0ULL, 1, 4, 3, 8, 40, 2 }, { 100, 0, 4, 3, 8, 40, 2 },
-		{ 100, ~0ULL, 4, 3, 8, 40, 2 }, { 100, 9, 1, 3, 8, 40, 2 },
-		{ 100, 9, 7, 3, 8, 40, 2 },   { 100, 9, ~0u, 8, 8, 40, 2 },
-		{ 100, 9, 2, 1, 8, 40, 2 },   { 100, 9, 4, 9, 8, 40, 2 },
-		{ 100, 9, 4, ~0u, 8, 40, 2 }, { 100, 9, 4, 3, 0, 40, 2 },
-		{ 100, 9, 4, 3, 41, 40, 2 },  { 100, 9, 4, 3, 8, 0, 2 },
-		{ 100, 9, 4, 3, 8, 480, 1 },  { 100, 9, 4, 3, 8, ~0u, 2 },
-		{ 100, 9, 4, 3, 8, 40, 0 },   { 100, 9, 4, 3, 8, 40, 3 },
-		{ 1 << 28, 1, 4, 3, 40, 40, 2 }, /* no remainder is long enough */
+		{ 0, 1, 4, 3, 8, 40, 2 },
+		{ (1 << 30) + 1, 1, 4, 3, 8, 40, 2 },
+		{ ~0ULL, 1, 4, 3, 8, 40, 2 },
+		{ 100, 0, 4, 3, 8, 40, 2 },
+		{ 100, ~0ULL, 4, 3, 8, 40, 2 },
+		{ 100, 9, 1, 3, 8, 40, 2 },
+		{ 100, 9, 7, 3, 8, 40, 2 },
+		{ 100, 9, ~0u, 8, 8, 40, 2 },
+		{ 100, 9, 2, 1, 8, 40, 2 },
+		{ 100, 9, 4, 9, 8, 40, 2 },
+		{ 100, 9, 4, ~0u, 8, 40, 2 },
+		{ 100, 9, 4, 3, 0, 40, 2 },
+		{ 100, 9, 4, 3, 41, 40, 2 },
+		{ 100, 9, 4, 3, 8, 0, 2 },
+		{ 100, 9, 4, 3, 8, 480, 1 },
+		{ 100, 9, 4, 3, 8, ~0u, 2 },
+		{ 100, 9, 4, 3, 8, 40, 0 },
+		{ 100, 9, 4, 3, 8, 40, 3 },
+		{ 1 << 28, 1, 4, 3, 40, 40, 2 },      /* no remainder is long enough */
 		{ 1 << 30, 1 << 24, 4, 3, 8, 40, 2 }, /* too large */
 	};
 	static const struct shape_words good[] = {
@@ -273,10 +273,9 @@ static void count_marks(const FILTER *f)
 	__u64 nr, any = 0;
 
 	for (nr = 0; nr < f->shape.buckets; nr++)
-		any += (epf_dict_marked(f, epf_dict_bucket(f, nr),
-					EPF_DICT_SPILL) &
-			epf_dict_marked(f, epf_dict_bucket(f, nr),
-					EPF_DICT_PASS)) != EPF_DICT_NEVER;
+		any += (epf_dict_marked(f, epf_dict_bucket(f, nr), EPF_DICT_SPILL) &
+			epf_dict_marked(f, epf_dict_bucket(f, nr), EPF_DICT_PASS)) !=
+		       EPF_DICT_NEVER;
 	marks_pass += (double)marked(f, EPF_DICT_PASS) * share;
 	marks_any += (double)any * share;
 }
@@ -295,12 +294,11 @@ static void predict_one(int i)
 	rate = measure_all(l, i, count_marks);
 	p = epf_dict_predict(&l->s, l->keys, l->now, &st);
 	mean = mean_of(&rate);
-	tap_ok(predicted[i].overflow ?
-		       p > mean / 2 && p < mean * 2 && marks_pass > 0 :
-		       mean_is(&rate, p, 0) && marks_pass == 0,
+	tap_ok(predicted[i].overflow ? p > mean / 2 && p < mean * 2 && marks_pass > 0 :
+				       mean_is(&rate, p, 0) && marks_pass == 0,
 	       "c=%u, %llu and %llu keys: predicted %.5f, measured %.5f +- %.5f; asks %.3f, %.3f; pass %.4f, %.4f",
-	       l->s.generations, l->keys, l->now, p, mean, mean_margin(&rate),
-	       st.asks, marks_any, st.pass, marks_pass);
+	       l->s.generations, l->keys, l->now, p, mean, mean_margin(&rate), st.asks, marks_any,
+	       st.pass, marks_pass);
 }
 
 static void prediction(void)
@@ -332,8 +330,7 @@ static const struct ask sizes[] = {
 };
 
 /* The prediction is exact, and a 25th fewer buckets would break the guarantee. */
-static bool is_least(const struct epf_dict_req *req,
-		     const struct epf_dict_size *size)
+static bool is_least(const struct epf_dict_req *req, const struct epf_dict_size *size)
 {
 	double keys = ceil(req->keys_per_window / size->shape.generations);
 	SHAPE s = size->shape;
@@ -341,8 +338,7 @@ static bool is_least(const struct epf_dict_req *req,
 	if (size->fpr != epf_dict_fpr(&s, keys, keys))
 		return false;
 	s.buckets -= s.buckets / 25;
-	return req->keys_per_window < 1e4 ||
-	       epf_dict_fpr(&s, keys, keys) > req->budget;
+	return req->keys_per_window < 1e4 || epf_dict_fpr(&s, keys, keys) > req->budget;
 }
 
 static void sizing(void)
@@ -359,29 +355,27 @@ static void space(void)
 	static const struct {
 		double bits, slack, bound;
 	} rows[] = {
-		{ 4, 0, 6 },	      { 8, 0, 11 },	{ 12, 0, 15.584963 },
-		{ 16, 0, 20 },	      { 20, 0, 24.321928 }, { 8, 1. / 64, 14 },
-		{ 8, .5, 11 },
+		{ 4, 0, 6 },          { 8, 0, 11 },       { 12, 0, 15.584963 }, { 16, 0, 20 },
+		{ 20, 0, 24.321928 }, { 8, 1. / 64, 14 }, { 8, .5, 11 },
 	};
 	bool fine = true;
 	int i;
 
 	for (i = 0; i < NR(rows); i++) {
-		struct epf_dict_req req = { 1e6, exp2(-rows[i].bits),
-					    rows[i].slack, 0, 0, 2, 0 };
+		struct epf_dict_req req = { 1e6, exp2(-rows[i].bits), rows[i].slack, 0, 0, 2, 0 };
 		double bound = epf_dict_bound(req.budget, req.slack);
 		struct epf_dict_size size;
 		double ours;
 
-		fine &= !epf_dict_size(&req, &size) &&
-			fabs(bound - rows[i].bound) < 1e-6;
+		fine &= !epf_dict_size(&req, &size) && fabs(bound - rows[i].bound) < 1e-6;
 		printf("# n=1e6 ");
 		epf_dict_print_space(stdout, &req, &size);
 		ours = (double)size.bytes * 8 / req.keys_per_window;
 		fine &= ours > bound && ours < 1.25 * bound + 5;
 	}
 	fine &= fabs(epf_dict_paper(exp2(-4), 6) - 9.572) < .001;
-	tap_ok(fine, "the bound is Theorem 1.1's, ours is above it by a quarter and 5 bits at most");
+	tap_ok(fine,
+	       "the bound is Theorem 1.1's, ours is above it by a quarter and 5 bits at most");
 }
 
 static const struct part parts[] = {

@@ -19,8 +19,8 @@ static const char *tell(const SHAPE *s)
 {
 	static char text[80];
 
-	snprintf(text, sizeof(text), "%llu lines of %u words, r=%u",
-		 s->nr_lines, s->line_words, s->epochs);
+	snprintf(text, sizeof(text), "%llu lines of %u words, r=%u", s->nr_lines, s->line_words,
+		 s->epochs);
 	return text;
 }
 
@@ -29,14 +29,11 @@ static void answers(void)
 	int i;
 
 	for (i = 0; i < NR(elastic_scripts); i++) {
-		SHAPE s = { elastic_scripts[i].nr_lines,
-			    elastic_scripts[i].line_words,
+		SHAPE s = { elastic_scripts[i].nr_lines, elastic_scripts[i].line_words,
 			    elastic_scripts[i].epochs };
 
-		tap_ok(known_answers(&s, elastic_scripts[i].seed,
-				     elastic_scripts[i].steps,
-				     elastic_scripts[i].answers,
-				     &elastic_scripts[i].fold),
+		tap_ok(known_answers(&s, elastic_scripts[i].seed, elastic_scripts[i].steps,
+				     elastic_scripts[i].answers, &elastic_scripts[i].fold),
 		       "%s: answers and every bit are the model's", tell(&s));
 	}
 }
@@ -45,7 +42,7 @@ static const struct law_shape law_shapes[] = {
 	{ { 4096, 16, 7 }, 16, EXACT }, { { 4096, 8, 7 }, 1, EXACT },
 	{ { 9999, 16, 2 }, 99, EXACT }, { { 1000, 16, 4 }, 5, EXACT },
 	{ { 5000, 8, 3 }, 8, EXACT },   { { 1, 16, 7 }, 16, EITHER },
-	{ { 1, 8, 7 }, 1, EITHER },	   { { 2, 8, 5 }, 3, EITHER },
+	{ { 1, 8, 7 }, 1, EITHER },     { { 2, 8, 5 }, 3, EITHER },
 };
 
 /* The keys of an epoch are words of a stream of its own. */
@@ -63,8 +60,7 @@ static void insert_epoch(struct epf_elastic *f, __u64 epoch, __u32 keys)
 }
 
 /* Return: keys of all live epochs that are not found, or are reported older. */
-static __u64 missed(const struct epf_elastic *f, __u64 epoch,
-		    const __u32 *keys_of)
+static __u64 missed(const struct epf_elastic *f, __u64 epoch, const __u32 *keys_of)
 {
 	__u32 counted = epf_elastic_counted(f, f->phase), age, i;
 	__u64 bad = 0;
@@ -124,13 +120,11 @@ static void stamps(void)
 	for (e = 1; e < 2 * EPF_ELASTIC_STAMPS + 9; e++) {
 		epf_elastic_rotate(&f);
 		for (i = 0; i < 200; i++)
-			wrong += epf_elastic_test(&f, key_of(0, i)) !=
-				 (e <= 7 ? 1 + (int)e : 0);
+			wrong += epf_elastic_test(&f, key_of(0, i)) != (e <= 7 ? 1 + (int)e : 0);
 	}
 	for (i = 0; i < STAMP_LINES * 8; i++)
 		wrong += f.word[i] != 0;
-	tap_ok(!wrong, "%u epochs without an insertion: %u wrong answers or words left",
-	       e, wrong);
+	tap_ok(!wrong, "%u epochs without an insertion: %u wrong answers or words left", e, wrong);
 	filter_free(&f);
 }
 
@@ -161,8 +155,7 @@ static void both(void)
 		}
 	}
 	wrong += !!memcmp(a.word, b.word, epf_elastic_words(&s) * sizeof(*a.word));
-	tap_ok(!wrong && hits > 1000, "test-and-insert is both: %u differ, %u kept", wrong,
-	       hits);
+	tap_ok(!wrong && hits > 1000, "test-and-insert is both: %u differ, %u kept", wrong, hits);
 	filter_free(&a);
 	filter_free(&b);
 }
@@ -179,13 +172,15 @@ static void laws(void)
 static void shapes(void)
 {
 	static const SHAPE bad[] = {
-		{ 0, 16, 7 },	{ (1ULL << 31) + 1, 16, 7 }, { ~0ULL, 8, 7 },
-		{ 64, 0, 7 },	{ 64, 12, 7 },		     { 64, 32, 7 },
-		{ 64, ~0u, 7 }, { 64, 16, 1 },		     { 64, 16, 8 },
-		{ 64, 8, ~0u },
+		{ 0, 16, 7 },    { (1ULL << 31) + 1, 16, 7 },
+		{ ~0ULL, 8, 7 }, { 64, 0, 7 },
+		{ 64, 12, 7 },   { 64, 32, 7 },
+		{ 64, ~0u, 7 },  { 64, 16, 1 },
+		{ 64, 16, 8 },   { 64, 8, ~0u },
 	};
 	static const struct shape_words good[] = {
-		{ { 1, 8, 2 }, 8 }, { { 3, 16, 7 }, 48 },
+		{ { 1, 8, 2 }, 8 },
+		{ { 3, 16, 7 }, 48 },
 		{ { 1ULL << 31, 16, 7 }, 1ULL << 35 },
 	};
 
@@ -203,16 +198,14 @@ static void locked(void)
 	fine = epf_elastic_test(&f, 1) == EPF_ABSENT;
 	epf_elastic_insert(&f, 2);
 	old = epf_elastic_lock(f.word + 2);
-	fine &= epf_elastic_test(&f, 1) == EPF_PRESENT &&
-		epf_elastic_test(&f, 2) == EPF_PRESENT;
+	fine &= epf_elastic_test(&f, 1) == EPF_PRESENT && epf_elastic_test(&f, 2) == EPF_PRESENT;
 	epf_elastic_unlock(f.word + 2, old, old);
-	fine &= epf_elastic_test(&f, 1) == EPF_ABSENT &&
-		epf_elastic_test(&f, 2) == EPF_PRESENT;
+	fine &= epf_elastic_test(&f, 1) == EPF_ABSENT && epf_elastic_test(&f, 2) == EPF_PRESENT;
 	tap_ok(fine, "a test does not wait for a locked line");
 	filter_free(&f);
 }
 
-#define MODEL .01 /* standard error of a prediction */
+#define MODEL .01   /* standard error of a prediction */
 #define PAPER .0222 /* guarded epoch paper, Table 1, 14 bits, r = 8 */
 #define RACERS 2
 #define RACE_KEYS 40000
@@ -278,8 +271,7 @@ static void races(void)
 	}
 	for (i = 0; i < RACE_LINES; i++)
 		left += f.word[16 * i + 2] & 1;
-	tap_ok(!lost && !left,
-	       "%u threads, %llu rotations: %llu keys lost, %llu locks left",
+	tap_ok(!lost && !left, "%u threads, %llu rotations: %llu keys lost, %llu locks left",
 	       RACERS, turns, lost, left);
 	filter_free(&f);
 }
@@ -331,14 +323,15 @@ static void sightings(void)
 }
 
 /* 256 lines, and keys of an epoch per line. */
-#define LINES(words, r, keys, now) \
-	{ { 256, words, r }, 256 * (keys), 256 * (now), 40000 }
+#define LINES(words, r, keys, now)                                  \
+	{                                                           \
+		{ 256, words, r }, 256 * (keys), 256 * (now), 40000 \
+	}
 
 static const struct load predicted[] = {
 	LINES(16, 7, 10.45, 10.45), /* 14 bits per key of the window */
-	LINES(16, 7, 10.45, 5),	   LINES(16, 7, 12.19, 12.19),
-	LINES(16, 7, 7.31, 7.31),  LINES(8, 7, 5.22, 5.22),
-	LINES(16, 4, 18, 0),
+	LINES(16, 7, 10.45, 5),     LINES(16, 7, 12.19, 12.19), LINES(16, 7, 7.31, 7.31),
+	LINES(8, 7, 5.22, 5.22),    LINES(16, 4, 18, 0),
 };
 
 static double less(const struct load *l)
@@ -351,24 +344,28 @@ static void prediction(void)
 	struct mean rate = measure_all(&predicted[0], 0, NULL);
 
 	tap_ok(mean_of(&rate) + mean_margin(&rate) < PAPER,
-	       "14 bits a key, worst phase: below the %.4f of classic guarded epochs",
-	       PAPER);
+	       "14 bits a key, worst phase: below the %.4f of classic guarded epochs", PAPER);
 	predictions(predicted, NR(predicted), MODEL, less, "7% less");
 }
 
 static const struct ask sizes[] = {
-	{ { 1e6, .0222, 0, 0, 0 }, 0, 0 },	     { { 1e6, .0222, 0, 0, 8 }, 0, 0 },
-	{ { 1e6, 1e-4, 1 / 7., 0, 16 }, 0, 0 }, { { 1, .01, 0, 0, 0 }, 0, 0 },
+	{ { 1e6, .0222, 0, 0, 0 }, 0, 0 },
+	{ { 1e6, .0222, 0, 0, 8 }, 0, 0 },
+	{ { 1e6, 1e-4, 1 / 7., 0, 16 }, 0, 0 },
+	{ { 1, .01, 0, 0, 0 }, 0, 0 },
 	{ { 1e6, .0222, 0, 1 << 20, 0 }, -ENOSPC, 0 },
-	{ { 1e13, .0222, 0, 0, 0 }, -E2BIG, 0 }, { { 0, .0222, 0, 0, 0 }, -EINVAL, 0 },
-	{ { NAN, .0222, 0, 0, 0 }, -EINVAL, 0 }, { { 1e6, 1e-6, 0, 0, 0 }, -EINVAL, 0 },
-	{ { 1e6, .6, 0, 0, 0 }, -EINVAL, 0 },    { { 1e6, .1, .1, 0, 0 }, -EINVAL, 0 },
-	{ { 1e6, .1, NAN, 0, 0 }, -EINVAL, 0 },  { { 1e6, .1, 0, 0, 12 }, -EINVAL, 0 },
+	{ { 1e13, .0222, 0, 0, 0 }, -E2BIG, 0 },
+	{ { 0, .0222, 0, 0, 0 }, -EINVAL, 0 },
+	{ { NAN, .0222, 0, 0, 0 }, -EINVAL, 0 },
+	{ { 1e6, 1e-6, 0, 0, 0 }, -EINVAL, 0 },
+	{ { 1e6, .6, 0, 0, 0 }, -EINVAL, 0 },
+	{ { 1e6, .1, .1, 0, 0 }, -EINVAL, 0 },
+	{ { 1e6, .1, NAN, 0, 0 }, -EINVAL, 0 },
+	{ { 1e6, .1, 0, 0, 12 }, -EINVAL, 0 },
 };
 
 /* Is the error within a twentieth of the budget, except for the smallest size? */
-static bool is_least(const struct epf_elastic_req *req,
-		     const struct epf_elastic_size *size)
+static bool is_least(const struct epf_elastic_req *req, const struct epf_elastic_size *size)
 {
 	return size->shape.nr_lines < 100 || size->fpr >= .95 * req->budget;
 }

@@ -42,9 +42,8 @@ static inline void filter_free(FILTER *f)
 /* A script of selftests/model/epochs.py or aged.py: are the answers, and where
  * @memory is not NULL every bit, those of the model?
  */
-static inline bool known_answers(const SHAPE *shape, unsigned int seed,
-				 unsigned int steps, const char *answers,
-				 const __u64 *memory)
+static inline bool known_answers(const SHAPE *shape, unsigned int seed, unsigned int steps,
+				 const char *answers, const __u64 *memory)
 {
 	FILTER f = filter_new(shape);
 	__u64 i, value = 0;
@@ -59,8 +58,7 @@ static inline bool known_answers(const SHAPE *shape, unsigned int seed,
 		} else if (x % 64 < 2) {
 			EPF(rotate)(&f);
 		} else if (x % 64 < 26) {
-			good &= *answers &&
-				verdict_char(EPF(test)(&f, key)) == *answers;
+			good &= *answers && verdict_char(EPF(test)(&f, key)) == *answers;
 			answers += !!*answers;
 		} else {
 			EPF(insert)(&f, key);
@@ -88,15 +86,11 @@ static inline void check_shapes(const SHAPE *bad, int nr_bad, bool zero,
 	int i;
 
 	for (i = 0; i < nr_bad; i++)
-		fine &= EPF(init)(&f, &bad[i]) == -EINVAL &&
-			(!zero || !EPF(words)(&bad[i]));
-	tap_ok(fine && f.word == (__u64 *)&f, "%d bad shapes are refused",
-	       nr_bad);
+		fine &= EPF(init)(&f, &bad[i]) == -EINVAL && (!zero || !EPF(words)(&bad[i]));
+	tap_ok(fine && f.word == (__u64 *)&f, "%d bad shapes are refused", nr_bad);
 	for (fine = true, i = 0; i < nr_good; i++)
-		fine &= EPF(words)(&good[i].s) == good[i].words &&
-			!EPF(init)(&f, &good[i].s);
-	tap_ok(fine && f.word == (__u64 *)&f,
-	       "%d shapes take the words they should", nr_good);
+		fine &= EPF(words)(&good[i].s) == good[i].words && !EPF(init)(&f, &good[i].s);
+	tap_ok(fine && f.word == (__u64 *)&f, "%d shapes take the words they should", nr_good);
 }
 #define SHAPES 2 /* points */
 

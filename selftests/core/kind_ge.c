@@ -17,9 +17,8 @@ static const char *tell(const SHAPE *s)
 {
 	static char text[80];
 
-	snprintf(text, sizeof(text), "%s s=%llu r=%u k=%u",
-		 s->layout ? "segments" : "transposed", s->segment_bits,
-		 s->epochs, s->bits);
+	snprintf(text, sizeof(text), "%s s=%llu r=%u k=%u", s->layout ? "segments" : "transposed",
+		 s->segment_bits, s->epochs, s->bits);
 	return text;
 }
 
@@ -39,15 +38,14 @@ static void answers(void)
 	}
 	tap_ok(good, "positions are the model's");
 	for (i = 0; i < NR(ge_scripts); i++) {
-		SHAPE s = { ge_scripts[i].segment_bits, ge_scripts[i].epochs,
-			    ge_scripts[i].bits, 0 };
+		SHAPE s = { ge_scripts[i].segment_bits, ge_scripts[i].epochs, ge_scripts[i].bits,
+			    0 };
 
 		for (good = true; s.layout < 2; s.layout++)
-			good &= known_answers(&s, ge_scripts[i].seed,
-					      ge_scripts[i].steps,
+			good &= known_answers(&s, ge_scripts[i].seed, ge_scripts[i].steps,
 					      ge_scripts[i].answers, NULL);
-		tap_ok(good, "s=%llu r=%u k=%u: both layouts answer as the model",
-		       s.segment_bits, s.epochs, s.bits);
+		tap_ok(good, "s=%llu r=%u k=%u: both layouts answer as the model", s.segment_bits,
+		       s.epochs, s.bits);
 	}
 }
 
@@ -111,11 +109,10 @@ static void layouts_agree_at(__u64 s, __u32 r, __u32 k)
 	}
 	for (segment = 0; segment <= r; segment++)
 		for (i = 0; i < s; i++)
-			differ += segment_bit(&a, segment, i) !=
-				  segment_bit(&b, segment, i);
+			differ += segment_bit(&a, segment, i) != segment_bit(&b, segment, i);
 	tap_ok(hits && !differ,
-	       "s=%llu r=%u k=%u: layouts agree in every answer (%llu positive) and bit",
-	       s, r, k, hits);
+	       "s=%llu r=%u k=%u: layouts agree in every answer (%llu positive) and bit", s, r, k,
+	       hits);
 	filter_free(&a);
 	filter_free(&b);
 }
@@ -130,18 +127,22 @@ static void layouts_agree(void)
 static void shapes(void)
 {
 	static const SHAPE bad[] = {
-		{ 63, 4, 3, 0 },	     { (1ULL << 40) + 1, 4, 3, 0 },
-		{ ~0ULL, 4, 3, 0 },	     { 1 << 20, 1, 3, 0 },
-		{ 1 << 20, 32, 3, 0 },	     { 1 << 20, ~0u, 3, 1 },
-		{ 1 << 20, 4, 0, 1 },	     { 1 << 20, 4, 65, 1 },
-		{ 1 << 20, 4, 3, 2 },	     { 1ULL << 40, 8, 3, 0 },
-		{ 1ULL << 40, 4, 3, 1 },     { (1ULL << 37) + 1, 7, 3, 0 },
+		{ 63, 4, 3, 0 },         { (1ULL << 40) + 1, 4, 3, 0 },
+		{ ~0ULL, 4, 3, 0 },      { 1 << 20, 1, 3, 0 },
+		{ 1 << 20, 32, 3, 0 },   { 1 << 20, ~0u, 3, 1 },
+		{ 1 << 20, 4, 0, 1 },    { 1 << 20, 4, 65, 1 },
+		{ 1 << 20, 4, 3, 2 },    { 1ULL << 40, 8, 3, 0 },
+		{ 1ULL << 40, 4, 3, 1 }, { (1ULL << 37) + 1, 7, 3, 0 },
 	};
 	static const struct shape_words good[] = {
-		{ { 64, 2, 1, 0 }, 8 },	       { { 64, 2, 1, 1 }, 8 },
-		{ { 65, 7, 64, 0 }, 16 },      { { 1000, 8, 1, 0 }, 256 },
-		{ { 1000, 15, 1, 0 }, 256 },   { { 1000, 16, 1, 0 }, 504 },
-		{ { 1000, 31, 1, 1 }, 512 },   { { 1ULL << 37, 7, 3, 0 }, 1ULL << 34 },
+		{ { 64, 2, 1, 0 }, 8 },
+		{ { 64, 2, 1, 1 }, 8 },
+		{ { 65, 7, 64, 0 }, 16 },
+		{ { 1000, 8, 1, 0 }, 256 },
+		{ { 1000, 15, 1, 0 }, 256 },
+		{ { 1000, 16, 1, 0 }, 504 },
+		{ { 1000, 31, 1, 1 }, 512 },
+		{ { 1ULL << 37, 7, 3, 0 }, 1ULL << 34 },
 		{ { 1ULL << 35, 31, 3, 1 }, 1ULL << 34 },
 	};
 
@@ -156,15 +157,15 @@ static const struct {
 	__u32 r, k;
 	double rate, unit;
 } table[] = {
-	{ 20e3, 8, 4, 4, .2125, 1e-4 }, { 20e3, 8, 8, 5, .2596, 1e-4 },
-	{ 20e3, 10, 4, 6, .1033, 1e-4 }, { 20e3, 10, 8, 6, .1191, 1e-4 },
-	{ 20e3, 12, 4, 7, .0488, 1e-4 }, { 20e3, 12, 8, 7, .0525, 1e-4 },
-	{ 20e3, 14, 4, 8, .02284, 1e-5 }, { 20e3, 14, 8, 9, .02263, 1e-5 },
+	{ 20e3, 8, 4, 4, .2125, 1e-4 },    { 20e3, 8, 8, 5, .2596, 1e-4 },
+	{ 20e3, 10, 4, 6, .1033, 1e-4 },   { 20e3, 10, 8, 6, .1191, 1e-4 },
+	{ 20e3, 12, 4, 7, .0488, 1e-4 },   { 20e3, 12, 8, 7, .0525, 1e-4 },
+	{ 20e3, 14, 4, 8, .02284, 1e-5 },  { 20e3, 14, 8, 9, .02263, 1e-5 },
 	{ 20e3, 14, 16, 9, .02987, 1e-5 }, { 20e3, 16, 4, 9, .01063, 1e-5 },
 	{ 20e3, 16, 8, 10, .00966, 1e-5 }, { 20e3, 20, 4, 11, .00229, 1e-5 },
 	{ 20e3, 20, 8, 12, .00176, 1e-5 }, { 20e3, 24, 4, 13, .00049, 1e-5 },
 	{ 20e3, 24, 8, 15, .00032, 1e-5 }, { 84e4, 14, 6, 8, .02179, 1e-5 },
-	{ 84e4, 14, 7, 9, .02216, 1e-5 }, { 84e4, 16, 7, 10, .00957, 1e-5 },
+	{ 84e4, 14, 7, 9, .02216, 1e-5 },  { 84e4, 16, 7, 10, .00957, 1e-5 },
 	{ 84e4, 20, 7, 12, .00178, 1e-5 }, { 84e4, 24, 7, 15, .00033, 1e-5 },
 };
 
@@ -184,20 +185,16 @@ static void closed_form(void)
 		    (!table[i].k || k == table[i].k))
 			continue;
 		fine = false;
-		printf("# %g bits r=%u: k=%u %.6f\n", table[i].bits,
-		       table[i].r, k, p);
+		printf("# %g bits r=%u: k=%u %.6f\n", table[i].bits, table[i].r, k, p);
 	}
 	tap_ok(fine, "Proposition 2: best k and rate of %d settings", NR(table));
 }
 
 static const struct load predicted[] = {
 	{ { 31111, 8, 9, 1 }, 2500, 2500, 40000 }, /* the paper's shape: 14 bits */
-	{ { 31111, 8, 9, 1 }, 2500, 1250, 40000 },
-	{ { 31111, 8, 9, 0 }, 2500, 0, 40000 },
-	{ { 35000, 7, 9, 0 }, 2857, 2857, 40000 },
-	{ { 56000, 4, 8, 0 }, 5000, 5000, 40000 },
-	{ { 4800, 15, 8, 0 }, 400, 400, 40000 },
-	{ { 10000, 31, 8, 0 }, 1000, 700, 20000 },
+	{ { 31111, 8, 9, 1 }, 2500, 1250, 40000 }, { { 31111, 8, 9, 0 }, 2500, 0, 40000 },
+	{ { 35000, 7, 9, 0 }, 2857, 2857, 40000 }, { { 56000, 4, 8, 0 }, 5000, 5000, 40000 },
+	{ { 4800, 15, 8, 0 }, 400, 400, 40000 },   { { 10000, 31, 8, 0 }, 1000, 700, 20000 },
 	{ { 1024, 7, 12, 0 }, 59, 59, 100000 }, /* here double hashing makes a difference */
 };
 
@@ -205,8 +202,7 @@ static double closed(const struct load *l)
 {
 	if (l->s.segment_bits > 1024)
 		return NAN;
-	return epf_ge_closed(l->s.segment_bits, l->s.epochs, l->s.bits,
-			     l->keys, l->now);
+	return epf_ge_closed(l->s.segment_bits, l->s.epochs, l->s.bits, l->keys, l->now);
 }
 
 static void prediction(void)
@@ -236,8 +232,7 @@ static const struct ask sizes[] = {
 };
 
 /* Would one bit less per segment break the guarantee, for every k? */
-static bool is_least(const struct epf_ge_req *req,
-		     const struct epf_ge_size *size)
+static bool is_least(const struct epf_ge_req *req, const struct epf_ge_size *size)
 {
 	double keys = ceil(req->keys_per_window / size->shape.epochs);
 	struct epf_ge_shape s = size->shape;

@@ -18,9 +18,8 @@ static const char *tell(const SHAPE *s)
 {
 	static char text[80];
 
-	snprintf(text, sizeof(text), "blocks=%llu B=%u r=%u k=%u %s", s->blocks,
-		 s->block_bits, s->epochs, s->bits,
-		 s->offsets ? "double" : "distinct");
+	snprintf(text, sizeof(text), "blocks=%llu B=%u r=%u k=%u %s", s->blocks, s->block_bits,
+		 s->epochs, s->bits, s->offsets ? "double" : "distinct");
 	return text;
 }
 
@@ -42,11 +41,9 @@ static void answers(void)
 	tap_ok(good, "offsets are the model's");
 	for (i = 0; i < NR(gebl_scripts); i++) {
 		SHAPE s = { gebl_scripts[i].blocks, gebl_scripts[i].block_bits,
-			    gebl_scripts[i].epochs, gebl_scripts[i].bits,
-			    gebl_scripts[i].offsets };
+			    gebl_scripts[i].epochs, gebl_scripts[i].bits, gebl_scripts[i].offsets };
 
-		tap_ok(known_answers(&s, gebl_scripts[i].seed,
-				     gebl_scripts[i].steps,
+		tap_ok(known_answers(&s, gebl_scripts[i].seed, gebl_scripts[i].steps,
 				     gebl_scripts[i].answers, NULL),
 		       "%s: answers are the model's", tell(&s));
 	}
@@ -71,18 +68,27 @@ static void laws(void)
 static void shapes(void)
 {
 	static const SHAPE bad[] = {
-		{ 0, 64, 7, 5, 0 },	   { (1ULL << 34) + 1, 64, 7, 5, 0 },
-		{ ~0ULL, 64, 7, 5, 0 },	   { 9, 32, 7, 5, 0 },
-		{ 9, 1024, 7, 5, 0 },	   { 9, 65, 7, 5, 0 },
-		{ 9, 0, 7, 5, 0 },	   { 9, 384, 7, 5, 0 },
-		{ 9, 64, 1, 5, 0 },	   { 9, 64, 32, 5, 0 },
-		{ 9, 64, ~0u, 5, 0 },	   { 9, 64, 7, 0, 0 },
-		{ 9, 64, 7, 21, 0 },	   { 9, 64, 7, 5, 2 },
+		{ 0, 64, 7, 5, 0 },
+		{ (1ULL << 34) + 1, 64, 7, 5, 0 },
+		{ ~0ULL, 64, 7, 5, 0 },
+		{ 9, 32, 7, 5, 0 },
+		{ 9, 1024, 7, 5, 0 },
+		{ 9, 65, 7, 5, 0 },
+		{ 9, 0, 7, 5, 0 },
+		{ 9, 384, 7, 5, 0 },
+		{ 9, 64, 1, 5, 0 },
+		{ 9, 64, 32, 5, 0 },
+		{ 9, 64, ~0u, 5, 0 },
+		{ 9, 64, 7, 0, 0 },
+		{ 9, 64, 7, 21, 0 },
+		{ 9, 64, 7, 5, 2 },
 		{ (1ULL << 31) + 1, 64, 7, 5, 0 },
 	};
 	static const struct shape_words good[] = {
-		{ { 1, 64, 2, 1, 0 }, 8 },     { { 3, 64, 7, 20, 1 }, 24 },
-		{ { 5, 256, 8, 9, 1 }, 184 },  { { 7, 512, 31, 9, 0 }, 1792 },
+		{ { 1, 64, 2, 1, 0 }, 8 },
+		{ { 3, 64, 7, 20, 1 }, 24 },
+		{ { 5, 256, 8, 9, 1 }, 184 },
+		{ { 7, 512, 31, 9, 0 }, 1792 },
 		{ { 1ULL << 31, 64, 7, 5, 0 }, 1ULL << 34 },
 	};
 
@@ -96,23 +102,19 @@ static void covers(void)
 {
 	struct epf_cover_double *c = epf_cover_double_new(64, 2);
 	double load = .75;
-	double distinct = 1 - 2 * exp(-load * 2 / 64) +
-			  exp(-load * (1 - 62.0 * 61 / (64 * 63)));
+	double distinct = 1 - 2 * exp(-load * 2 / 64) + exp(-load * (1 - 62.0 * 61 / (64 * 63)));
 	/* of 64 * 64 progressions 127 contain a given place, and 2 a given pair */
 	double once = exp(-load * 127 / 4096);
 	double twice = 1 - 2 * once + exp(-load * 252 / 4096);
 
 	tap_ok(fabs(epf_cover_distinct(64, 2, load) - distinct) < 1e-14 &&
-		       epf_cover_distinct(512, 9, 0) == 0 &&
-		       epf_cover_distinct(512, 9, 1e9) == 1,
+		       epf_cover_distinct(512, 9, 0) == 0 && epf_cover_distinct(512, 9, 1e9) == 1,
 	       "distinct: the chance of k=2 is %.9f", distinct);
 	tap_ok(c && fabs(epf_cover_double(c, 0, load) - twice) < 1e-14 &&
 		       fabs(epf_cover_double(c, 5, load) - twice) < 1e-14 &&
 		       fabs(epf_cover_double(c, 6, load) - 1 + once) < 1e-14 &&
-		       epf_cover_double(c, 6, 0) == 0 &&
-		       epf_cover_double(c, 6, 1e9) == 1,
-	       "double: the chance of k=2 is %.9f, with h2 = 0 %.9f", twice,
-	       1 - once);
+		       epf_cover_double(c, 6, 0) == 0 && epf_cover_double(c, 6, 1e9) == 1,
+	       "double: the chance of k=2 is %.9f, with h2 = 0 %.9f", twice, 1 - once);
 	epf_cover_double_free(c);
 }
 
@@ -134,18 +136,15 @@ static const struct load predicted[] = {
 static double evenly_full(const struct load *l)
 {
 	double none = 1 - (double)l->s.bits / l->s.block_bits;
-	double p = pow(1 - pow(none, (double)l->keys / (double)l->s.blocks),
-		       l->s.bits);
-	double q = pow(1 - pow(none, (double)l->now / (double)l->s.blocks),
-		       l->s.bits);
+	double p = pow(1 - pow(none, (double)l->keys / (double)l->s.blocks), l->s.bits);
+	double q = pow(1 - pow(none, (double)l->now / (double)l->s.blocks), l->s.bits);
 
 	return 1 - pow(1 - p, l->s.epochs) * (1 - q);
 }
 
 static void prediction(void)
 {
-	predictions(predicted, NR(predicted), 0, evenly_full,
-		    "all blocks equally full");
+	predictions(predicted, NR(predicted), 0, evenly_full, "all blocks equally full");
 }
 
 static const struct ask sizes[] = {
@@ -169,8 +168,7 @@ static const struct ask sizes[] = {
 };
 
 /* Would one block less break the guarantee, even with another k? */
-static bool is_least(const struct epf_gebl_req *req,
-		     const struct epf_gebl_size *size)
+static bool is_least(const struct epf_gebl_req *req, const struct epf_gebl_size *size)
 {
 	double keys = ceil(req->keys_per_window / size->shape.epochs);
 	struct epf_gebl_shape s = size->shape;
@@ -179,8 +177,7 @@ static bool is_least(const struct epf_gebl_req *req,
 
 	if (--s.blocks == 0)
 		return true;
-	for (s.bits = k > 3 ? k - 3 : 1;
-	     s.bits <= k + 3 && s.bits <= EPF_GEBL_BITS_MAX; s.bits++)
+	for (s.bits = k > 3 ? k - 3 : 1; s.bits <= k + 3 && s.bits <= EPF_GEBL_BITS_MAX; s.bits++)
 		least &= epf_gebl_fpr(&s, keys, keys) > req->budget;
 	return least;
 }

@@ -9,7 +9,10 @@
 #include <kinds/tlbf.h>
 
 #define FILL(name) EPF_TLBF_##name
-#define SCRIPT_RATES { 1, 2, 10, 1, 40, 4, 1, 1 }
+#define SCRIPT_RATES                     \
+	{                                \
+		1, 2, 10, 1, 40, 4, 1, 1 \
+	}
 #define SCRIPT_GAPS 8
 
 #include "resizable_kind.h"
@@ -47,8 +50,8 @@ static void answers(void)
 
 	for (i = 0; i < NR(tlbf_scripts); i++)
 		tap_ok(known_answers(i), "known answers, k=%u l=%u keep=%u timed=%u",
-		       tlbf_scripts[i].shape.k, tlbf_scripts[i].shape.l,
-		       tlbf_scripts[i].shape.keep, tlbf_scripts[i].shape.timed);
+		       tlbf_scripts[i].shape.k, tlbf_scripts[i].shape.l, tlbf_scripts[i].shape.keep,
+		       tlbf_scripts[i].shape.timed);
 }
 
 /* --- bursts ------------------------------------------------------------- */
@@ -77,8 +80,8 @@ static void see(struct sight *most, const struct epf_tlbf_owner *o, __u64 now)
 /* Insert @rate keys per T at even intervals, for @quarters of T; the owner comes @late
  * after its last visit.
  */
-static struct sight drive_late(struct epf_tlbf_owner *o, __u64 *now,
-			       int quarters, __u64 rate, __u64 late)
+static struct sight drive_late(struct epf_tlbf_owner *o, __u64 *now, int quarters, __u64 rate,
+			       __u64 late)
 {
 	__u64 end = *now + quarters * (SPAN / 4), came = 0;
 	struct sight most = { 0, 0, 0 };
@@ -92,16 +95,14 @@ static struct sight drive_late(struct epf_tlbf_owner *o, __u64 *now,
 		if (head != o->f.head || o->f.taken % 16 == 0)
 			see(&most, o, *now);
 		head = o->f.head;
-		epf_tlbf_insert(&o->f, epf_word(7, (__u32)o->f.taken + 1),
-				*now);
+		epf_tlbf_insert(&o->f, epf_word(7, (__u32)o->f.taken + 1), *now);
 		if (!late)
 			epf_tlbf_care(o, *now);
 	}
 	return most;
 }
 
-static struct sight drive(struct epf_tlbf_owner *o, __u64 *now, int quarters,
-			  __u64 rate)
+static struct sight drive(struct epf_tlbf_owner *o, __u64 *now, int quarters, __u64 rate)
 {
 	return drive_late(o, now, quarters, rate, 0);
 }
@@ -126,9 +127,8 @@ static void burst(const struct epf_tlbf_shape *s, int times)
 		       after.fpr <= before.fpr * 1.1 &&
 		       (!s->timed || after.words <= before.words * 11 / 10),
 	       "timed=%u, %dx for T/2: slices %u, %u, %u; words %llu, %llu, %llu; error %.4f, %.4f, %.4f",
-	       s->timed, times, before.slices, during.slices, after.slices,
-	       before.words, during.words, after.words, before.fpr, during.fpr,
-	       after.fpr);
+	       s->timed, times, before.slices, during.slices, after.slices, before.words,
+	       during.words, after.words, before.fpr, during.fpr, after.fpr);
 	epf_tlbf_close(&o);
 }
 
@@ -150,12 +150,10 @@ static void gap(const struct epf_tlbf_shape *s)
 	epf_tlbf_care(&o, now);
 	idle = o.f.nr;
 	after = drive(&o, &now, 6, 1000);
-	tap_ok(idle <= s->keep + 1 &&
-		       (!s->timed || (after.slices <= s->k + s->l + 2 &&
-				      after.fpr <= before.fpr * 1.25)),
-	       "timed=%u, a gap of 2 T: slices %u, %u, %u; error %.4f, %.4f",
-	       s->timed, before.slices, idle, after.slices, before.fpr,
-	       after.fpr);
+	tap_ok(idle <= s->keep + 1 && (!s->timed || (after.slices <= s->k + s->l + 2 &&
+						     after.fpr <= before.fpr * 1.25)),
+	       "timed=%u, a gap of 2 T: slices %u, %u, %u; error %.4f, %.4f", s->timed,
+	       before.slices, idle, after.slices, before.fpr, after.fpr);
 	epf_tlbf_close(&o);
 }
 
@@ -174,10 +172,9 @@ static void drop(const struct epf_tlbf_shape *s)
 		now += SPAN / 50;
 		epf_tlbf_put(&o, epf_word(8, (__u32)o.f.taken), now);
 	}
-	tap_ok(s->timed ? now - last <= SPAN + 2 * SPAN / s->l :
-			  now - last > 2 * SPAN,
-	       "timed=%u, a 20th of the rate: a key was found for %.2f T",
-	       s->timed, (double)(now - last) / SPAN);
+	tap_ok(s->timed ? now - last <= SPAN + 2 * SPAN / s->l : now - last > 2 * SPAN,
+	       "timed=%u, a 20th of the rate: a key was found for %.2f T", s->timed,
+	       (double)(now - last) / SPAN);
 	epf_tlbf_close(&o);
 }
 
@@ -198,8 +195,8 @@ static void slow_owner(const struct epf_tlbf_shape *s)
 	after = drive_late(&o, &now, 4, 10000, SPAN / s->l);
 	tap_ok(s->timed ? before.fpr < .013 && after.fpr < .013 :
 			  before.fpr > .05 && after.fpr > .5,
-	       "timed=%u, an owner late by T/l, 10x: error %.4f, %.4f, %.4f",
-	       s->timed, before.fpr, during.fpr, after.fpr);
+	       "timed=%u, an owner late by T/l, 10x: error %.4f, %.4f, %.4f", s->timed, before.fpr,
+	       during.fpr, after.fpr);
 	epf_tlbf_close(&o);
 }
 
@@ -223,8 +220,7 @@ static void batches(const struct epf_tlbf_shape *s)
 		now += SPAN / 10;
 	}
 	peak = o.words_peak;
-	tap_ok(s->timed ? peak < 5 * 3800 && last.words < 3800 * 5 / 4 :
-			  peak > 100 * 3800,
+	tap_ok(s->timed ? peak < 5 * 3800 && last.words < 3800 * 5 / 4 : peak > 100 * 3800,
 	       "timed=%u, keys in batches: words %llu, at the end %llu, slices %u, error %.4f",
 	       s->timed, peak, last.words, last.slices, last.fpr);
 	epf_tlbf_close(&o);
@@ -253,14 +249,12 @@ static void bursts_and_gaps(void)
 
 static void predict(const struct moment *m)
 {
-	static const struct epf_tlbf_shape s = { SPAN, 40, 1, 1 << 20,
-						 5,    4,  5, 1 };
+	static const struct epf_tlbf_shape s = { SPAN, 40, 1, 1 << 20, 5, 4, 5, 1 };
 	struct outcome o = simulate(m, &s);
 
 	tap_ok(as_predicted(&o),
-	       "%s: error predicted %.4f, met %.4f +- %.4f, from counted bits %.4f",
-	       m->name, o.predicted, mean_of(&o.error), mean_margin(&o.error),
-	       mean_of(&o.counted));
+	       "%s: error predicted %.4f, met %.4f +- %.4f, from counted bits %.4f", m->name,
+	       o.predicted, mean_of(&o.error), mean_margin(&o.error), mean_of(&o.counted));
 }
 
 static void predictions(void)
@@ -283,13 +277,20 @@ static void predictions(void)
 static void shapes(void)
 {
 	static const struct epf_tlbf_shape bad[] = {
-		{ 3, 2, 1, 9, 3, 4, 3, 1 },	  { 99, 2, 3, 9, 3, 4, 3, 1 },
-		{ 99, 10, 1, 9, 3, 4, 3, 1 },	  { 99, 0, 0, 9, 3, 4, 3, 1 },
-		{ 99, 2, 1, 9, 0, 4, 3, 1 },	  { 99, 2, 1, 9, 3, 0, 3, 1 },
-		{ 99, 2, 1, 9, 3, 4, 2, 1 },	  { 99, 2, 1, 9, 3, 4, 8, 1 },
-		{ 99, 2, 1, 9, 3, 4, 3, 2 },	  { 99, 2, 1, 9, 45, 4, 45, 1 },
-		{ 999, 9, 9, 9, 64, 65, 64, 1 },  { ~0ULL, 2, 1, 9, 3, 4, 3, 1 },
-		{ 999, 9, 9, 9, 2, ~0u, 2, 1 },	  { 999, 9, 9, 9, ~0u, 2, 2, 1 },
+		{ 3, 2, 1, 9, 3, 4, 3, 1 },
+		{ 99, 2, 3, 9, 3, 4, 3, 1 },
+		{ 99, 10, 1, 9, 3, 4, 3, 1 },
+		{ 99, 0, 0, 9, 3, 4, 3, 1 },
+		{ 99, 2, 1, 9, 0, 4, 3, 1 },
+		{ 99, 2, 1, 9, 3, 0, 3, 1 },
+		{ 99, 2, 1, 9, 3, 4, 2, 1 },
+		{ 99, 2, 1, 9, 3, 4, 8, 1 },
+		{ 99, 2, 1, 9, 3, 4, 3, 2 },
+		{ 99, 2, 1, 9, 45, 4, 45, 1 },
+		{ 999, 9, 9, 9, 64, 65, 64, 1 },
+		{ ~0ULL, 2, 1, 9, 3, 4, 3, 1 },
+		{ 999, 9, 9, 9, 2, ~0u, 2, 1 },
+		{ 999, 9, 9, 9, ~0u, 2, 2, 1 },
 		{ 999, 9, 9, EPF_TLBF_WORDS_MAX + 1, 3, 4, 3, 1 },
 	};
 	static const struct epf_tlbf_shape good = { 128, 3, 3, 3, 127, 1, 128, 1 };
@@ -317,8 +318,10 @@ static void shapes(void)
 static void sizes(void)
 {
 	static const struct epf_tlbf_req req[] = {
-		{ SPAN, 4e6, .1, 0, 16 }, { SPAN, 4e6, .01, 0, 24 },
-		{ SPAN, 4e6, .01, .2, 0 }, { SPAN, 1e7, .0001, 0, 0 },
+		{ SPAN, 4e6, .1, 0, 16 },
+		{ SPAN, 4e6, .01, 0, 24 },
+		{ SPAN, 4e6, .01, .2, 0 },
+		{ SPAN, 1e7, .0001, 0, 0 },
 	};
 	int i;
 
@@ -328,21 +331,18 @@ static void sizes(void)
 		struct epf_tlbf_owner o;
 		struct sight most;
 
-		if (epf_tlbf_size(&req[i], &z) ||
-		    epf_tlbf_open(&o, &z.shape, 0, 0)) {
+		if (epf_tlbf_size(&req[i], &z) || epf_tlbf_open(&o, &z.shape, 0, 0)) {
 			tap_ok(false, "sizing %d", i);
 			continue;
 		}
 		drive(&o, &now, 12, rate);
 		most = drive(&o, &now, 4, rate);
 		tap_ok(z.fpr <= req[i].budget && most.fpr <= z.fpr * 1.02 &&
-			       most.words <= z.words + z.words / 50 +
-				       z.shape.k + z.shape.l,
+			       most.words <= z.words + z.words / 50 + z.shape.k + z.shape.l,
 		       "sizing, %g in T at %g: k=%u l=%u, %.1f bits a key (%.1f), error %.5f (%.5f)",
 		       (double)rate, req[i].budget, z.shape.k, z.shape.l,
 		       64. * (double)z.words / (double)rate,
-		       64. * (double)most.words / (double)rate, z.fpr,
-		       most.fpr);
+		       64. * (double)most.words / (double)rate, z.fpr, most.fpr);
 		epf_tlbf_close(&o);
 	}
 }
@@ -350,13 +350,13 @@ static void sizes(void)
 static void bad_sizes(void)
 {
 	static const struct epf_tlbf_req bad[] = {
-		{ 0, 1, .1, 0, 0 },	 { SPAN, 0, .1, 0, 0 },
-		{ SPAN, 1, 0, 0, 0 },	 { SPAN, 1, .6, 0, 0 },
-		{ SPAN, 1, .1, -1, 0 },	 { SPAN, 1, .1, 0, 129 },
-		{ ~0ULL, 1, .1, 0, 0 },	 { SPAN, NAN, .1, 0, 0 },
+		{ 0, 1, .1, 0, 0 },     { SPAN, 0, .1, 0, 0 },   { SPAN, 1, 0, 0, 0 },
+		{ SPAN, 1, .6, 0, 0 },  { SPAN, 1, .1, -1, 0 },  { SPAN, 1, .1, 0, 129 },
+		{ ~0ULL, 1, .1, 0, 0 }, { SPAN, NAN, .1, 0, 0 },
 	};
 	static const struct epf_tlbf_req none[] = {
-		{ SPAN, 1, .1, 0, 3 }, { SPAN, 1, .001, .001, 0 },
+		{ SPAN, 1, .1, 0, 3 },
+		{ SPAN, 1, .001, .001, 0 },
 		{ SPAN, 1e18, .1, 0, 0 },
 	};
 	struct epf_tlbf_owner o;

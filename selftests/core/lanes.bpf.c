@@ -71,8 +71,7 @@ int lanes_sight(struct xdp_md *ctx)
 	struct epf_lanes f = find(&p);
 	__u64 e, lanes = 0;
 
-	shared.verdict = epf_lanes_test_and_insert_into(&f, &p, shared.first_seen,
-							&e, &lanes);
+	shared.verdict = epf_lanes_test_and_insert_into(&f, &p, shared.first_seen, &e, &lanes);
 	shared.epoch = e;
 	shared.lanes = lanes;
 	return XDP_PASS;

@@ -26,9 +26,9 @@ enum kind { TEST, INSERT, SIGHT, SIGHT_FIRST, NR_KINDS };
 static const struct shape {
 	__u32 lines, parts, k;
 } shapes[] = {
-	{ 64, 1, 1 }, { 97, 1, 8 }, { 512, 1, 15 },
-	{ 64, 2, 2 }, { 96, 2, 8 }, { 130, 2, 10 }, { 512, 2, 30 },
-	{ 64, 4, 4 }, { 100, 4, 12 }, { 128, 4, 24 }, { 512, 4, 60 },
+	{ 64, 1, 1 },   { 97, 1, 8 },   { 512, 1, 15 }, { 64, 2, 2 },
+	{ 96, 2, 8 },   { 130, 2, 10 }, { 512, 2, 30 }, { 64, 4, 4 },
+	{ 100, 4, 12 }, { 128, 4, 24 }, { 512, 4, 60 },
 };
 #define NR_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -48,7 +48,10 @@ static __u64 draw(__u64 below)
 static const struct bpf_program *program(enum kind kind)
 {
 	static const char *const names[NR_KINDS] = {
-		"lanes_test", "lanes_insert", "lanes_sight", "lanes_sight",
+		"lanes_test",
+		"lanes_insert",
+		"lanes_sight",
+		"lanes_sight",
 	};
 
 	return bpf_object__find_program_by_name(obj, names[kind]);
@@ -57,13 +60,13 @@ static const struct bpf_program *program(enum kind kind)
 static bool run(enum kind kind)
 {
 	static char packet[64];
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet,
-		    .data_size_in = sizeof(packet), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = 1);
 	int err = bpf_prog_test_run_opts(bpf_program__fd(program(kind)), &opts);
 
 	if (err || opts.retval != 2)
-		printf("# %s: error %d, returned %u\n",
-		       bpf_program__name(program(kind)), err, opts.retval);
+		printf("# %s: error %d, returned %u\n", bpf_program__name(program(kind)), err,
+		       opts.retval);
 	return !err && opts.retval == 2; /* XDP_PASS */
 }
 
@@ -89,8 +92,8 @@ static void run_here(struct lanes_shared *s, enum kind kind)
 		s->epoch = epf_lanes_insert_into(&f, &p, &s->lanes, &grew);
 		s->grew = grew;
 	} else {
-		s->verdict = epf_lanes_test_and_insert_into(&f, &p, s->first_seen,
-							    &s->epoch, &s->lanes);
+		s->verdict = epf_lanes_test_and_insert_into(&f, &p, s->first_seen, &s->epoch,
+							    &s->lanes);
 	}
 }
 
@@ -107,12 +110,11 @@ static bool step(void)
 	run_here(&s, kind);
 	if (!run(kind))
 		return false;
-	if (s.verdict == shared->verdict && s.epoch == shared->epoch &&
-	    s.lanes == shared->lanes && s.grew == shared->grew)
+	if (s.verdict == shared->verdict && s.epoch == shared->epoch && s.lanes == shared->lanes &&
+	    s.grew == shared->grew)
 		return true;
-	printf("# operation %d: BPF %d, epoch %llu, lanes %llx; here %d, %llu, %llx\n",
-	       kind, shared->verdict, shared->epoch, shared->lanes, s.verdict,
-	       s.epoch, s.lanes);
+	printf("# operation %d: BPF %d, epoch %llu, lanes %llx; here %d, %llu, %llx\n", kind,
+	       shared->verdict, shared->epoch, shared->lanes, s.verdict, s.epoch, s.lanes);
 	return false;
 }
 
@@ -182,8 +184,7 @@ static void check_missing(__u32 parts)
 		memcpy(here, there, sizeof(here));
 		clear(shared);
 		good &= run(kind);
-		unknown = kind == INSERT ? !shared->epoch :
-					   shared->verdict == EPF_UNKNOWN;
+		unknown = kind == INSERT ? !shared->epoch : shared->verdict == EPF_UNKNOWN;
 		good &= unknown == missing();
 		good &= !unknown || !memcmp(here, there, sizeof(here));
 		n += unknown;
@@ -205,8 +206,7 @@ static void check_parts(void)
 		clear(shared);
 		good &= run(TEST) && shared->verdict == EPF_UNKNOWN;
 		good &= run(INSERT) && !shared->epoch;
-		good &= run(SIGHT) && shared->verdict == EPF_UNKNOWN &&
-			!shared->epoch;
+		good &= run(SIGHT) && shared->verdict == EPF_UNKNOWN && !shared->epoch;
 	}
 	tap_ok(good, "lanes: so it is of shapes of 0, 3, 5 and 2^32 - 1 parts");
 }
@@ -219,15 +219,14 @@ static void check_verified(enum kind kind)
 
 	bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len);
 	tap_ok(info.verified_insns && info.verified_insns < VERIFIED_MAX,
-	       "%s: %s: %u instructions verified, of fewer than %u",
-	       bpf_object__name(obj), bpf_program__name(prog), info.verified_insns, VERIFIED_MAX);
+	       "%s: %s: %u instructions verified, of fewer than %u", bpf_object__name(obj),
+	       bpf_program__name(prog), info.verified_insns, VERIFIED_MAX);
 }
 
 static void *map_memory(const char *name, size_t bytes)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(map), 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }

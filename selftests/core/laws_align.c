@@ -31,7 +31,9 @@ struct clockwork {
 	struct epf_window w;
 	struct epf_state s;
 	__u64 now_ns, wall_ns, fires_ns, late, seed, lasted;
-	struct { __u64 at, epoch; } key[KEYS];
+	struct {
+		__u64 at, epoch;
+	} key[KEYS];
 	__u32 keys;
 };
 
@@ -47,8 +49,7 @@ static __u64 start_of(const struct clockwork *c)
 
 static __u64 lasts(const struct clockwork *c)
 {
-	return epf_window_lasts(&c->w, start_of(c) + c->wall_ns,
-				c->s.epoch == EPF_EPOCH_FIRST);
+	return epf_window_lasts(&c->w, start_of(c) + c->wall_ns, c->s.epoch == EPF_EPOCH_FIRST);
 }
 
 /* Return: how far past a multiple the current epoch began, less than one pitch. */
@@ -61,8 +62,7 @@ static void arm(struct clockwork *c)
 {
 	__u64 end = start_of(c) + lasts(c);
 
-	c->fires_ns = (end > c->now_ns ? end : c->now_ns + 1) +
-		      draw(c, c->late);
+	c->fires_ns = (end > c->now_ns ? end : c->now_ns + 1) + draw(c, c->late);
 }
 
 static void start(struct clockwork *c, __u64 seed, __u64 late)
@@ -72,8 +72,7 @@ static void start(struct clockwork *c, __u64 seed, __u64 late)
 	c->late = late;
 	c->now_ns = 1 + draw(c, 10 * T);
 	c->wall_ns = 1700000000000ULL + draw(c, 10 * T);
-	if (epf_window_init(&c->w, EPF_MODE_TIME, 0, 0, T) ||
-	    epf_window_align(&c->w))
+	if (epf_window_init(&c->w, EPF_MODE_TIME, 0, 0, T) || epf_window_align(&c->w))
 		abort();
 	epf_state_init(&c->s, c->now_ns);
 	arm(c);
@@ -104,8 +103,7 @@ static bool keys_kept(const struct clockwork *c)
 	__u32 i;
 
 	for (i = 0; i < KEYS && i < c->keys; i++)
-		if (c->now_ns - c->key[i].at <= T &&
-		    c->s.epoch - c->key[i].epoch > R)
+		if (c->now_ns - c->key[i].at <= T && c->s.epoch - c->key[i].epoch > R)
 			return false;
 	return true;
 }
@@ -130,8 +128,7 @@ static const char *epoch(struct clockwork *c)
 	}
 	if (!keys_kept(c))
 		return "a key of the last T is gone";
-	return first || c->lasted >= EPOCH ? NULL :
-					     "an epoch is shorter than T/7";
+	return first || c->lasted >= EPOCH ? NULL : "an epoch is shorter than T/7";
 }
 
 /* If timers are late by less than the spare time, every boundary is at a multiple. */
@@ -210,8 +207,7 @@ static const char *held(__u64 seed, __u64 ns)
 
 static void claim(const char *broken, const char *text)
 {
-	tap_ok(!broken, "%s%s%s", text, broken ? ": " : "",
-	       broken ? broken : "");
+	tap_ok(!broken, "%s%s%s", text, broken ? ": " : "", broken ? broken : "");
 }
 
 static void sets(void)
@@ -256,10 +252,9 @@ static void plain(void)
 
 	good = !epf_window_init(&w, EPF_MODE_TIME, 0, 0, T) && !w.align_ns &&
 	       epf_window_lasts(&w, 12345, true) == EPOCH;
-	good &= !epf_window_init(&w, EPF_MODE_COUNT, 0, 7, 0) &&
-		epf_window_align(&w) == -EINVAL && !w.align_ns;
-	good &= !epf_window_init(&w, EPF_MODE_BOTH, 0, 7, T) &&
-		epf_window_align(&w) == -EINVAL;
+	good &= !epf_window_init(&w, EPF_MODE_COUNT, 0, 7, 0) && epf_window_align(&w) == -EINVAL &&
+		!w.align_ns;
+	good &= !epf_window_init(&w, EPF_MODE_BOTH, 0, 7, T) && epf_window_align(&w) == -EINVAL;
 	tap_ok(good, "windows are not aligned unless asked for, and only in time");
 }
 
@@ -279,8 +274,8 @@ static void extremes(void)
 				!epf_window_align(&w);
 			one = epf_window_lasts(&w, wall, true);
 			rest = epf_window_lasts(&w, wall, false);
-			good &= one && one <= w.align_ns &&
-				rest >= w.epoch_ns && rest < 2 * w.align_ns;
+			good &= one && one <= w.align_ns && rest >= w.epoch_ns &&
+				rest < 2 * w.align_ns;
 		}
 	tap_ok(good, "any T, any time: no epoch shorter than T/7, nor longer by a whole one");
 }

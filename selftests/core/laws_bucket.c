@@ -37,8 +37,7 @@ static struct epf_bucket draw_bucket(void)
 {
 	struct epf_bucket b;
 
-	if (!epf_bucket_init(&b, draw_size(EPF_BUCKET_RATE_MAX),
-			     draw_size(EPF_BUCKET_BURST_MAX)))
+	if (!epf_bucket_init(&b, draw_size(EPF_BUCKET_RATE_MAX), draw_size(EPF_BUCKET_BURST_MAX)))
 		abort();
 	return b;
 }
@@ -125,8 +124,7 @@ static bool never_more(void)
 
 			low = past < low ? past : low;
 			high = past > high ? past : high;
-			if ((__u64)(j - i + 1) * b.cost >
-			    b.limit + (__u64)(high - low))
+			if ((__u64)(j - i + 1) * b.cost > b.limit + (__u64)(high - low))
 				return false;
 		}
 	}
@@ -156,16 +154,15 @@ static bool rates(void)
 			return false;
 	}
 	return epf_bucket_init(&b, EPF_BUCKET_RATE_MAX, EPF_BUCKET_BURST_MAX) &&
-	       epf_bucket_init(&b, 1, EPF_BUCKET_BURST_MAX) &&
-	       b.top > b.limit && b.top < 1ULL << 63;
+	       epf_bucket_init(&b, 1, EPF_BUCKET_BURST_MAX) && b.top > b.limit &&
+	       b.top < 1ULL << 63;
 }
 
 static bool refused(void)
 {
 	struct epf_bucket b;
 
-	return !epf_bucket_init(&b, 5, 0) &&
-	       !epf_bucket_init(&b, EPF_BUCKET_RATE_MAX + 1, 1) &&
+	return !epf_bucket_init(&b, 5, 0) && !epf_bucket_init(&b, EPF_BUCKET_RATE_MAX + 1, 1) &&
 	       !epf_bucket_init(&b, 1, EPF_BUCKET_BURST_MAX + 1);
 }
 
@@ -222,8 +219,7 @@ static bool race(void)
 	pthread_t thread[THREADS];
 	int i;
 
-	if (!epf_bucket_init(&shared, 0, 10000000) ||
-	    pthread_barrier_init(&start, NULL, THREADS))
+	if (!epf_bucket_init(&shared, 0, 10000000) || pthread_barrier_init(&start, NULL, THREADS))
 		return false;
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&thread[i], NULL, taker, &taken[i]))
@@ -252,8 +248,7 @@ static bool meter_is_bounded(void)
 
 	for (i = 0; i < STEPS; i++) {
 		now += i % 50 == 49 ? -draw(1ULL << 50) : draw(2 * b.cost);
-		if (!epf_meter_add(&b, &word, now, 1 + draw(65536)) ||
-		    level(word, now) > b.top)
+		if (!epf_meter_add(&b, &word, now, 1 + draw(65536)) || level(word, now) > b.top)
 			return false;
 	}
 	return !epf_meter_above(&b, &word, now + b.top - b.limit);
@@ -327,8 +322,7 @@ static bool counted_only(__u64 burst)
 		return false;
 	for (i = 1; i < 5 * burst + 5; i++) {
 		epf_meter_add(&b, &word, epf_bucket_now(&b, i << 30), 1);
-		if (epf_meter_above(&b, &word, epf_bucket_now(&b, i << 30)) !=
-		    (i > burst))
+		if (epf_meter_above(&b, &word, epf_bucket_now(&b, i << 30)) != (i > burst))
 			return false;
 	}
 	return true;
@@ -348,7 +342,7 @@ int main(void)
 	tap_ok(race(), "threads take exactly what there is");
 	tap_ok(all(meter_is_bounded), "a level stays below its top, whatever the clock does");
 	tap_ok(all(slices), "CPUs that add slices: the level is wrong by a quarter of the "
-	       "burst at most");
+			    "burst at most");
 	tap_ok(above_and_below(1000, 100) && above_and_below(1000000, 5000),
 	       "twice the rate is above, half of it is below");
 	tap_ok(counted_only(0) && counted_only(1) && counted_only(77),

@@ -161,9 +161,8 @@ static struct told answer(struct told t)
  * @whole: it carries whole datagrams.
  * Return: offset of the carried header.
  */
-static __u32 put_error(struct frame *f, const struct told *t,
-		       const struct told *from, const struct frame *about,
-		       __u32 whole)
+static __u32 put_error(struct frame *f, const struct told *t, const struct told *from,
+		       const struct frame *about, __u32 whole)
 {
 	static const __u8 types[2][5] = { { 3, 4, 5, 11, 12 }, { 1, 2, 3, 4, 1 } };
 	struct told outer = *from;
@@ -248,8 +247,7 @@ static bool is_one_address(const struct told *t)
 /* Does the packet equal its own answer? */
 static bool is_same_back(const struct told *t)
 {
-	return is_one_address(t) && t->proto != 1 &&
-	       (t->proto == 47 || t->port[0] == t->port[1]);
+	return is_one_address(t) && t->proto != 1 && (t->proto == 47 || t->port[0] == t->port[1]);
 }
 
 static bool answers_are_found(const struct told *t)
@@ -280,8 +278,7 @@ static bool peers_are_found(const struct told *t)
 	return alike(far, key_of(&g, EPF_PKT_PEER, 0, 0)) &&
 	       alike(far, key_of(&h, EPF_PKT_PEER, EPF_PKT_REVERSE, 0)) &&
 	       alike(port, key_of(&g, EPF_PKT_PEER_PORT, 0, 0)) &&
-	       alike(port, key_of(&h, EPF_PKT_PEER_PORT, EPF_PKT_REVERSE, 0)) &&
-	       far != port;
+	       alike(port, key_of(&h, EPF_PKT_PEER_PORT, EPF_PKT_REVERSE, 0)) && far != port;
 }
 
 static bool conversations_are_one(const struct told *t)
@@ -306,8 +303,7 @@ static bool askers_are_two(const struct told *t)
 		return true;
 	turned.reply = t->reply;
 	g = packet(&turned);
-	return key_of(&f, EPF_PKT_CONVERSATION, 0, 0) !=
-	       key_of(&g, EPF_PKT_CONVERSATION, 0, 0);
+	return key_of(&f, EPF_PKT_CONVERSATION, 0, 0) != key_of(&g, EPF_PKT_CONVERSATION, 0, 0);
 }
 
 /* ------------------------------------------------------------- errors ---- */
@@ -335,10 +331,8 @@ static bool errors_are_found(const struct told *t)
 	for (i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
 		__u64 learnt = key_of(&f, way[i].key, way[i].learnt, 0);
 
-		good &= alike(learnt, key_of(&e, way[i].key, way[i].asked |
-					     EPF_PKT_ERRORS, 0)) &&
-			alike(learnt, key_of(&f, way[i].key, way[i].learnt |
-					     EPF_PKT_ERRORS, 0)) &&
+		good &= alike(learnt, key_of(&e, way[i].key, way[i].asked | EPF_PKT_ERRORS, 0)) &&
+			alike(learnt, key_of(&f, way[i].key, way[i].learnt | EPF_PKT_ERRORS, 0)) &&
 			(way[i].key > EPF_PKT_CONVERSATION ||
 			 learnt != key_of(&e, way[i].key, way[i].asked, 0));
 	}
@@ -489,10 +483,8 @@ static bool tags_are_vlans(const struct told *t)
 	turned = two;
 	turned.tci[0] = two.tci[1];
 	turned.tci[1] = two.tci[0];
-	return alike(scoped(&bare, EPF_PKT_VLAN, 0, 0),
-		     scoped(&one, EPF_PKT_VLAN, 0, 0)) &&
-	       scoped(&two, EPF_PKT_VLAN, 0, 0) !=
-		       scoped(&turned, EPF_PKT_VLAN, 0, 0);
+	return alike(scoped(&bare, EPF_PKT_VLAN, 0, 0), scoped(&one, EPF_PKT_VLAN, 0, 0)) &&
+	       scoped(&two, EPF_PKT_VLAN, 0, 0) != scoped(&turned, EPF_PKT_VLAN, 0, 0);
 }
 
 static bool scopes_are_given(const struct told *t)
@@ -500,10 +492,8 @@ static bool scopes_are_given(const struct told *t)
 	struct frame f = packet(t);
 	__u64 digest;
 
-	return digest_in(&f, EPF_PKT_FLOW, EPF_PKT_IFACE, 0, NULL, &digest) ==
-		       -EINVAL &&
-	       digest_in(&f, EPF_PKT_PEER, EPF_PKT_MARK, 0, NULL, &digest) ==
-		       -EINVAL &&
+	return digest_in(&f, EPF_PKT_FLOW, EPF_PKT_IFACE, 0, NULL, &digest) == -EINVAL &&
+	       digest_in(&f, EPF_PKT_PEER, EPF_PKT_MARK, 0, NULL, &digest) == -EINVAL &&
 	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_VLAN, 0, NULL, &digest) &&
 	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_ZONE, 0, NULL, &digest);
 }
@@ -529,8 +519,7 @@ static __u64 key_of_record(const struct told *t, __u8 key, __u32 most)
  */
 static bool zones_are_apart(const struct told *t)
 {
-	const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION, EPF_PKT_PEER,
-			      EPF_PKT_PEER_PORT };
+	const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION, EPF_PKT_PEER, EPF_PKT_PEER_PORT };
 	__u32 zone = draw(65536), far = zone ^ (1u << draw(16));
 	struct told back = answer(*t);
 	struct frame out = packet(t), in = packet(&back);
@@ -540,8 +529,7 @@ static bool zones_are_apart(const struct told *t)
 	for (i = 0; i < sizeof(keys); i++) {
 		__u32 most = keys[i] >= EPF_PKT_PEER ? EPF_PKT_PREFIX(24, 64) : 0;
 		__u32 turn = keys[i] == EPF_PKT_CONVERSATION ? 0 : EPF_PKT_REVERSE;
-		__u64 want = key_of(&out, keys[i], EPF_PKT_ZONE,
-				    most + EPF_PKT_IN_ZONE(zone));
+		__u64 want = key_of(&out, keys[i], EPF_PKT_ZONE, most + EPF_PKT_IN_ZONE(zone));
 
 		good &= want && want != key_of(&out, keys[i], 0, most) &&
 			want == key_of(&in, keys[i], EPF_PKT_ZONE | turn,
@@ -549,8 +537,7 @@ static bool zones_are_apart(const struct told *t)
 			want != key_of(&in, keys[i], EPF_PKT_ZONE | turn,
 				       most + EPF_PKT_IN_ZONE(far));
 		if (t->proto != 1 && !t->frag)
-			good &= want == key_of_record(t, keys[i],
-						      most + EPF_PKT_IN_ZONE(zone));
+			good &= want == key_of_record(t, keys[i], most + EPF_PKT_IN_ZONE(zone));
 	}
 	return good;
 }
@@ -593,8 +580,8 @@ static bool fragments_have_a_key_or_not(const struct told *t)
 /* No key of one sort equals a key of another. */
 static bool sorts_are_apart(const struct told *t)
 {
-	static const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION,
-				     EPF_PKT_PEER, EPF_PKT_PEER_PORT };
+	static const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION, EPF_PKT_PEER,
+				     EPF_PKT_PEER_PORT };
 	struct frame f = packet(t);
 	__u64 digest[8];
 	bool good = true;
@@ -617,14 +604,12 @@ static bool is_sound(const struct epf_pkt_opts *o)
 	__u32 four = o->max_bytes & 0xff, six = o->max_bytes >> 8 & 0xff;
 	__u32 zone = o->max_bytes >> 16;
 
-	if (o->key > EPF_PKT_PEER_PORT || o->link > EPF_LINK_SLL2 ||
-	    o->flags >= 2048)
+	if (o->key > EPF_PKT_PEER_PORT || o->link > EPF_LINK_SLL2 || o->flags >= 2048)
 		return false;
 	if ((o->flags & 3) && o->key != EPF_PKT_PACKET)
 		return false;
 	if (o->flags & EPF_PKT_NONIP_FRAME)
-		return o->key == EPF_PKT_FLOW && !o->max_bytes &&
-		       o->flags == EPF_PKT_NONIP_FRAME;
+		return o->key == EPF_PKT_FLOW && !o->max_bytes && o->flags == EPF_PKT_NONIP_FRAME;
 	if (!flow)
 		return !(o->flags & ~0xfu);
 	if ((o->key == EPF_PKT_CONVERSATION && (o->flags & EPF_PKT_REVERSE)) ||
@@ -636,15 +621,14 @@ static bool is_sound(const struct epf_pkt_opts *o)
 		return false;
 	if (!peer)
 		return !four && !six;
-	return (!four || (four >= 8 && four < 32)) &&
-	       (!six || (six >= 8 && six < 128));
+	return (!four || (four >= 8 && four < 32)) && (!six || (six >= 8 && six < 128));
 }
 
 static bool options_are_sound(void)
 {
-	static const __u32 most[] = { 0, 1, 7, 8, 31, 32, 0x700, 0x800, 0x1f18,
-				      0x7f00, 0x8000, 0x10000, 0x4018, 0x4007,
-				      0xffff0000, 0x7f01f, 0x104018, 0x14007 };
+	static const __u32 most[] = { 0,      1,      7,          8,       31,       32,
+				      0x700,  0x800,  0x1f18,     0x7f00,  0x8000,   0x10000,
+				      0x4018, 0x4007, 0xffff0000, 0x7f01f, 0x104018, 0x14007 };
 	__u32 key, link, flags, i;
 	struct epf_pkt_opts o;
 	bool good = true;
@@ -664,8 +648,7 @@ static bool options_are_sound(void)
 
 static bool descriptions_serve(void)
 {
-	struct epf_pkt_opts o = { EPF_PKT_PEER, 0, EPF_PKT_REVERSE,
-				  EPF_PKT_PREFIX(24, 64) };
+	struct epf_pkt_opts o = { EPF_PKT_PEER, 0, EPF_PKT_REVERSE, EPF_PKT_PREFIX(24, 64) };
 	struct epf_key_desc a = epf_key_desc_packet(&o), b = a, c;
 
 	b.flags = EPF_PKT_ERRORS;
@@ -694,8 +677,7 @@ static bool descriptions_have_no_zone(void)
 	o.max_bytes = EPF_PKT_PREFIX(24, 64);
 	c = epf_key_desc_packet(&o);
 	if (epf_key_desc_check(&a) || !epf_key_desc_equal(&a, &b) ||
-	    epf_key_desc_join(&a, &b).kind != EPF_KEYS_PACKET ||
-	    epf_key_desc_serves(&a, &c) ||
+	    epf_key_desc_join(&a, &b).kind != EPF_KEYS_PACKET || epf_key_desc_serves(&a, &c) ||
 	    epf_key_desc_join(&a, &c).kind != EPF_KEYS_MIXED)
 		return false;
 	a.max_bytes += EPF_PKT_IN_ZONE(1);
@@ -706,8 +688,7 @@ static bool descriptions_have_no_zone(void)
 
 static __u32 most = ROUNDS; /* of a law */
 
-static void law(bool (*holds)(const struct told *), __u32 rounds,
-		const char *text)
+static void law(bool (*holds)(const struct told *), __u32 rounds, const char *text)
 {
 	bool good = true;
 	__u32 i;
@@ -717,8 +698,7 @@ static void law(bool (*holds)(const struct told *), __u32 rounds,
 
 		good = holds(&t);
 		if (!good)
-			printf("# round %u: IPv%d, protocol %u\n", i,
-			       t.six ? 6 : 4, t.proto);
+			printf("# round %u: IPv%d, protocol %u\n", i, t.six ? 6 : 4, t.proto);
 	}
 	tap_ok(good, "%s", text);
 }
@@ -737,11 +717,13 @@ int main(int argc, char **argv)
 	law(errors_need_their_packet, 500, "an error that carries too little is truncated");
 	law(prefixes_end_there, 1000, "bits after the prefix do not matter, all others do");
 	law(lengths_are_keys, 100, "prefixes of other lengths are other keys");
-	law(scopes_separate, ROUNDS, "VLAN, interface, mark, zone: each counts where it is asked for");
+	law(scopes_separate, ROUNDS,
+	    "VLAN, interface, mark, zone: each counts where it is asked for");
 	law(zones_are_apart, ROUNDS, "what is learnt in a zone is found there and in no other");
 	law(tags_are_vlans, ROUNDS, "a priority is no VLAN");
 	law(scopes_are_given, 100, "no interface, no mark: no key");
-	law(fragments_have_a_key_or_not, ROUNDS, "fragments go by their id, or only the first counts");
+	law(fragments_have_a_key_or_not, ROUNDS,
+	    "fragments go by their id, or only the first counts");
 	law(sorts_are_apart, ROUNDS, "no key of one sort is one of another");
 	tap_ok(options_are_sound(), "options without use are refused");
 	tap_ok(descriptions_serve(), "how a key is found does not tell filters apart");

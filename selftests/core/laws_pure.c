@@ -85,8 +85,7 @@ static __u64 long_mulhi(__u64 a, __u64 b)
 		__u64 carry = 0;
 
 		for (j = 0; j < 2; j++) {
-			__u64 sum = (a >> 32 * i & 0xffffffff) *
-				    (b >> 32 * j & 0xffffffff);
+			__u64 sum = (a >> 32 * i & 0xffffffff) * (b >> 32 * j & 0xffffffff);
 
 			sum += digit[i + j] + carry;
 			digit[i + j] = sum & 0xffffffff;
@@ -106,10 +105,11 @@ static bool scale_is_exact(__u64 word, __u64 n)
 
 static void scale(void)
 {
-	static const __u64 words[] = { 0, 1, 0xffffffff, 1ULL << 32,
-				       0xffffffff00000000, ~0ULL - 1, ~0ULL };
-	static const __u64 lines[] = { 0, 1, 16, 63, 64, 65, 1ULL << 29,
-				       (1ULL << 31) - 1, 1ULL << 31, ~0ULL };
+	static const __u64 words[] = { 0,         1,    0xffffffff, 1ULL << 32, 0xffffffff00000000,
+				       ~0ULL - 1, ~0ULL };
+	static const __u64 lines[] = { 0,          1,    16,         63,
+				       64,         65,   1ULL << 29, (1ULL << 31) - 1,
+				       1ULL << 31, ~0ULL };
 	bool good = true;
 	int i, j;
 
@@ -139,8 +139,7 @@ static bool probe_is_sound(const struct epf_geom *g, __u64 digest)
 
 static void masks(void)
 {
-	static const __u64 part_lines[] = { 64, 65, 1000001,
-					    EPF_PART_LINES_MAX - 1,
+	static const __u64 part_lines[] = { 64, 65, 1000001, EPF_PART_LINES_MAX - 1,
 					    EPF_PART_LINES_MAX };
 	struct epf_geom g = { 0 };
 	bool good = true;
@@ -149,8 +148,8 @@ static void masks(void)
 	for (parts = 1; parts <= EPF_PARTS_MAX; parts *= 2)
 		for (n = 1; n <= EPF_PART_BITS_MAX; n++)
 			for (i = 0; i < 2000; i++) {
-				good &= !epf_geom_init(&g, parts * part_lines[i % 5],
-						       parts, parts * n);
+				good &= !epf_geom_init(&g, parts * part_lines[i % 5], parts,
+						       parts * n);
 				good &= probe_is_sound(&g, draw64());
 			}
 	tap_ok(good, "masks have k/L positions below 62 at the most, lines lie in their part");
@@ -172,8 +171,7 @@ static double sigmas(double chi_square, double freedom)
 /* Return: how far the counts of @cells cells are off; all cells are equally likely if @chance is
  * NULL. Cells expected less than ten times count as one.
  */
-static double off_by(const __u32 *count, const double *chance, __u32 cells,
-		     double all)
+static double off_by(const __u32 *count, const double *chance, __u32 cells, double all)
 {
 	double sum = 0, few = 0, few_want = 0, want;
 	__u32 i, used = 0;
@@ -251,13 +249,12 @@ static void fields_are_even(const char *what, __u64 free, __u32 most)
 
 	for (i = 0; i < 6 && ns[i] <= most; i++)
 		for (j = 0; j < EPF_PARTS_MAX; j++) {
-			epf_geom_init(&g, 64, EPF_PARTS_MAX,
-				      EPF_PARTS_MAX * ns[i]);
+			epf_geom_init(&g, 64, EPF_PARTS_MAX, EPF_PARTS_MAX * ns[i]);
 			worst = fmax(worst, masks_off_by(&g, j, free));
 		}
 	tap_ok(worst < SIGMAS,
-	       "%s: every value of a field is as likely, fields are independent: %.1f sigma",
-	       what, worst);
+	       "%s: every value of a field is as likely, fields are independent: %.1f sigma", what,
+	       worst);
 }
 
 #define FEW 16u /* lines of a part */
@@ -280,13 +277,12 @@ static void lines_are_even(const char *what, __u64 free, __u32 from)
 		__u64 digest = digest_of(free);
 
 		for (j = from, cell = 0; j < EPF_PARTS_MAX; j++)
-			cell = cell * FEW + (__u32)(epf_geom_line(&g, digest, j) -
-						    j * FEW);
+			cell = cell * FEW + (__u32)(epf_geom_line(&g, digest, j) - j * FEW);
 		count[cell]++;
 	}
 	worst = off_by(count, NULL, cells, SAMPLE);
-	tap_ok(worst < SIGMAS, "%s: lines of %u parts are even and independent: %.1f sigma",
-	       what, EPF_PARTS_MAX - from, worst);
+	tap_ok(worst < SIGMAS, "%s: lines of %u parts are even and independent: %.1f sigma", what,
+	       EPF_PARTS_MAX - from, worst);
 }
 
 /* The joint distribution of part @j's line and part @i's field, if any. */
@@ -308,8 +304,7 @@ static double joint_off_by(__u32 j, __u32 i)
 
 		/* a key without a position counts for two values by turns */
 		count[line * EPF_FIELDS +
-		      (mask ? (__u32)__builtin_ctzll(mask) :
-			      EPF_LANE_BITS + n % 2)]++;
+		      (mask ? (__u32)__builtin_ctzll(mask) : EPF_LANE_BITS + n % 2)]++;
 	}
 	return off_by(count, chance, FEW * EPF_FIELDS, SAMPLE);
 }
@@ -359,10 +354,8 @@ static void shapes_are_checked(void)
 		good &= !epf_geom_init(&g, 64, parts, parts + 2) == (parts <= 2);
 		good &= epf_geom_init(&g, 64 - parts, parts, parts) < 0;
 		good &= epf_geom_init(&g, 0, parts, parts) < 0;
-		good &= !epf_geom_init(&g, parts * EPF_PART_LINES_MAX, parts,
-				       parts);
-		good &= epf_geom_init(&g, parts * (EPF_PART_LINES_MAX + 1),
-				      parts, parts) < 0;
+		good &= !epf_geom_init(&g, parts * EPF_PART_LINES_MAX, parts, parts);
+		good &= epf_geom_init(&g, parts * (EPF_PART_LINES_MAX + 1), parts, parts) < 0;
 		good &= !epf_geom_init(&g, 65, parts, parts) == (parts == 1);
 		good &= !epf_geom_init(&g, 66, parts, parts) == (parts <= 2);
 	}
@@ -376,8 +369,7 @@ static void windows_are_checked(void)
 
 	good &= !epf_window_init(&w, EPF_MODE_COUNT, 0, 1, 0);
 	good &= !epf_window_init(&w, EPF_MODE_COUNT, 1, EPF_INSERTS_MAX, 0);
-	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, EPF_INSERTS_MAX + 1,
-				0) < 0;
+	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, EPF_INSERTS_MAX + 1, 0) < 0;
 	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, 0, 0) < 0;
 	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, 1, 1) < 0;
 	good &= epf_window_init(&w, EPF_MODE_COUNT, 2, 1, 0) < 0;
@@ -431,8 +423,8 @@ static void options_are_checked(void)
 /* Digest a frame in @nr segments, some of them empty. Each is copied to its own memory, so that a
  * sanitizer sees a read beyond one.
  */
-static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len,
-		     __u32 nr, const struct epf_pkt_opts *o, __u64 *digest)
+static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len, __u32 nr,
+		     const struct epf_pkt_opts *o, __u64 *digest)
 {
 	struct epf_seg seg[SEGS_MAX];
 	struct epf_pkt pkt = { seg, nr, len };
@@ -457,8 +449,7 @@ static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len,
 	return err;
 }
 
-static bool cuts_do_not_matter(const __u8 *frame, __u32 len,
-			       const struct epf_pkt_opts *o)
+static bool cuts_do_not_matter(const __u8 *frame, __u32 len, const struct epf_pkt_opts *o)
 {
 	__u64 whole = 0, cut = 0;
 	struct epf_hash h;
@@ -466,8 +457,7 @@ static bool cuts_do_not_matter(const __u8 *frame, __u32 len,
 
 	epf_hash_init(&h, 5, 6, (__u32)draw(3));
 	err = segmented(&h, frame, len, 1, o, &whole);
-	err_cut = segmented(&h, frame, len, 2 + (__u32)draw(SEGS_MAX - 1), o,
-			    &cut);
+	err_cut = segmented(&h, frame, len, 2 + (__u32)draw(SEGS_MAX - 1), o, &cut);
 	return err == err_cut && (err || whole == cut);
 }
 
@@ -480,10 +470,8 @@ static void packets_do_not_see_cuts(void)
 	for (n = 0; n < 100; n++)
 		for (i = 0; i < EPF_KAT_LEN(epf_kat_pkt); i++) {
 			const struct epf_kat_pkt *v = &epf_kat_pkt[i];
-			struct epf_pkt_opts o = { v->key, v->link, v->flags,
-						  v->max_bytes };
-			__u32 len = v->len - (__u32)(draw(4) ? 0 :
-						     draw(v->len + 1u));
+			struct epf_pkt_opts o = { v->key, v->link, v->flags, v->max_bytes };
+			__u32 len = v->len - (__u32)(draw(4) ? 0 : draw(v->len + 1u));
 			__u8 frame[512];
 
 			memcpy(frame, epf_kat_frame + v->at, len);
@@ -492,15 +480,13 @@ static void packets_do_not_see_cuts(void)
 			good &= cuts_do_not_matter(frame, len, &o);
 			done++;
 		}
-	tap_ok(good, "a packet's digest or error does not depend on its segments: %u frames",
-	       done);
+	tap_ok(good, "a packet's digest or error does not depend on its segments: %u frames", done);
 }
 
 /* Turn a packet into a control packet, or nearly into one. */
 static void to_control(__u8 *f)
 {
-	static const __u16 port[] = { 66,   67,	  68,	69,   3783, 3784,
-				      3785, 3786, 4784, 6784, 7784 };
+	static const __u16 port[] = { 66, 67, 68, 69, 3783, 3784, 3785, 3786, 4784, 6784, 7784 };
 	__u32 at = 34 + 2 * (__u32)draw(2), which = (__u32)draw(11);
 
 	switch (draw(4)) {
@@ -563,8 +549,7 @@ static int fast_paths(const __u8 *f, __u32 len, const struct epf_pkt_opts *o)
 	if (epf_pkt_digest(&h, &whole, o, &fast) != err || fast != slow)
 		return 16;
 	if (epf_flow_plain(f, len, o, &first, &tail))
-		took = !err && epf_digest_words(&h, first, tail, 14) == slow ?
-		       1 : 4;
+		took = !err && epf_digest_words(&h, first, tail, 14) == slow ? 1 : 4;
 	if (epf_packet_plain(&h, f, len, o, &fast))
 		took |= !err && fast == slow ? 2 : 8;
 	if (err < -EPF_CONTROL)
@@ -595,10 +580,8 @@ static void fast_paths_take_plain_packets(void)
  */
 static void fast_paths_pass_control(void)
 {
-	struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER,
-				     EPF_PKT_PASS_CONTROL, 0 };
-	struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER,
-				       EPF_PKT_PASS_CONTROL, 0 };
+	struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_PASS_CONTROL, 0 };
+	struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_PASS_CONTROL, 0 };
 	__u32 i, len, passed = 0;
 	bool good = true;
 	__u8 f[PLAIN_MAX];
@@ -611,8 +594,8 @@ static void fast_paths_pass_control(void)
 		good &= (a == 1 && b == 2) || (a == CONTROL && b == CONTROL);
 		passed += a == CONTROL;
 	}
-	tap_ok(good && passed > 2000,
-	       "control packets have no key by any path: %u of them", passed);
+	tap_ok(good && passed > 2000, "control packets have no key by any path: %u of them",
+	       passed);
 }
 
 /* Make the packet not plain in the way @way. Return: the fast paths that must still take it, as
@@ -660,7 +643,7 @@ static void fast_paths_leave_others(void)
 	bool good = true;
 	__u8 f[PLAIN_MAX];
 	__u32 i, len;
-	int not;
+	int not ;
 
 	other[0].max_bytes = 5000;
 	other[1].link = EPF_LINK_SLL;
@@ -670,8 +653,8 @@ static void fast_paths_leave_others(void)
 		len = plain_packet(f);
 		good &= !(fast_paths(f, len, &other[i % 4]) & ~CONTROL);
 		not = spoil(f, &len, (int)i % 8);
-		good &= fast_paths(f, len, &flow) == (1 & ~not);
-		good &= fast_paths(f, len, &packet) == (2 & ~not);
+		good &= fast_paths(f, len, &flow) == (1 & ~not );
+		good &= fast_paths(f, len, &packet) == (2 & ~not );
 	}
 	tap_ok(good, "epf_flow_plain, epf_packet_plain: other packets and options are left alone");
 }
@@ -682,8 +665,7 @@ static __u64 packet_key(const __u8 *frame, __u32 len, int *err)
 	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
 	struct epf_seg seg = { frame, len };
 	struct epf_pkt pkt = { &seg, 1, len };
-	struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER,
-				  EPF_PKT_NO_MAC, 0 };
+	struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_NO_MAC, 0 };
 	__u64 digest = 0;
 
 	*err = epf_pkt_digest(&h, &pkt, &o, &digest);
@@ -767,12 +749,11 @@ static void lanes_of_other_numbers(void)
 		for (from = EPF_EPOCH_FIRST; from < EPF_EPOCH_FIRST + 64; from++)
 			for (to = EPF_EPOCH_FIRST; to < EPF_EPOCH_FIRST + 64; to++) {
 				v = epf_tag(from) | epf_lane_positions(masks_of[i]);
-				kept &= epf_lane_holds(epf_lane_retag(v, from, to),
-						       masks_of[i], to);
+				kept &= epf_lane_holds(epf_lane_retag(v, from, to), masks_of[i],
+						       to);
 				strange |= epf_lane_retag(v, from + 8, to);
 			}
-	tap_ok(kept && !strange,
-	       "a lane of another number has its keys, those of no position too");
+	tap_ok(kept && !strange, "a lane of another number has its keys, those of no position too");
 }
 
 int main(void)

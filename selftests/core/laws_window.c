@@ -70,9 +70,9 @@ static void every_phase(void)
 		for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 			if (!broken)
 				broken = distinct_keys(more[i], shape);
-		tap_ok(!broken, "L=%u: window, staleness and age at every phase, W = 1..20 and larger%s%s",
-		       shapes[shape][0], broken ? ": " : "",
-		       broken ? broken : "");
+		tap_ok(!broken,
+		       "L=%u: window, staleness and age at every phase, W = 1..20 and larger%s%s",
+		       shapes[shape][0], broken ? ": " : "", broken ? broken : "");
 	}
 }
 
@@ -101,38 +101,32 @@ static __u64 draw(struct stream *s, __u64 below)
 /* Check a verdict against the window and staleness properties. Return: NULL if @verdict
  * is allowed.
  */
-static const char *judge(const struct stream *s, const struct last *l,
-			 int verdict)
+static const char *judge(const struct stream *s, const struct last *l, int verdict)
 {
 	__u64 n = s->inserts - l->n; /* counting the insertion itself */
 	__u64 ns = s->o.now_ns - l->ns;
 	bool counted = l->epoch && n <= s->w;
 	bool timed = l->epoch && ns <= s->t;
 	bool stale_count = !l->epoch || n > (R + 1) * s->o.window.epoch_inserts;
-	bool stale_time = !l->epoch ||
-			  ns > (R + 1) * (s->o.window.epoch_ns + s->dt_max);
+	bool stale_time = !l->epoch || ns > (R + 1) * (s->o.window.epoch_ns + s->dt_max);
 	static const char *const lost = "a key of the window is absent";
 	static const char *const stale = "a key is retained too long";
 
 	switch (s->o.window.mode) {
 	case EPF_MODE_COUNT:
-		return counted && !verdict ? lost :
-		       stale_count && verdict ? stale : NULL;
+		return counted && !verdict ? lost : stale_count && verdict ? stale : NULL;
 	case EPF_MODE_TIME:
-		return timed && !verdict ? lost :
-		       stale_time && verdict ? stale : NULL;
+		return timed && !verdict ? lost : stale_time && verdict ? stale : NULL;
 	case EPF_MODE_EITHER: /* only the coverage that is reported is guaranteed */
 		return (stale_count || stale_time) && verdict ? stale : NULL;
 	}
 	return (counted || timed) && !verdict ? lost : NULL; /* the key may be stale */
 }
 
-static const char *judge_age(const struct stream *s, const struct last *l,
-			     int verdict)
+static const char *judge_age(const struct stream *s, const struct last *l, int verdict)
 {
 	__u64 age = s->o.state.epoch - l->epoch;
-	int want = l->epoch && age < EPF_LANES ? EPF_PRESENT + (int)age :
-						 EPF_ABSENT;
+	int want = l->epoch && age < EPF_LANES ? EPF_PRESENT + (int)age : EPF_ABSENT;
 
 	return verdict == want ? NULL : "an age is wrong";
 }
@@ -147,8 +141,8 @@ static const char *judge_cover(const struct stream *s)
 		return "covers more insertions than there were";
 	for (i = 0; i < 512; i++) {
 		const struct last *l = &s->last[i];
-		bool covered = l->epoch && (s->inserts - l->n <= inserts ||
-					    s->o.now_ns - l->ns < ns);
+		bool covered = l->epoch &&
+			       (s->inserts - l->n <= inserts || s->o.now_ns - l->ns < ns);
 
 		if (covered && !owner_test(&s->o, key_digest(s->seed, i)))
 			return "a covered key is absent";
@@ -184,8 +178,7 @@ static const char *sight(struct stream *s, unsigned int key)
 	return broken;
 }
 
-static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
-				 __u64 t, int shape)
+static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w, __u64 t, int shape)
 {
 	struct stream *s = (struct stream *)calloc(1, sizeof(*s));
 	const char *broken = NULL;
@@ -193,8 +186,7 @@ static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
 
 	s->w = mode == EPF_MODE_TIME ? 0 : w;
 	s->t = mode == EPF_MODE_COUNT ? 0 : t;
-	s->seed = w * 131 + t * 7 + mode * 3 + first_seen +
-		  (tap_seed() << 32);
+	s->seed = w * 131 + t * 7 + mode * 3 + first_seen + (tap_seed() << 32);
 	owner_init(&s->o, 4096, shapes[shape][0], shapes[shape][1]);
 	owner_window(&s->o, mode, first_seen, s->w, s->t);
 	s->dt_max = t / R / 2 + 1;
@@ -204,8 +196,7 @@ static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
 		/* alternate between busy and quiet times, so that either boundary comes
 		 * first
 		 */
-		owner_advance(&s->o, i / 3000 % 2 ? draw(s, s->dt_max) :
-						    draw(s, 3));
+		owner_advance(&s->o, i / 3000 % 2 ? draw(s, s->dt_max) : draw(s, 3));
 		broken = sight(s, (unsigned int)draw(s, hot));
 		if (!broken && i % 97 == 0)
 			broken = judge_cover(s);
@@ -217,8 +208,7 @@ static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
 
 static void every_mode(void)
 {
-	static const char *const names[] = { "count", "time", "either",
-					     "both" };
+	static const char *const names[] = { "count", "time", "either", "both" };
 	static const __u64 w[] = { 1, 7, 20, 49, 150 };
 	static const __u64 t[] = { 7, 50, 99, 700, 5001 };
 	__u32 mode, first, i;
@@ -228,12 +218,11 @@ static void every_mode(void)
 			const char *broken = NULL;
 
 			for (i = 0; i < 5 * SHAPES && !broken; i++)
-				broken = random_stream(mode, first, w[i / SHAPES],
-						       t[i / SHAPES],
+				broken = random_stream(mode, first, w[i / SHAPES], t[i / SHAPES],
 						       i % SHAPES);
-			tap_ok(!broken, "mode %s, %s: random streams%s%s",
-			       names[mode], first ? "first-seen" : "refresh",
-			       broken ? ": " : "", broken ? broken : "");
+			tap_ok(!broken, "mode %s, %s: random streams%s%s", names[mode],
+			       first ? "first-seen" : "refresh", broken ? ": " : "",
+			       broken ? broken : "");
 		}
 }
 
@@ -290,8 +279,7 @@ static void tag_wrap(void)
 
 	for (i = 0; i < 4; i++)
 		tap_ok(!idle_any_phase(lags[i]),
-		       "idle filter: no old tag matches again, scan %u behind",
-		       lags[i]);
+		       "idle filter: no old tag matches again, scan %u behind", lags[i]);
 	tap_ok(idle_any_phase(EPF_SCAN_LAG + 2) == 32,
 	       "a scan %u behind is too late: old tags match again after 32 epochs",
 	       EPF_SCAN_LAG + 2);
@@ -335,8 +323,7 @@ static void pending(void)
 	good &= !flush && epf_pending_of(kept, 9) == 20;
 	kept = epf_pending_join(kept, 9, 20, 32, &flush);
 	good &= flush == 40 && epf_pending_of(kept, 9) == 0;
-	kept = epf_pending_join(epf_pending_join(kept, 9, 20, 32, &flush), 10, 5,
-				32, &flush);
+	kept = epf_pending_join(epf_pending_join(kept, 9, 20, 32, &flush), 10, 5, 32, &flush);
 	good &= !flush && epf_pending_of(kept, 10) == 5;
 	kept = epf_pending_join(kept, 9, 20, 2, &flush); /* late */
 	good &= !flush && epf_pending_of(kept, 10) == 5;
@@ -362,8 +349,7 @@ static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
 	if (sum < p->full_at && next > p->full_at)
 		return "the epoch is over before";
 	if (rest == ~0ULL && p->step < EPF_COUNT_MASK &&
-	    next != (p->step < EPF_COUNT_MASK - sum ? sum + p->step :
-						      EPF_COUNT_MASK))
+	    next != (p->step < EPF_COUNT_MASK - sum ? sum + p->step : EPF_COUNT_MASK))
 		return "without a limit it is not a step ahead";
 	return NULL;
 }
@@ -385,15 +371,14 @@ static void next_look(void)
 
 	for (i = 0; i < n * n * n * n && !broken; i++) {
 		for (c = 0; c < 7 && ends[i % n]; c++) {
-			epf_pace_init(&p, ends[i % n], ends[i / n % n],
-				      ends[i / n / n % n], cpus[c]);
+			epf_pace_init(&p, ends[i % n], ends[i / n % n], ends[i / n / n % n],
+				      cpus[c]);
 			for (s = 0; s < 9 && !broken; s++)
-				broken = look_broken(&p, ends[s],
-						     ends[i / n / n / n]);
+				broken = look_broken(&p, ends[s], ends[i / n / n / n]);
 		}
 	}
-	tap_ok(!broken, "counts: when an insertion checks the count again%s%s",
-	       broken ? ": " : "", broken ? broken : "");
+	tap_ok(!broken, "counts: when an insertion checks the count again%s%s", broken ? ": " : "",
+	       broken ? broken : "");
 }
 
 int main(void)

@@ -22,14 +22,13 @@ struct owner {
 
 #define OWNER_NO_SCAN 1000u
 
-static inline void owner_init(struct owner *o, __u64 nr_lines, __u32 parts,
-			      __u32 k)
+static inline void owner_init(struct owner *o, __u64 nr_lines, __u32 parts, __u32 k)
 {
 	memset(o, 0, sizeof(*o));
 	if (epf_geom_init(&o->lanes.geom, nr_lines, parts, k))
 		abort();
-	o->lanes.line = (struct epf_line *)aligned_alloc(
-		EPF_LINE_BYTES, nr_lines * sizeof(struct epf_line));
+	o->lanes.line = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES,
+							 nr_lines * sizeof(struct epf_line));
 	if (!o->lanes.line)
 		abort();
 	memset(o->lanes.line, 0, nr_lines * sizeof(struct epf_line));
@@ -37,8 +36,8 @@ static inline void owner_init(struct owner *o, __u64 nr_lines, __u32 parts,
 	epf_state_init(&o->state, 0);
 }
 
-static inline void owner_window(struct owner *o, __u32 mode, __u32 first_seen,
-				__u64 inserts, __u64 ns)
+static inline void owner_window(struct owner *o, __u32 mode, __u32 first_seen, __u64 inserts,
+				__u64 ns)
 {
 	if (epf_window_init(&o->window, mode, first_seen, inserts, ns))
 		abort();
@@ -53,10 +52,8 @@ static inline void owner_rotate(struct owner *o)
 {
 	__u64 first, end;
 
-	while (o->lag != OWNER_NO_SCAN &&
-	       o->state.epoch - o->state.scanned >= o->lag + !o->lag) {
-		epf_scan_chunk(&o->state, epf_geom_lines(&o->lanes.geom),
-			       &first, &end);
+	while (o->lag != OWNER_NO_SCAN && o->state.epoch - o->state.scanned >= o->lag + !o->lag) {
+		epf_scan_chunk(&o->state, epf_geom_lines(&o->lanes.geom), &first, &end);
 		epf_lanes_scan(&o->lanes, first, end - first);
 		o->state.scanned++;
 	}
@@ -69,8 +66,7 @@ static inline void owner_advance(struct owner *o, __u64 ns)
 	__u64 start = s->ring[s->epoch % EPF_LANES].start_ns;
 
 	o->now_ns += ns;
-	if (epf_window_due(&o->window, epf_count_of(s->count, s->epoch),
-			   o->now_ns - start))
+	if (epf_window_due(&o->window, epf_count_of(s->count, s->epoch), o->now_ns - start))
 		owner_rotate(o);
 }
 

@@ -18,10 +18,15 @@
 static struct epf_params sound(void)
 {
 	struct epf_params p = {
-		.kind = EPF_KIND_LANES, .mode = EPF_MODE_BOTH,
-		.lines_per_key = 2, .bits_per_key = 4, .nr_lines = EPF_LINES_MIN,
-		.window_inserts = 1, .window_ns = 1,
-		.budget_ppt = 1, .limit_ppt = 1,
+		.kind = EPF_KIND_LANES,
+		.mode = EPF_MODE_BOTH,
+		.lines_per_key = 2,
+		.bits_per_key = 4,
+		.nr_lines = EPF_LINES_MIN,
+		.window_inserts = 1,
+		.window_ns = 1,
+		.budget_ppt = 1,
+		.limit_ppt = 1,
 	};
 
 	return p;
@@ -91,8 +96,8 @@ static void lanes_at(const struct edge *edge)
 {
 	struct epf_params p = with(sound(), edge);
 
-	tap_ok(epf_params_check_lanes(&p) == (edge->good ? 0 : -EINVAL),
-	       "lanes: %s%s", edge->what, edge->good ? "" : ": refused");
+	tap_ok(epf_params_check_lanes(&p) == (edge->good ? 0 : -EINVAL), "lanes: %s%s", edge->what,
+	       edge->good ? "" : ": refused");
 }
 
 /* Locked kinds have no shape here: any field other than zero is refused. */
@@ -104,8 +109,8 @@ static void locked_at(const struct edge *edge)
 	p.kind = EPF_KIND_GE;
 	p.nr_lines = p.lines_per_key = p.bits_per_key = 0;
 	p = with(p, edge);
-	tap_ok(epf_params_check_locked(&p) == (good ? 0 : -EINVAL),
-	       "locked: %s%s", edge->what, good ? "" : ": refused");
+	tap_ok(epf_params_check_locked(&p) == (good ? 0 : -EINVAL), "locked: %s%s", edge->what,
+	       good ? "" : ": refused");
 }
 
 static void other_kinds(void)
@@ -113,8 +118,7 @@ static void other_kinds(void)
 	struct epf_params p = sound();
 
 	p.kind = EPF_KIND_GE;
-	tap_ok(epf_params_check_lanes(&p) == -EOPNOTSUPP,
-	       "no other kind is one of lanes");
+	tap_ok(epf_params_check_lanes(&p) == -EOPNOTSUPP, "no other kind is one of lanes");
 	p.budget_ppt = 0;
 	tap_ok(epf_params_check_lanes(&p) == -EOPNOTSUPP,
 	       "and it is refused as such, whatever else is wrong");
@@ -157,15 +161,14 @@ static void samples(void)
 
 	take(&whole, RANDOM, EPF_FILL_SAMPLES);
 	take(&runs, RANDOM, 7);
-	tap_ok(whole.lines == EPF_FILL_SAMPLES &&
-	       !memcmp(&whole, &runs, sizeof(whole)),
+	tap_ok(whole.lines == EPF_FILL_SAMPLES && !memcmp(&whole, &runs, sizeof(whole)),
 	       "a sample in runs of 7 lines is one in a single run");
 	for (i = 0; i < EPF_FILL_SAMPLES; i++) /* line 1, with one bit, is first */
 		bits += 2 * ((4 * i + 1) % 31) + 1;
 	tap_ok(whole.bits[0] == bits, "its lines are evenly spaced");
 	epf_fill_estimates(&whole, 2, &est);
-	tap_ok(est.lane_fill[0] == bits * EPF_RATE_ONE / all &&
-	       !est.lane_fill[1] && est.fpr == est.lane_fpr[0] && est.fpr,
+	tap_ok(est.lane_fill[0] == bits * EPF_RATE_ONE / all && !est.lane_fill[1] &&
+		       est.fpr == est.lane_fpr[0] && est.fpr,
 	       "the estimate has the share of positions set, of the lane that is");
 }
 

@@ -18,7 +18,7 @@
 #include <epf/estimate.h>
 
 #define FILTERS 32
-#define T_999 3.633 /* Student's t, 31 degrees of freedom, 0.9995 */
+#define T_999 3.633  /* Student's t, 31 degrees of freedom, 0.9995 */
 #define KEYS 84000.0 /* keys of the window */
 #define HITS 10000.0 /* hits wanted, over all filters */
 #define QUERIES_MAX 30e6
@@ -56,8 +56,7 @@ static double estimate(const struct owner *o)
 	memset(&sum, 0, sizeof(sum));
 	epf_cover_init(&c, &o->lanes.geom);
 	epf_fill_sample(&sum, &c, &o->lanes, 0, EPF_FILL_SAMPLES);
-	return (double)epf_q56_to_ppt(epf_fill_q56(&sum, o->lanes.geom.parts)) /
-	       1e12;
+	return (double)epf_q56_to_ppt(epf_fill_q56(&sum, o->lanes.geom.parts)) / 1e12;
 }
 
 /* The rate if every line held the mean number of keys. */
@@ -68,8 +67,7 @@ static double evenly_full(const struct epf_size *size, unsigned int parts)
 	unsigned int j;
 
 	for (j = 0; j < parts; j++) {
-		double k = size->bits_per_key / parts +
-			   (j < size->bits_per_key % parts);
+		double k = size->bits_per_key / parts + (j < size->bits_per_key % parts);
 
 		lane *= pow(1 - pow(1 - k / EPF_LANE_BITS, keys), k);
 	}
@@ -110,11 +108,9 @@ static void compare(unsigned int parts, double budget)
 		mean_add(&seven, estimated * 7 / 8 - measured);
 		owner_free(&o);
 	}
-	tap_ok(agrees(&rate, size.fpr),
-	       "L=%u, budget %g: predicted %.4g, measured %.4g +- %.2g", parts,
-	       budget, size.fpr, mean_of(&rate), mean_margin(&rate));
-	tap_ok(agrees(&error, 0),
-	       "L=%u, budget %g: estimate from fill off by %.2g +- %.2g", parts,
+	tap_ok(agrees(&rate, size.fpr), "L=%u, budget %g: predicted %.4g, measured %.4g +- %.2g",
+	       parts, budget, size.fpr, mean_of(&rate), mean_margin(&rate));
+	tap_ok(agrees(&error, 0), "L=%u, budget %g: estimate from fill off by %.2g +- %.2g", parts,
 	       budget, mean_of(&error), mean_margin(&error));
 	refused_even += !agrees(&rate, evenly_full(&size, parts));
 	refused_seven += !agrees(&seven, 0);
@@ -131,10 +127,10 @@ int main(void)
 		for (i = 0; i < 5; i++)
 			compare(parts, budgets[i]);
 	tap_ok(refused_even > 2 * COMBINATIONS / 3,
-	       "%d of %d refuse a prediction with all lines equally full",
-	       refused_even, COMBINATIONS);
+	       "%d of %d refuse a prediction with all lines equally full", refused_even,
+	       COMBINATIONS);
 	tap_ok(refused_seven > 2 * COMBINATIONS / 3,
-	       "%d of %d refuse an estimate that leaves one epoch out",
-	       refused_seven, COMBINATIONS);
+	       "%d of %d refuse an estimate that leaves one epoch out", refused_seven,
+	       COMBINATIONS);
 	return tap_end();
 }

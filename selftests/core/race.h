@@ -12,13 +12,13 @@
 #include <epf/shim.h>
 
 /* Protections that may be disabled. */
-#define RACE_NO_CAS (1u << 0)	   /* a stale lane is replaced by a store */
+#define RACE_NO_CAS (1u << 0)       /* a stale lane is replaced by a store */
 #define RACE_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
-#define RACE_NO_REREAD (1u << 2)   /* violates O2: the insert does not load the epoch again */
+#define RACE_NO_REREAD (1u << 2)    /* violates O2: the insert does not load the epoch again */
 #define RACE_OR_SEES_SELF (1u << 3) /* the OR returns the new word */
 #define RACE_OR_SEES_NONE (1u << 4) /* the OR returns 0 */
-#define RACE_PLAIN (1u << 5) /* the replacements of CAS and OR are not atomic */
-#define RACE_NO_RELEASE (1u << 6) /* the epoch is stored relaxed */
+#define RACE_PLAIN (1u << 5)        /* the replacements of CAS and OR are not atomic */
+#define RACE_NO_RELEASE (1u << 6)   /* the epoch is stored relaxed */
 
 /**
  * struct race_self - one thread, or a simulated one
@@ -35,9 +35,9 @@ struct race_self {
 };
 
 static __thread struct race_self *race_self;
-static unsigned int race_out;	   /* RACE_*; set while no thread runs */
-static void (*race_point)(void);   /* another thread may run here */
-static void (*race_reread)(void);  /* before an insertion loads the epoch again */
+static unsigned int race_out;     /* RACE_*; set while no thread runs */
+static void (*race_point)(void);  /* another thread may run here */
+static void (*race_reread)(void); /* before an insertion loads the epoch again */
 
 static inline __u64 race_load_acquire(const __u64 *p)
 {
@@ -89,8 +89,7 @@ static inline bool race_cas(__u64 *p, __u64 *old, __u64 v)
 	done = epf_cas(p, old, v);
 	if (race_out & RACE_OR_SEES_NONE && !done)
 		epf_fetch_or(p, v);
-	return (done || race_out & RACE_OR_SEES_NONE) &&
-	       !(race_out & RACE_OR_SEES_SELF);
+	return (done || race_out & RACE_OR_SEES_NONE) && !(race_out & RACE_OR_SEES_SELF);
 }
 
 static inline __u64 race_fetch_or(__u64 *p, __u64 v)
@@ -142,8 +141,7 @@ static inline void race_stall(void)
 	}
 }
 
-static inline __u64 race_insert(const struct epf_lanes *f,
-				const struct epf_probe *p)
+static inline __u64 race_insert(const struct epf_lanes *f, const struct epf_probe *p)
 {
 	__u64 e;
 
@@ -153,8 +151,7 @@ static inline __u64 race_insert(const struct epf_lanes *f,
 	return e;
 }
 
-static inline int race_sight(const struct epf_lanes *f,
-			     const struct epf_probe *p, bool first_seen,
+static inline int race_sight(const struct epf_lanes *f, const struct epf_probe *p, bool first_seen,
 			     __u64 *e)
 {
 	int verdict;

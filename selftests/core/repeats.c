@@ -61,8 +61,7 @@ static void ether(struct frame *f, const char *dest, __u32 type)
 	put16(f, type);
 }
 
-static void ip4(struct frame *f, __u32 proto, __u32 id, const char *dest,
-		__u32 payload)
+static void ip4(struct frame *f, __u32 proto, __u32 id, const char *dest, __u32 payload)
 {
 	ether(f, NULL, 0x0800);
 	put16(f, 0x4500);
@@ -318,8 +317,8 @@ static void routed(struct frame *f, bool second)
 	tcp4(f, false);
 	if (second) {
 		f->bytes[5] ^= 1; /* destination address of the next hop */
-		f->bytes[22]--;	  /* TTL */
-		f->bytes[24]++;	  /* checksum */
+		f->bytes[22]--;   /* TTL */
+		f->bytes[24]++;   /* checksum */
 	}
 }
 
@@ -363,8 +362,7 @@ static const struct row rows[] = {
 static const char *control_name(int err)
 {
 	static const char *const names[] = {
-		"reserved_mac", "nd", "group_member", "dhcp",
-		"bfd", "ospf", "vrrp", "local_group",
+		"reserved_mac", "nd", "group_member", "dhcp", "bfd", "ospf", "vrrp", "local_group",
 	};
 	int which = -err - EPF_CONTROL - 1;
 
@@ -396,8 +394,7 @@ static const char *verdict(const struct row *row, __u8 key, __u16 flags)
 		return "wrong";
 	if (!err[0])
 		return digest[0] == digest[1] ? "repeat" : "new";
-	return flags ? control_name(err[0]) :
-	       err[0] == -EPROTO ? "not IP" : "wrong";
+	return flags ? control_name(err[0]) : err[0] == -EPROTO ? "not IP" : "wrong";
 }
 
 static void check(const struct row *row)
@@ -408,9 +405,9 @@ static void check(const struct row *row)
 	const char *live = verdict(row, EPF_PKT_PACKET, EPF_PKT_PASS_CONTROL);
 
 	tap_ok(!strcmp(frame, row->frame) && !strcmp(packet, row->packet) &&
-	       !strcmp(flow, row->flow) && !strcmp(live, row->live),
-	       "%s: frame %s, packet %s, flow %s; no mirror: %s", row->name,
-	       frame, packet, flow, live);
+		       !strcmp(flow, row->flow) && !strcmp(live, row->live),
+	       "%s: frame %s, packet %s, flow %s; no mirror: %s", row->name, frame, packet, flow,
+	       live);
 }
 
 static void table(void)
@@ -418,9 +415,8 @@ static void table(void)
 	size_t i;
 
 	for (i = 0; i < NR_ROWS; i++)
-		printf("%-26s  %-6s  %-6s  %-6s  %s\n", rows[i].name,
-		       rows[i].frame, rows[i].packet, rows[i].flow,
-		       rows[i].live);
+		printf("%-26s  %-6s  %-6s  %-6s  %s\n", rows[i].name, rows[i].frame, rows[i].packet,
+		       rows[i].flow, rows[i].live);
 }
 
 int main(int argc, char **argv)

@@ -95,8 +95,7 @@ static double met(const FILTER *f, __u64 now, int filter)
 	return (double)found / QUERIES;
 }
 
-static void simulate_one(struct outcome *out, const struct moment *m,
-			 const SHAPE *s, int filter)
+static void simulate_one(struct outcome *out, const struct moment *m, const SHAPE *s, int filter)
 {
 	__u64 now = 0, end = 0;
 	__u32 n = 0;

@@ -146,8 +146,7 @@ static void look_for_live(struct run *r)
 	look_for(r, r->first);
 	look_for(r, r->nr - 1);
 	for (n = 0; n < 3; n++)
-		look_for(r, r->first +
-				    (int)(draw(r, n) % (r->nr - r->first)));
+		look_for(r, r->first + (int)(draw(r, n) % (r->nr - r->first)));
 	if (!look_for_all(r))
 		return;
 	for (n = r->first; n < r->nr; n++)

@@ -107,17 +107,16 @@ static const struct plan plans[] = {
 };
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
 
-static void start(struct subject *s, const struct plan *p,
-		  const struct epf_compared *row, __u64 seed)
+static void start(struct subject *s, const struct plan *p, const struct epf_compared *row,
+		  __u64 seed)
 {
 	struct epf_shape shape = row->shape;
 
 	if (p->adapt)
 		p->adapt(&shape);
 	memset(s, 0, sizeof(*s));
-	if (!(locked_is_resizable(p->kind) ?
-		      locked_init_resizable(&s->o, p->kind, &shape, SPAN) :
-		      locked_init(&s->o, p->kind, &shape)))
+	if (!(locked_is_resizable(p->kind) ? locked_init_resizable(&s->o, p->kind, &shape, SPAN) :
+					     locked_init(&s->o, p->kind, &shape)))
 		abort();
 	s->seed = seed;
 	s->room.limit_q56 = epf_ppt_to_q56((__u64)(LIMIT * 1e12));
@@ -188,11 +187,9 @@ struct brink {
 	bool settled, repeats, recovers;
 };
 
-static struct brink at_the_brink(const struct plan *p,
-				 const struct epf_compared *row)
+static struct brink at_the_brink(const struct plan *p, const struct epf_compared *row)
 {
-	struct brink b = { .least = ~0ULL, .settled = true, .repeats = true,
-			   .recovers = true };
+	struct brink b = { .least = ~0ULL, .settled = true, .repeats = true, .recovers = true };
 	double rate, sum = 0, squares = 0;
 	static struct subject s;
 	__u64 i, n, grown;
@@ -219,8 +216,7 @@ static struct brink at_the_brink(const struct plan *p,
 		locked_free(&s.o);
 	}
 	b.mean = sum / FILTERS;
-	b.margin = 6 * sqrt(fmax(squares / FILTERS - b.mean * b.mean, 0) /
-			    FILTERS);
+	b.margin = 6 * sqrt(fmax(squares / FILTERS - b.mean * b.mean, 0) / FILTERS);
 	return b;
 }
 
@@ -235,13 +231,11 @@ static void try_plan(const struct plan *p)
 		abort();
 	b = at_the_brink(p, &row);
 	tap_ok(b.settled, "%s: never full at the planned rate", p->name);
-	tap_ok(b.mean - b.margin <= LIMIT, "%s: full, the error is %.5f +- %.5f",
-	       p->name, b.mean, b.margin);
+	tap_ok(b.mean - b.margin <= LIMIT, "%s: full, the error is %.5f +- %.5f", p->name, b.mean,
+	       b.margin);
 	tap_ok(b.mean + b.margin >= p->early * LIMIT && b.least < FLOOD * W,
-	       "%s: and not much less, after %llu keys at the least", p->name,
-	       b.least);
-	tap_ok(b.repeats && b.recovers,
-	       "%s: repeats do not fill it, and it recovers", p->name);
+	       "%s: and not much less, after %llu keys at the least", p->name, b.least);
+	tap_ok(b.repeats && b.recovers, "%s: repeats do not fill it, and it recovers", p->name);
 }
 
 int main(int argc, char **argv)

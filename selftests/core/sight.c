@@ -18,7 +18,7 @@
 static struct epf_state state;
 static struct epf_lanes lanes;
 static bool first_seen;
-static __u64 round_nr;	   /* 0: not begun; ROUNDS + 1: the end */
+static __u64 round_nr;       /* 0: not begun; ROUNDS + 1: the end */
 static __u64 ready[THREADS]; /* the last round that the thread has finished */
 static int verdict[THREADS];
 
@@ -75,7 +75,7 @@ static void await(__u64 seen)
 
 struct outcome {
 	__u64 none, both; /* rounds in which neither, or both, got "absent" */
-	__u64 gone;	  /* keys absent afterwards */
+	__u64 gone;       /* keys absent afterwards */
 };
 
 static void play(struct outcome *o, __u64 *rng)
@@ -133,8 +133,7 @@ static void holds(const char *name, bool first)
 	struct outcome o;
 
 	law(first, 0, &o);
-	tap_ok(!o.none, "%s: %d rounds, at least one was told absent",
-	       name, ROUNDS);
+	tap_ok(!o.none, "%s: %d rounds, at least one was told absent", name, ROUNDS);
 	tap_ok(!o.both, "%s: and only one, if nothing rotated", name);
 	tap_ok(!o.gone, "%s: the key is present afterwards", name);
 }
@@ -144,8 +143,7 @@ int main(void)
 	struct outcome o;
 	int i = 0;
 
-	lanes.line = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES,
-						      LINES * sizeof(*lanes.line));
+	lanes.line = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES, LINES * sizeof(*lanes.line));
 	if (!lanes.line)
 		return 1;
 	race_point = maybe_yield;

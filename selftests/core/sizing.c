@@ -19,17 +19,15 @@ static void agrees_with_the_model(void)
 	double worst = 0, least = 1;
 
 	for (i = 0; i < rows; i++) {
-		double got = epf_size_fpr(size_vectors[i].nr_lines,
-					  size_vectors[i].lines_per_key,
-					  size_vectors[i].bits_per_key,
-					  size_vectors[i].keys);
+		double got = epf_size_fpr(size_vectors[i].nr_lines, size_vectors[i].lines_per_key,
+					  size_vectors[i].bits_per_key, size_vectors[i].keys);
 		double off = fabs(got / size_vectors[i].fpr - 1);
 
 		worst = fmax(off, worst);
 		least = fmin(got, least);
 	}
-	tap_ok(worst < 1e-10, "%u rates down to %.0g agree with the model, within %.1g",
-	       rows, least, worst);
+	tap_ok(worst < 1e-10, "%u rates down to %.0g agree with the model, within %.1g", rows,
+	       least, worst);
 }
 
 static double best_fpr(__u64 nr_lines, unsigned int parts, double keys)
@@ -87,8 +85,7 @@ static bool is_least(const struct epf_size_req *req, const struct epf_size *s)
 			return false;
 	if (s->nr_lines == LINES_MIN)
 		return true;
-	return epf_size_fpr(s->nr_lines - 4, parts, s->bits_per_key, keys) >
-		       req->budget &&
+	return epf_size_fpr(s->nr_lines - 4, parts, s->bits_per_key, keys) > req->budget &&
 	       (below < LINES_MIN || best_fpr(below, parts, keys) > req->budget);
 }
 
@@ -109,18 +106,15 @@ static void finds_the_least(void)
 			least &= !epf_size(&req, &any) && is_least(&req, &any);
 			for (l = 1; l <= 4; l *= 2) {
 				req.lines_per_key = l;
-				least &= !epf_size(&req, &fixed) &&
-					 fixed.lines_per_key == l &&
+				least &= !epf_size(&req, &fixed) && fixed.lines_per_key == l &&
 					 is_least(&req, &fixed);
 				if (fixed.nr_lines < smallest)
 					smallest = fixed.nr_lines;
 				/* fewer lines per key at the same memory? */
 				if (l < any.lines_per_key)
-					fewest &= (double)fixed.nr_lines >
-						  (double)any.nr_lines;
+					fewest &= (double)fixed.nr_lines > (double)any.nr_lines;
 			}
-			fewest &= (double)any.nr_lines <= 1.01 * BITS_MEMORY *
-						(double)smallest;
+			fewest &= (double)any.nr_lines <= 1.01 * BITS_MEMORY * (double)smallest;
 		}
 	tap_ok(least, "the budget kept, within 1.5%% of the least memory, fewest positions");
 	tap_ok(fewest, "the fewest lines per key within 1%% of the least memory");
@@ -137,8 +131,8 @@ static void reference_size(void)
 	       mib, s.lines_per_key, s.bits_per_key, s.fpr);
 }
 
-static int size_of(double window, double budget, __u64 max_bytes,
-		   unsigned int parts, struct epf_size *s)
+static int size_of(double window, double budget, __u64 max_bytes, unsigned int parts,
+		   struct epf_size *s)
 {
 	struct epf_size_req req = { window, budget, max_bytes, parts };
 
@@ -244,8 +238,7 @@ static void searches_few(void)
 	for (window = 1; window < 1e15 && worst < QUICK_MS; window *= 30)
 		for (budget = .5; budget >= 1e-9; budget /= 40)
 			worst = fmax(worst, takes_ms(window, budget));
-	tap_ok(worst < QUICK_MS, "no request searches through all shapes: %.1f ms",
-	       worst);
+	tap_ok(worst < QUICK_MS, "no request searches through all shapes: %.1f ms", worst);
 }
 
 int main(void)

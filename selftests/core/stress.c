@@ -23,7 +23,7 @@
 #define THREADS 4
 #define RECENT 512u /* own keys that a thread remembers */
 #define IDLE ~0ULL
-#define CHECKS 1000 /* with fewer lookups a run shows nothing */
+#define CHECKS 1000        /* with fewer lookups a run shows nothing */
 #define PATIENCE_MS 150000 /* on an idle machine a second suffices */
 
 /* A filter that threads share. */
@@ -33,7 +33,7 @@ static struct epf_lanes lanes;
 static struct epf_window window;
 static pthread_mutex_t rotation = PTHREAD_MUTEX_INITIALIZER;
 static __u64 begun, over; /* insertions */
-static bool grace;	  /* O3 is kept */
+static bool grace;        /* O3 is kept */
 static bool stop;
 
 struct recent {
@@ -69,8 +69,7 @@ static void stall_a_round(void)
 	race_stall();
 	if (!race_self->inserting || race_dice(256))
 		return;
-	for (i = 0; i < 1000 && count_read(&state.epoch) <
-				race_self->begun + EPF_LANES; i++)
+	for (i = 0; i < 1000 && count_read(&state.epoch) < race_self->begun + EPF_LANES; i++)
 		nanosleep(&nap, NULL);
 }
 
@@ -82,8 +81,7 @@ static void note_over(void)
 /* Sections stand for rcu_read_lock() in the kernel. */
 static void section_begin(void)
 {
-	__atomic_store_n(&me->active, count_read(&state.epoch),
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&me->active, count_read(&state.epoch), __ATOMIC_SEQ_CST);
 }
 
 static void section_end(void)
@@ -107,12 +105,10 @@ static void rotate_if_due(__u64 inserts)
 {
 	__u64 first, end;
 
-	if (!epf_window_due(&window, inserts, 0) ||
-	    pthread_mutex_trylock(&rotation))
+	if (!epf_window_due(&window, inserts, 0) || pthread_mutex_trylock(&rotation))
 		return;
 	/* another thread may have ended that epoch meanwhile */
-	if (epf_window_due(&window, epf_count_of(count_read(&state.count),
-						 state.epoch), 0) &&
+	if (epf_window_due(&window, epf_count_of(count_read(&state.count), state.epoch), 0) &&
 	    grace_is_over()) {
 		epf_state_rotate(&state, 0);
 		epf_scan_chunk(&state, EPF_LINES_MIN, &first, &end);
@@ -230,8 +226,9 @@ static __u64 run(int ms, __u64 checks)
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i].id, NULL, worker, &threads[i]))
 			abort();
-	for (past = 0; past < PATIENCE_MS && !total(lost_of) &&
-		       (past < ms || total(checks_of) <= checks); past += 10)
+	for (past = 0;
+	     past < PATIENCE_MS && !total(lost_of) && (past < ms || total(checks_of) <= checks);
+	     past += 10)
 		nanosleep(&nap, NULL);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < THREADS; i++)
@@ -246,25 +243,23 @@ static void keeps(__u32 parts, __u64 w, int ms)
 	set_up(parts, w, true, 0);
 	lost = run(ms, CHECKS);
 	tap_ok(!lost && total(checks_of) > CHECKS,
-	       "L=%u, W=%llu: %llu lost in %llu checks, %llu rotations", parts,
-	       w, lost, total(checks_of), state.epoch - EPF_EPOCH_FIRST);
+	       "L=%u, W=%llu: %llu lost in %llu checks, %llu rotations", parts, w, lost,
+	       total(checks_of), state.epoch - EPF_EPOCH_FIRST);
 }
 
-static void catches(const char *what, unsigned int out, bool with_grace,
-		    __u64 w)
+static void catches(const char *what, unsigned int out, bool with_grace, __u64 w)
 {
 	__u64 lost;
 
 	set_up(1, w, with_grace, out);
 	lost = run(PATIENCE_MS, 0);
-	tap_ok(lost, "caught: %s: %llu lost in %llu checks, %llu rotations",
-	       what, lost, total(checks_of), state.epoch - EPF_EPOCH_FIRST);
+	tap_ok(lost, "caught: %s: %llu lost in %llu checks, %llu rotations", what, lost,
+	       total(checks_of), state.epoch - EPF_EPOCH_FIRST);
 }
 
 int main(void)
 {
-	lines = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES, EPF_LINES_MIN *
-						 sizeof(*lines));
+	lines = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES, EPF_LINES_MIN * sizeof(*lines));
 	if (!lines)
 		return 1;
 	race_reread = note_over;
@@ -277,8 +272,7 @@ int main(void)
 	catches("a store instead of compare-and-swap", RACE_NO_CAS, true, 700);
 	catches("an OR that is not atomic", RACE_NO_ATOMIC_OR, true, 700);
 	catches("no grace period", 0, false, 140);
-	catches("no protection", RACE_NO_CAS | RACE_NO_ATOMIC_OR |
-		RACE_NO_REREAD, false, 140);
+	catches("no protection", RACE_NO_CAS | RACE_NO_ATOMIC_OR | RACE_NO_REREAD, false, 140);
 	free(lines);
 	return tap_end();
 }

@@ -40,8 +40,7 @@ static inline unsigned long long tap_seed(void)
 /* Report one test point. The name of a statistical one ends with "# chance 1e-9", the
  * probability that it fails by chance (docs/TESTING.md). Return: @good.
  */
-__attribute__((format(printf, 2, 3)))
-static inline bool tap_ok(bool good, const char *claim, ...)
+__attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool good, const char *claim, ...)
 {
 	va_list args;
 

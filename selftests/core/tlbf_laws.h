@@ -15,8 +15,7 @@
 
 #include "resizable_laws.h"
 
-static __u64 come(struct epf_tlbf *f, __u64 now, const struct care *care,
-		  __u64 value)
+static __u64 come(struct epf_tlbf *f, __u64 now, const struct care *care, __u64 value)
 {
 	value = take_back(f, now, value);
 	return hand_over(f, now, wanted(f, now, care->early), value);
@@ -43,9 +42,8 @@ static void stop(struct epf_tlbf *f)
 }
 
 static const struct stretch script[] = {
-	{ 8, 1 }, { 2, 2 },  { 6, 1 }, { 2, 4 }, { 6, 1 }, { 2, 10 },
-	{ 6, 1 }, { 1, 100 }, { 9, 1 }, { 2, 0 }, { 3, 1 }, { 9, 0 },
-	{ 2, 10 }, { 1, 0 }, { 5, 1 }, { 0, 0 },
+	{ 8, 1 }, { 2, 2 }, { 6, 1 }, { 2, 4 }, { 6, 1 },  { 2, 10 }, { 6, 1 }, { 1, 100 },
+	{ 9, 1 }, { 2, 0 }, { 3, 1 }, { 9, 0 }, { 2, 10 }, { 1, 0 },  { 5, 1 }, { 0, 0 },
 };
 
 static void look_for(struct run *r, int n)
@@ -59,8 +57,7 @@ static void look_for(struct run *r, int n)
 /* Check whenever slices come or go; if that is often, at every eighth change. */
 static bool look_for_all(struct run *r)
 {
-	return anew(r, r->f.nr, r->f.head) &&
-	       (r->f.nr <= 64 || r->f.head % 8 == 0);
+	return anew(r, r->f.nr, r->f.head) && (r->f.nr <= 64 || r->f.head % 8 == 0);
 }
 
 static const char *flaw(const struct run *r)
@@ -68,8 +65,7 @@ static const char *flaw(const struct run *r)
 	__u32 i;
 
 	for (i = 0; r->strict && i < r->f.nr; i++)
-		if (epf_tlbf_keys(&r->f, i) >
-		    epf_tlbf_capacity(epf_tlbf_at(&r->f, i)->words))
+		if (epf_tlbf_keys(&r->f, i) > epf_tlbf_capacity(epf_tlbf_at(&r->f, i)->words))
 			return "a slice is overfull";
 	return NULL;
 }
@@ -83,17 +79,16 @@ static void window_law(const struct epf_tlbf_shape *s, __u64 late, bool early)
 	r->strict = !late;
 	play(r, script, 15);
 	tap_ok(!r->broken && r->nr < KEYS_MAX,
-	       "window at every moment, k=%u l=%u keep=%u timed=%u, owner %s by %llu%s%s",
-	       s->k, s->l, s->keep, s->timed, early ? "early or late" : "late",
-	       late, r->broken ? ": " : "", r->broken ? r->broken : "");
+	       "window at every moment, k=%u l=%u keep=%u timed=%u, owner %s by %llu%s%s", s->k,
+	       s->l, s->keep, s->timed, early ? "early or late" : "late", late,
+	       r->broken ? ": " : "", r->broken ? r->broken : "");
 	end(r);
 }
 
 /* The key that became stale last is found only if one slice hits by chance, and these
  * slices are nearly empty here.
  */
-static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
-			  bool early)
+static void staleness_law(const struct epf_tlbf_shape *s, __u64 late, bool early)
 {
 	struct run *r = begin(s);
 
@@ -102,8 +97,8 @@ static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
 	r->stale = SPAN + r->f.generation_ns + late + 1;
 	play(r, script, 15);
 	tap_ok(r->looked > 4000 && r->found <= r->looked / 2000,
-	       "staleness at every moment, k=%u l=%u, owner %s by %llu: %d of %d found",
-	       s->k, s->l, early ? "early or late" : "late", late, r->found, r->looked);
+	       "staleness at every moment, k=%u l=%u, owner %s by %llu: %d of %d found", s->k, s->l,
+	       early ? "early or late" : "late", late, r->found, r->looked);
 	end(r);
 }
 
@@ -111,15 +106,13 @@ static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
 static void bound_law(void)
 {
 	static const struct epf_tlbf_shape s = { SPAN, 1, 1, 1, 2, 3, 2, 1 };
-	static const struct stretch parts[] = {
-		{ 4, 1 }, { 5, 100 }, { 8, 1 }, { 0, 0 }
-	};
+	static const struct stretch parts[] = { { 4, 1 }, { 5, 100 }, { 8, 1 }, { 0, 0 } };
 	struct run *r = begin(&s);
 
 	play(r, parts, 16);
 	tap_ok(!r->broken && r->most == EPF_TLBF_SLICES && r->f.nr < 16,
-	       "the ring full: %u slices, then %u%s%s", r->most, r->f.nr,
-	       r->broken ? ": " : "", r->broken ? r->broken : "");
+	       "the ring full: %u slices, then %u%s%s", r->most, r->f.nr, r->broken ? ": " : "",
+	       r->broken ? r->broken : "");
 	end(r);
 }
 
@@ -132,8 +125,7 @@ static void clock_law(void)
 
 	epf_tlbf_insert(&r->f, 1, 3 * SPAN);
 	epf_tlbf_insert(&r->f, 2, SPAN);
-	good = epf_tlbf_test(&r->f, 2, 4 * SPAN) &&
-	       epf_tlbf_test(&r->f, 1, 0) &&
+	good = epf_tlbf_test(&r->f, 2, 4 * SPAN) && epf_tlbf_test(&r->f, 1, 0) &&
 	       !epf_tlbf_test(&r->f, 2, 4 * SPAN + 1);
 	epf_tlbf_tick(&r->f, 5 * SPAN);
 	good &= !epf_tlbf_test(&r->f, 1, 3 * SPAN);
@@ -144,10 +136,8 @@ static void clock_law(void)
 static void laws(void)
 {
 	static const struct epf_tlbf_shape window[] = {
-		{ SPAN, 2, 1, 4096, 3, 4, 3, 1 },
-		{ SPAN, 1, 1, 4096, 4, 3, 7, 0 },
-		{ SPAN, 9, 1, 4096, 6, 9, 8, 1 },
-		{ SPAN, 1, 1, 4096, 1, 2, 1, 1 },
+		{ SPAN, 2, 1, 4096, 3, 4, 3, 1 }, { SPAN, 1, 1, 4096, 4, 3, 7, 0 },
+		{ SPAN, 9, 1, 4096, 6, 9, 8, 1 }, { SPAN, 1, 1, 4096, 1, 2, 1, 1 },
 		{ SPAN, 3, 1, 5, 5, 4, 9, 0 },
 	};
 	static const struct epf_tlbf_shape stale[] = {

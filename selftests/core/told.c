@@ -42,8 +42,7 @@ static bool near(__u64 ppt, double want)
 	return fabs((double)ppt - want * PPT) <= want * PPT * 5e-7 + 2;
 }
 
-static bool same_epochs(const struct epf_info *info, __typeof__(&told_rows[0]) row,
-			__u64 positions)
+static bool same_epochs(const struct epf_info *info, __typeof__(&told_rows[0]) row, __u64 positions)
 {
 	bool good = true;
 	unsigned int age;
@@ -52,40 +51,34 @@ static bool same_epochs(const struct epf_info *info, __typeof__(&told_rows[0]) r
 		const struct epf_epoch_info *got = &info->epochs[age];
 		bool same = got->inserts == row->of[age].inserts &&
 			    got->age_ns == row->of[age].age_ns &&
-			    got->fill_ppt == row->of[age].set * EPF_RATE_ONE /
-						     positions &&
+			    got->fill_ppt == row->of[age].set * EPF_RATE_ONE / positions &&
 			    near(got->fpr_ppt, row->of[age].fpr);
 
 		if (!same)
 			printf("# age %u: %llu insertions, model %llu; %llu ns, %llu; full %llu, %llu of %llu; errs %llu, %.12g\n",
-			       age, got->inserts, row->of[age].inserts,
-			       got->age_ns, row->of[age].age_ns, got->fill_ppt,
-			       row->of[age].set, positions, got->fpr_ppt,
-			       row->of[age].fpr);
+			       age, got->inserts, row->of[age].inserts, got->age_ns,
+			       row->of[age].age_ns, got->fill_ppt, row->of[age].set, positions,
+			       got->fpr_ppt, row->of[age].fpr);
 		good = good && same;
 	}
 	return good;
 }
 
-static bool same_row(const struct epf_mem *m, unsigned int shape,
-		     __typeof__(&told_rows[0]) row, __u64 now)
+static bool same_row(const struct epf_mem *m, unsigned int shape, __typeof__(&told_rows[0]) row,
+		     __u64 now)
 {
 	struct epf_info info;
 	bool good;
 
 	epf_mem_info(m, now, &info);
-	good = info.epoch == row->epoch &&
-	       info.covered_inserts == row->covered_inserts &&
-	       info.covered_ns == row->covered_ns &&
-	       info.age_ns == now - TOLD_START &&
+	good = info.epoch == row->epoch && info.covered_inserts == row->covered_inserts &&
+	       info.covered_ns == row->covered_ns && info.age_ns == now - TOLD_START &&
 	       near(info.fpr_ppt, row->fpr);
 	if (!good)
 		printf("# epoch %llu, model %llu; covered %llu, %llu, in ns %llu, %llu; errs %llu, %.12g\n",
-		       info.epoch, row->epoch, info.covered_inserts,
-		       row->covered_inserts, info.covered_ns, row->covered_ns,
-		       info.fpr_ppt, row->fpr);
-	return same_epochs(&info, row,
-			   told_shapes[shape].nr_lines * POSITIONS) && good;
+		       info.epoch, row->epoch, info.covered_inserts, row->covered_inserts,
+		       info.covered_ns, row->covered_ns, info.fpr_ppt, row->fpr);
+	return same_epochs(&info, row, told_shapes[shape].nr_lines * POSITIONS) && good;
 }
 
 static void try_shape(unsigned int shape)
@@ -99,16 +92,14 @@ static void try_shape(unsigned int shape)
 
 		now += row->dt;
 		for (n = 0; n < row->inserts; n++, key++)
-			epf_mem_insert(m, epf_mem_digest(m, &key, sizeof(key)),
-				       now);
+			epf_mem_insert(m, epf_mem_digest(m, &key, sizeof(key)), now);
 		if (row->rotate)
 			epf_mem_rotate(m, now);
 		bad += !same_row(m, shape, row, now);
 	}
 	tap_ok(!bad, "%u lines, L = %u, k = %u, W = %u: %u of %u moments as the model tells",
-	       told_shapes[shape].nr_lines, told_shapes[shape].parts,
-	       told_shapes[shape].k, told_shapes[shape].inserts,
-	       TOLD_ROWS - bad, TOLD_ROWS);
+	       told_shapes[shape].nr_lines, told_shapes[shape].parts, told_shapes[shape].k,
+	       told_shapes[shape].inserts, TOLD_ROWS - bad, TOLD_ROWS);
 	epf_mem_free(m);
 }
 

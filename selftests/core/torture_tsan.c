@@ -36,13 +36,13 @@
 #define MOVER WORKERS
 #define THREADS (WORKERS + 1)
 #define SLOTS 2
-#define STEPS 10000  /* steps of each worker */
-#define ROUNDS 64    /* rounds of a mutant, until it is caught */
-#define RECENT 256u  /* own keys that a thread remembers */
+#define STEPS 10000 /* steps of each worker */
+#define ROUNDS 64   /* rounds of a mutant, until it is caught */
+#define RECENT 256u /* own keys that a thread remembers */
 #define LINES_MAX 1024u
-#define LOG 8192u    /* epochs of a table that are logged */
+#define LOG 8192u /* epochs of a table that are logged */
 #define SIGHTS (WORKERS * STEPS / 4 + 2)
-#define GHOSTS 10    /* upper bound; none is expected at this fill */
+#define GHOSTS 10 /* upper bound; none is expected at this fill */
 #define STATUS_LOST 1
 #define STATUS_RACE 66 /* TSAN_OPTIONS=exitcode */
 
@@ -77,8 +77,8 @@ struct table {
 
 struct key {
 	__u64 digest;
-	__u64 serial; /* serial of its table; 0: none */
-	__u64 epoch;  /* epoch of that table when the insert ended */
+	__u64 serial;              /* serial of its table; 0: none */
+	__u64 epoch;               /* epoch of that table when the insert ended */
 	__u64 over_before, forced; /* values when its insert began */
 };
 
@@ -171,8 +171,7 @@ static bool rotate_locked(struct table *t)
 {
 	__u64 e = t->state.epoch;
 
-	if (!epf_scan_keeps_up(&t->state) ||
-	    !cookie_over(&t->left[(e + 1) & 7]))
+	if (!epf_scan_keeps_up(&t->state) || !cookie_over(&t->left[(e + 1) & 7]))
 		return false;
 	if (e + 1 < LOG)
 		t->log[e + 1] = count_read(&t->begun);
@@ -184,13 +183,11 @@ static bool rotate_locked(struct table *t)
 
 static void rotate_if_due(struct table *t, __u64 inserts)
 {
-	if (!epf_window_due(&t->window, inserts, 0) ||
-	    pthread_mutex_trylock(&t->lock))
+	if (!epf_window_due(&t->window, inserts, 0) || pthread_mutex_trylock(&t->lock))
 		return;
 	/* another thread may have ended that epoch meanwhile */
-	if (epf_window_due(&t->window,
-			   epf_count_of(count_read(&t->state.count),
-					t->state.epoch), 0))
+	if (epf_window_due(&t->window, epf_count_of(count_read(&t->state.count), t->state.epoch),
+			   0))
 		rotate_locked(t);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -201,8 +198,8 @@ static struct table *table_new(void)
 
 	if (!t)
 		abort();
-	t->lanes.line = (struct epf_line *)aligned_alloc(
-		EPF_LINE_BYTES, shape.lines * sizeof(*t->lanes.line));
+	t->lanes.line = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES,
+							 shape.lines * sizeof(*t->lanes.line));
 	if (!t->lanes.line)
 		abort();
 	memset(t->lanes.line, 0, shape.lines * sizeof(*t->lanes.line));
@@ -275,8 +272,7 @@ static void insert_one(void)
 }
 
 /* Judge the verdict on @k, which was given between epochs @first and @last. */
-static void judge(struct table *t, const struct key *k, int verdict,
-		  __u64 first, __u64 last)
+static void judge(struct table *t, const struct key *k, int verdict, __u64 first, __u64 last)
 {
 	__u64 age = verdict - EPF_PRESENT;
 	bool inside = count_read(&t->begun) - k->over_before <= shape.window &&
@@ -360,8 +356,7 @@ static void settle(__u64 i)
 	do {
 		section();
 		t = slot(i);
-		inserts = epf_count_of(count_read(&t->state.count),
-				       count_read(&t->state.epoch));
+		inserts = epf_count_of(count_read(&t->state.count), count_read(&t->state.epoch));
 		due = epf_window_due(&t->window, inserts, 0);
 		rotate_if_due(t, inserts);
 		section();
@@ -444,8 +439,7 @@ static void check_copy(const struct table *t, struct epf_lanes *copy)
 	for (i = 0; i < RECENT; i++) {
 		const struct key *k = &me->recent[i];
 
-		if (k->serial != t->serial ||
-		    *copy->epoch - k->epoch > EPF_LIVE_EPOCHS)
+		if (k->serial != t->serial || *copy->epoch - k->epoch > EPF_LIVE_EPOCHS)
 			continue;
 		epf_probe(copy, k->digest, &p);
 		me->lost += epf_lanes_test(copy, &p) == EPF_ABSENT;
@@ -463,8 +457,8 @@ static void snapshot(struct table *t)
 
 	pthread_mutex_lock(&t->lock);
 	for (i = 0; i < shape.lines * EPF_LANES; i++)
-		lines[i / EPF_LANES].lane[i % EPF_LANES] = epf_load(
-			&t->lanes.line[i / EPF_LANES].lane[i % EPF_LANES]);
+		lines[i / EPF_LANES].lane[i % EPF_LANES] =
+			epf_load(&t->lanes.line[i / EPF_LANES].lane[i % EPF_LANES]);
 	epoch = t->state.epoch;
 	pthread_mutex_unlock(&t->lock);
 	copy.line = lines;
@@ -520,8 +514,7 @@ static void play(struct outcome *o)
 		current[i] = table_new();
 	for (i = 0; i < THREADS; i++) {
 		threads[i].self.rng = (last_serial << 8 | (__u64)i) << 32;
-		if (pthread_create(&threads[i].id, NULL,
-				   i == MOVER ? mover : worker, &threads[i]))
+		if (pthread_create(&threads[i].id, NULL, i == MOVER ? mover : worker, &threads[i]))
 			abort();
 	}
 	for (i = 0; i < THREADS; i++) {
@@ -549,20 +542,29 @@ static const struct variant variants[] = {
 	{ "L=1, W=70", { 1, 7, 70, 256 }, 0, false, 0 },
 	{ "L=2, W=140", { 2, 12, 140, 256 }, 0, false, 0 },
 	{ "L=4, W=280", { 4, 20, 280, 256 }, 0, false, 0 },
-	{ "a plain store instead of compare-and-swap", { 1, 7, 70, 256 },
-	  RACE_NO_CAS | RACE_PLAIN, false, STATUS_RACE },
-	{ "a plain load and store instead of the OR", { 1, 7, 70, 256 },
-	  RACE_NO_ATOMIC_OR | RACE_PLAIN, false, STATUS_RACE },
-	{ "no release of the epoch", { 1, 7, 70, 256 }, RACE_NO_RELEASE, false,
+	{ "a plain store instead of compare-and-swap",
+	  { 1, 7, 70, 256 },
+	  RACE_NO_CAS | RACE_PLAIN,
+	  false,
 	  STATUS_RACE },
-	{ "no grace period before a table is freed", { 1, 7, 700, 256 }, 0,
-	  true, STATUS_RACE },
-	{ "an atomic store instead of compare-and-swap", { 1, 7, 700, 256 },
-	  RACE_NO_CAS, false, STATUS_LOST },
-	{ "an OR of two atomic steps", { 1, 7, 700, 256 }, RACE_NO_ATOMIC_OR,
-	  false, STATUS_LOST },
-	{ "an OR that tells the word afterwards", { 2, 12, 700, 256 },
-	  RACE_OR_SEES_SELF, false, STATUS_LOST },
+	{ "a plain load and store instead of the OR",
+	  { 1, 7, 70, 256 },
+	  RACE_NO_ATOMIC_OR | RACE_PLAIN,
+	  false,
+	  STATUS_RACE },
+	{ "no release of the epoch", { 1, 7, 70, 256 }, RACE_NO_RELEASE, false, STATUS_RACE },
+	{ "no grace period before a table is freed", { 1, 7, 700, 256 }, 0, true, STATUS_RACE },
+	{ "an atomic store instead of compare-and-swap",
+	  { 1, 7, 700, 256 },
+	  RACE_NO_CAS,
+	  false,
+	  STATUS_LOST },
+	{ "an OR of two atomic steps", { 1, 7, 700, 256 }, RACE_NO_ATOMIC_OR, false, STATUS_LOST },
+	{ "an OR that tells the word afterwards",
+	  { 2, 12, 700, 256 },
+	  RACE_OR_SEES_SELF,
+	  false,
+	  STATUS_LOST },
 };
 
 #define NR_VARIANTS (sizeof(variants) / sizeof(variants[0]))
@@ -585,8 +587,8 @@ static int run(const struct variant *v)
 		play(&o);
 	while (v->status && !o.lost && ++i < ROUNDS);
 	printf("# %llu inserts, %llu tests, %llu pairs, %llu keys in %llu snapshots, %llu rotations, %llu swaps, %llu replaced: %llu violations, %llu ghosts\n",
-	       o.keys, o.tests, pairs, o.copied, snapshots, rotations, swaps,
-	       replaced, o.lost, o.ghosts);
+	       o.keys, o.tests, pairs, o.copied, snapshots, rotations, swaps, replaced, o.lost,
+	       o.ghosts);
 	free(sights);
 	if (!v->status && (!pairs || !o.copied || !swaps || !replaced))
 		return 2;
@@ -608,8 +610,7 @@ static int in_child(const char *self, size_t nr)
 	posix_spawn_file_actions_init(&actions);
 	/* the report of an expected race is not shown */
 	if (v->status)
-		posix_spawn_file_actions_addopen(&actions, 2, "/dev/null",
-						 O_WRONLY, 0);
+		posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
 	fflush(stdout);
 	if (posix_spawn(&pid, self, &actions, NULL, args, environ) ||
 	    waitpid(pid, &status, 0) != pid)
@@ -630,10 +631,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < NR_VARIANTS; i++) {
 		status = in_child("/proc/self/exe", i);
 		tap_ok(status == variants[i].status, "%s: %s%s",
-		       variants[i].status ? "caught" : "clean",
-		       variants[i].what,
+		       variants[i].status ? "caught" : "clean", variants[i].what,
 		       status == STATUS_RACE ? ": a race" :
-		       status == STATUS_LOST ? ": laws broken" : "");
+		       status == STATUS_LOST ? ": laws broken" :
+					       "");
 	}
 	(void)argv;
 	return tap_end();

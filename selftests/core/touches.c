@@ -32,8 +32,7 @@ struct model {
 
 static __u64 keys_left(const struct model *m)
 {
-	return m->room == ~0ULL ? m->room :
-	       m->room > m->keys ? m->room - m->keys : 0;
+	return m->room == ~0ULL ? m->room : m->room > m->keys ? m->room - m->keys : 0;
 }
 
 /* Batches grow with each new epoch only. */
@@ -74,12 +73,10 @@ static void insert(struct model *m, __u32 cpu)
 
 	m->inserted++;
 	m->keys++;
-	m->pending[cpu] = epf_pending_add(m->pending[cpu], e,
-					  m->batch[EPF_LEVEL_CPU], &n);
+	m->pending[cpu] = epf_pending_add(m->pending[cpu], e, m->batch[EPF_LEVEL_CPU], &n);
 	if (n && m->pace.keepers[EPF_LEVEL_GROUP]) {
 		m->grouped++;
-		*group = epf_pending_join(*group, e, n,
-					  m->batch[EPF_LEVEL_GROUP], &n);
+		*group = epf_pending_join(*group, e, n, m->batch[EPF_LEVEL_GROUP], &n);
 	}
 	if (!n)
 		return;
@@ -96,8 +93,7 @@ static struct model *model_new(__u64 window, __u32 cpus, __u64 room)
 
 	if (!m)
 		exit(1);
-	epf_pace_init(&m->pace, epoch / 4 + 1, epoch,
-		      room < epoch ? room : epoch, cpus);
+	epf_pace_init(&m->pace, epoch / 4 + 1, epoch, room < epoch ? room : epoch, cpus);
 	epf_state_init(&m->state, 0);
 	m->room = room;
 	set_trigger(m, 0, true);
@@ -107,8 +103,7 @@ static struct model *model_new(__u64 window, __u32 cpus, __u64 room)
 /* Which CPU inserts next. */
 enum order { IN_TURN, DRAWN, IN_BURSTS, EACH_STOPS, ORDERS };
 
-static __u32 next_cpu(const struct model *m, enum order order, __u64 i,
-		      __u32 cpus)
+static __u32 next_cpu(const struct model *m, enum order order, __u64 i, __u32 cpus)
 {
 	switch (order) {
 	case IN_TURN:
@@ -126,8 +121,7 @@ static __u32 next_cpu(const struct model *m, enum order order, __u64 i,
 /* The property: in whatever order CPUs insert, an epoch ends late by at most what CPUs
  * may keep, and exactly on time if all insert in turn.
  */
-static const char *late_broken(const struct model *m, enum order order,
-			       __u32 cpus)
+static const char *late_broken(const struct model *m, enum order order, __u32 cpus)
 {
 	__u64 may = epf_pace_kept(&m->pace, ~0ULL);
 
@@ -166,9 +160,8 @@ static void touched(__u64 window, __u32 cpus, __u64 least)
 		broken = "touched too often";
 	tap_ok(!broken,
 	       "W %llu, %u CPUs: %.1f insertions to a touch of the count, %.1f of a group; late by at most %.1f %% of an epoch%s%s",
-	       (unsigned long long)window, cpus, per_shared,
-	       per_group > 1e9 ? 0 : per_group, 700. * late / window,
-	       broken ? ": " : "", broken ? broken : "");
+	       (unsigned long long)window, cpus, per_shared, per_group > 1e9 ? 0 : per_group,
+	       700. * late / window, broken ? ": " : "", broken ? broken : "");
 }
 
 /* The property: the key that reaches the limit finds the filter open, or opens it. */

@@ -12,10 +12,11 @@
 
 #define SEED_NR 0x9e3779b97f4a7c15ULL
 
-static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 1 }, { 1, 7 }, { 1, 9 }, { 1, 15 },
-	{ 2, 2 }, { 2, 6 }, { 2, 18 }, { 2, 30 },
-	{ 4, 4 }, { 4, 8 }, { 4, 20 }, { 4, 40 },
+static const struct {
+	__u32 parts, k;
+} shapes[] = {
+	{ 1, 1 },  { 1, 7 },  { 1, 9 }, { 1, 15 }, { 2, 2 },  { 2, 6 },
+	{ 2, 18 }, { 2, 30 }, { 4, 4 }, { 4, 8 },  { 4, 20 }, { 4, 40 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -49,8 +50,7 @@ CHECKED struct epf_cu_lines cards_lines(const struct sim *s)
 	return f;
 }
 
-CHECKED struct epf_cu_keys cards_keys(const struct sim *s, const void *data,
-				      __u64 n, __u32 len)
+CHECKED struct epf_cu_keys cards_keys(const struct sim *s, const void *data, __u64 n, __u32 len)
 {
 	struct epf_cu_keys k = { data, n, len, { { s->key[0], s->key[1] }, 0, { 0 } } };
 

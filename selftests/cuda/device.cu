@@ -72,8 +72,7 @@ static void insert(void *self, __u64 first, __u64 n)
 		w->digest[i] = key(SEED_LIVE, w->first + i);
 		epf_probe(&w->s->f, w->digest[i], &p);
 		epf_lanes_insert(&w->s->f, &p);
-		w->record[i].seq = (i + w->s->per_epoch)
-					   << EPF_JOURNAL_KIND_BITS |
+		w->record[i].seq = (i + w->s->per_epoch) << EPF_JOURNAL_KIND_BITS |
 				   EPF_JOURNAL_INSERT;
 		w->record[i].epoch = w->s->epoch;
 		w->record[i].value = w->digest[i];
@@ -82,8 +81,7 @@ static void insert(void *self, __u64 first, __u64 n)
 }
 
 /* Fill one epoch: in the core, by insertions on the card, by a journal on the card. */
-static void one_epoch(struct filter *s, struct insertion *w,
-		      struct epf_cu_lines *journal)
+static void one_epoch(struct filter *s, struct insertion *w, struct epf_cu_lines *journal)
 {
 	struct epf_cu_keys k = { NULL, s->per_epoch, 0, { { 0, 0 }, 0 } };
 	void *digest, *record;
@@ -96,8 +94,7 @@ static void one_epoch(struct filter *s, struct insertion *w,
 	must(epf_cu_clear(&s->card, s->epoch, NULL));
 	must(epf_cu_clear(journal, s->epoch, NULL));
 	must(epf_cu_insert(&s->card, &k, s->epoch, NULL));
-	must(epf_cu_apply(journal, (struct epf_journal_record *)record,
-			  s->per_epoch, NULL));
+	must(epf_cu_apply(journal, (struct epf_journal_record *)record, s->per_epoch, NULL));
 	must(cudaDeviceSynchronize());
 	cudaFree(digest);
 	cudaFree(record);
@@ -110,8 +107,7 @@ static void fill(struct filter *s, struct epf_cu_lines *journal)
 	__u32 i;
 
 	w.digest = (__u64 *)host_memory(s->per_epoch * sizeof(*w.digest));
-	w.record = (struct epf_journal_record *)host_memory(
-		s->per_epoch * sizeof(*w.record));
+	w.record = (struct epf_journal_record *)host_memory(s->per_epoch * sizeof(*w.record));
 	for (i = 0; i < EPOCHS; i++) {
 		s->epoch = EPF_EPOCH_FIRST + i;
 		w.first = i * s->per_epoch;
@@ -131,8 +127,7 @@ static void make(struct filter *s, unsigned int shape, __u64 n)
 	s->n = n;
 	s->per_epoch = n / EPOCHS;
 	lines = s->per_epoch * EPF_LIVE_EPOCHS * BITS_A_KEY / 512 / parts;
-	if (epf_geom_init(&s->f.geom, (lines | 1) * parts, parts,
-			  shapes[shape].k))
+	if (epf_geom_init(&s->f.geom, (lines | 1) * parts, parts, shapes[shape].k))
 		abort();
 	s->f.epoch = &s->epoch;
 	s->f.line = (struct epf_line *)host_memory(bytes_of(s));
@@ -215,8 +210,7 @@ static void told_free(struct told *t)
 	cudaFree(t->count);
 }
 
-static const char *counts_differ(const unsigned long long *got,
-				 const __u8 *age, __u64 n)
+static const char *counts_differ(const unsigned long long *got, const __u8 *age, __u64 n)
 {
 	unsigned long long want[256] = { 0 };
 	__u64 i;
@@ -230,8 +224,7 @@ static const char *counts_differ(const unsigned long long *got,
 }
 
 /* Return: NULL, or what differs from @age. */
-static const char *differs(const struct told *t, const __u8 *age, __u64 n,
-			   bool ages)
+static const char *differs(const struct told *t, const __u8 *age, __u64 n, bool ages)
 {
 	__u32 *bitmap = (__u32 *)host_memory(bitmap_bytes(n));
 	__u8 *got = (__u8 *)host_memory(n);
@@ -246,8 +239,7 @@ static const char *differs(const struct told *t, const __u8 *age, __u64 n,
 		to_host(got, t->ages, n);
 	wrong = counts_differ(count, age, n);
 	for (i = 0; i < bitmap_bytes(n) * 8 && !wrong; i++)
-		if ((bitmap[i / 32] >> i % 32 & 1) !=
-		    (i < n && age[i] != EPF_AGE_ABSENT))
+		if ((bitmap[i / 32] >> i % 32 & 1) != (i < n && age[i] != EPF_AGE_ABSENT))
 			wrong = "another bitmap";
 	if (!wrong && ages && memcmp(got, age, n))
 		wrong = "other ages";
@@ -256,15 +248,14 @@ static const char *differs(const struct told *t, const __u8 *age, __u64 n,
 	return wrong;
 }
 
-static const char *ask(const struct filter *s, const struct epf_cu_keys *k,
-		       const __u8 *age, bool ages)
+static const char *ask(const struct filter *s, const struct epf_cu_keys *k, const __u8 *age,
+		       bool ages)
 {
 	struct told t;
 	const char *wrong;
 
 	told_make(&t, k->n);
-	must(epf_cu_query(&s->card, k, t.bitmap, ages ? t.ages : NULL, t.count,
-			  NULL));
+	must(epf_cu_query(&s->card, k, t.bitmap, ages ? t.ages : NULL, t.count, NULL));
 	wrong = differs(&t, age, k->n, ages);
 	told_free(&t);
 	return wrong;
@@ -278,16 +269,14 @@ static void claim_queries(const struct filter *s, const char *name)
 
 	if (!wrong)
 		wrong = ask(s, &k, s->age, true);
-	snprintf(what, sizeof(what), "%llu keys, with and without ages",
-		 (unsigned long long)s->n);
+	snprintf(what, sizeof(what), "%llu keys, with and without ages", (unsigned long long)s->n);
 	claim(wrong, name, what);
 }
 
 /* Numbers of keys around those of warps and blocks, from unaligned addresses. */
 static void claim_tails(const struct filter *s, const char *name)
 {
-	static const __u64 sizes[] = { 1, 2, 31, 32, 33, 63, 65, 255, 256, 257,
-				       513, 1023, 1025 };
+	static const __u64 sizes[] = { 1, 2, 31, 32, 33, 63, 65, 255, 256, 257, 513, 1023, 1025 };
 	const char *wrong = NULL;
 	struct epf_cu_keys k;
 	__u32 i;
@@ -369,8 +358,7 @@ static bool same_tally(const struct filter *s)
 static bool same_probe(struct filter *s)
 {
 	unsigned long long zero = 0, got, want = 0;
-	unsigned long long *on_card =
-		(unsigned long long *)copied(&zero, sizeof(zero));
+	unsigned long long *on_card = (unsigned long long *)copied(&zero, sizeof(zero));
 	struct filter h = *s;
 	__u64 i;
 
@@ -399,8 +387,7 @@ static void noise(void *self, __u64 first, __u64 n)
 	__u64 *word = s->f.line->lane, i;
 
 	for (i = first; i < first + n; i++)
-		word[i] = (epf_word(i, 1) & ~EPF_TAG_MASK) |
-			  (epf_word(i, 2) & ~EPF_TAG_MASK) |
+		word[i] = (epf_word(i, 1) & ~EPF_TAG_MASK) | (epf_word(i, 2) & ~EPF_TAG_MASK) |
 			  (epf_word(i, 3) & EPF_TAG_MASK);
 }
 
@@ -427,8 +414,7 @@ static void claim_shape(unsigned int shape, __u64 n)
 	struct filter s;
 	char name[16];
 
-	snprintf(name, sizeof(name), "L=%u k=%u", shapes[shape].parts,
-		 shapes[shape].k);
+	snprintf(name, sizeof(name), "L=%u k=%u", shapes[shape].parts, shapes[shape].k);
 	make(&s, shape, n);
 	claim_lines(&s, name);
 	ask_core(&s);

@@ -72,8 +72,12 @@ CHECKED bool no_card(void)
 	return true;
 }
 
-CHECKED const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 8 }, { 4, 12 },
+CHECKED const struct {
+	__u32 parts, k;
+} shapes[] = {
+	{ 1, 5 },
+	{ 2, 8 },
+	{ 4, 12 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -101,15 +105,13 @@ CHECKED size_t bytes_of(const struct core *c)
 /* Report a test point. @wrong: NULL, or what is wrong. */
 CHECKED void claim(const char *wrong, const char *name, const char *what)
 {
-	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* host.cc: */
 
 /* Work on @n items in pieces, in as many threads as there are CPUs. */
-void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self,
-		 __u64 n);
+void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self, __u64 n);
 
 /* Fill @c->age for the first @n keys. */
 void core_answer(struct core *c, __u64 n);

@@ -47,8 +47,7 @@ static __global__ void places(void)
 
 static __u32 want_places(__u32 i)
 {
-	return i % THREADS + 1000 * (i / THREADS) + 100000 * THREADS +
-	       100000000 * BLOCKS;
+	return i % THREADS + 1000 * (i / THREADS) + 100000 * THREADS + 100000000 * BLOCKS;
 }
 
 /* Odd threads and, alone, those of the second half. */
@@ -73,8 +72,7 @@ static __global__ void shuffles(void)
 	__u32 lane = threadIdx.x % 32;
 	unsigned long long big = (unsigned long long)lane << 40;
 
-	out[number()] = __shfl_sync(ALL, lane, 3, 4) +
-			100 * __shfl_xor_sync(ALL, lane, 2) +
+	out[number()] = __shfl_sync(ALL, lane, 3, 4) + 100 * __shfl_xor_sync(ALL, lane, 2) +
 			10000 * (__u32)(__shfl_sync(ALL, big, (int)lane + 1) >> 40);
 }
 
@@ -121,8 +119,7 @@ static void claim_right(void)
 	emu_run(BLOCKS, THREADS, shuffles);
 	tap_ok(all_out(want_shuffles), "shuffles, of 32 and 64 bits");
 	emu_run(BLOCKS, THREADS, [&] { atomics(&sum, &bits); });
-	tap_ok(sum == BLOCKS * (THREADS - 1) * THREADS / 2 && bits == ~0ULL,
-	       "atomics");
+	tap_ok(sum == BLOCKS * (THREADS - 1) * THREADS / 2 && bits == ~0ULL, "atomics");
 	emu_run(BLOCKS, THREADS, [] { mirrors(true); });
 	tap_ok(all_out(want_mirrors), "shared memory");
 }
@@ -255,8 +252,8 @@ static void claim_threads(void)
 
 				mine[threadIdx.x] = who + 1;
 				__syncthreads();
-				atomicAdd(&sum[who], (unsigned long long)
-					  mine[THREADS - 1 - threadIdx.x]);
+				atomicAdd(&sum[who],
+					  (unsigned long long)mine[THREADS - 1 - threadIdx.x]);
 				__syncthreads();
 			});
 	};

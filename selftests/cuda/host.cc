@@ -28,21 +28,18 @@ static void *run(void *arg)
 		first = epf_fetch_add(&j->next, PIECE);
 		if (first >= j->n)
 			return NULL;
-		j->work(j->self, first,
-			j->n - first < PIECE ? j->n - first : PIECE);
+		j->work(j->self, first, j->n - first < PIECE ? j->n - first : PIECE);
 	}
 }
 
-void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self,
-		 __u64 n)
+void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self, __u64 n)
 {
 	struct job j = { work, self, n, 0 };
 	pthread_t thread[THREADS_MAX];
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int begun = 0;
 
-	while (begun < THREADS_MAX && begun + 1 < cpus &&
-	       (__u64)(begun + 1) * PIECE < n &&
+	while (begun < THREADS_MAX && begun + 1 < cpus && (__u64)(begun + 1) * PIECE < n &&
 	       !pthread_create(&thread[begun], NULL, run, &j))
 		begun++;
 	run(&j);
@@ -60,8 +57,7 @@ static void answer(void *self, __u64 first, __u64 n)
 	for (i = first; i < first + n; i++) {
 		epf_probe(&c->f, c->digest[i], &p);
 		verdict = epf_lanes_look(&p, c->epoch, 0);
-		c->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) :
-				      (__u8)EPF_AGE_ABSENT;
+		c->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) : (__u8)EPF_AGE_ABSENT;
 	}
 }
 

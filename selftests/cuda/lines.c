@@ -110,8 +110,7 @@ static void claim_replay(unsigned int shape)
 	free(f.line);
 	sim_free(&s);
 	tap_ok(!wrong, "L=%u k=%u: insertions and rotations, epochs 8 to 80%s%s",
-	       shapes[shape].parts, shapes[shape].k, wrong ? ": " : "",
-	       wrong ? wrong : "");
+	       shapes[shape].parts, shapes[shape].k, wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* --------------------------------------------------------- journals ---- */
@@ -121,8 +120,7 @@ struct journal {
 	__u64 n;
 };
 
-static void put(struct journal *j, __u64 kind, __u64 epoch, __u64 value,
-		__u64 more)
+static void put(struct journal *j, __u64 kind, __u64 epoch, __u64 value, __u64 more)
 {
 	struct epf_journal_record *r = &j->record[j->n];
 
@@ -136,8 +134,7 @@ static void put(struct journal *j, __u64 kind, __u64 epoch, __u64 value,
 /* An insertion during which @back epochs ended has its key in the lanes of all of them:
  * it is in time for the first ones, and @s is at the last.
  */
-static void insert_late(struct sim *s, struct journal *j, __u64 digest,
-			__u64 back)
+static void insert_late(struct sim *s, struct journal *j, __u64 digest, __u64 back)
 {
 	__u64 now = s->epoch, lanes = 0;
 	struct epf_probe p;
@@ -223,8 +220,8 @@ static void claim_journals(void)
 		for (epoch = EPF_EPOCH_FIRST; epoch <= LAST; epoch += 5)
 			if (!wrong && !skipped())
 				wrong = applied(shape, epoch, 3 + epoch % 11);
-	tap_ok(!wrong, "journals of 3 to 13 epochs, in any order%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
+	tap_ok(!wrong, "journals of 3 to 13 epochs, in any order%s%s", wrong ? ": " : "",
+	       wrong ? wrong : "");
 }
 
 /* ---------------------------------------------------------- emptied ---- */
@@ -285,10 +282,9 @@ static void claim_emptied(void)
 		if (!clear)
 			clear = cleared(e % SHAPES, e);
 	}
-	tap_ok(!settle, "stale lanes are emptied, of any words%s%s",
-	       settle ? ": " : "", settle ? settle : "");
-	tap_ok(!clear, "one lane is emptied, no other%s%s", clear ? ": " : "",
-	       clear ? clear : "");
+	tap_ok(!settle, "stale lanes are emptied, of any words%s%s", settle ? ": " : "",
+	       settle ? settle : "");
+	tap_ok(!clear, "one lane is emptied, no other%s%s", clear ? ": " : "", clear ? clear : "");
 }
 
 /* ---------------------------------------------------------- counted ---- */
@@ -371,8 +367,8 @@ static void claim_tally(void)
 		for (e = EPF_EPOCH_FIRST + shape; e <= LAST; e += 6)
 			if (!wrong && !skipped())
 				wrong = tallied(shape, e);
-	tap_ok(!wrong, "lanes by part, place and positions%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
+	tap_ok(!wrong, "lanes by part, place and positions%s%s", wrong ? ": " : "",
+	       wrong ? wrong : "");
 }
 
 /* ----------------------------------------------------------- errors ---- */
@@ -389,8 +385,7 @@ static bool all_refuse(struct epf_cu_lines f, const struct epf_cu_keys *k)
 	       epf_cu_tally(&f, nr, NULL) == cudaErrorInvalidValue;
 }
 
-static bool insert_refuses(const struct epf_cu_lines *f,
-			   const struct epf_cu_keys *k, __u64 epoch)
+static bool insert_refuses(const struct epf_cu_lines *f, const struct epf_cu_keys *k, __u64 epoch)
 {
 	return epf_cu_insert(f, k, epoch, NULL) == cudaErrorInvalidValue;
 }
@@ -413,14 +408,14 @@ static void claim_errors(void)
 	bad.geom.parts = 0;
 	tap_ok(all_refuse(bad, &k), "no shape: invalid value");
 	tap_ok(insert_refuses(&f, &k, 21) && insert_refuses(&f, &k, 12) &&
-	       insert_refuses(&f, &k, 7),
+		       insert_refuses(&f, &k, 7),
 	       "into an epoch that is not retained: invalid value");
 	tap_ok(epf_cu_clear(&f, 7, NULL) == cudaErrorInvalidValue &&
-	       epf_cu_tally(&f, NULL, NULL) == cudaErrorInvalidValue &&
-	       epf_cu_apply(&f, NULL, 1, NULL) == cudaErrorInvalidValue,
+		       epf_cu_tally(&f, NULL, NULL) == cudaErrorInvalidValue &&
+		       epf_cu_apply(&f, NULL, 1, NULL) == cudaErrorInvalidValue,
 	       "no epoch, no counters, no records: invalid value");
-	tap_ok(!epf_cu_insert(&f, &none, 20, NULL) &&
-	       !epf_cu_apply(&f, NULL, 0, NULL) && equal_settled(&s, f.line),
+	tap_ok(!epf_cu_insert(&f, &none, 20, NULL) && !epf_cu_apply(&f, NULL, 0, NULL) &&
+		       equal_settled(&s, f.line),
 	       "no keys, no records: nothing");
 	sim_free(&s);
 }

@@ -15,8 +15,9 @@
 static unsigned int every = 1; /* one of this many cases is tried */
 static unsigned int nr_cases;
 
-static const __u64 sizes[] = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257,
-			       769, 1000, 1537, 2500 };
+static const __u64 sizes[] = {
+	0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 769, 1000, 1537, 2500
+};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /**
@@ -43,8 +44,7 @@ static const char *compare(const struct expected *x, const struct told *t)
 	__u32 age;
 
 	if (memcmp(x->bitmap, t->bitmap, x->n / 8) ||
-	    (x->n % 8 && x->bitmap[x->n / 8] !=
-			 ((unsigned char *)t->bitmap)[x->n / 8]))
+	    (x->n % 8 && x->bitmap[x->n / 8] != ((unsigned char *)t->bitmap)[x->n / 8]))
 		return "bitmap";
 	if (bits_behind(t->bitmap, x->n))
 		return "bits behind the last key";
@@ -57,8 +57,8 @@ static const char *compare(const struct expected *x, const struct told *t)
 }
 
 /* Return: NULL, or what is wrong. */
-static const char *ask(const struct sim *s, const struct epf_cu_keys *k,
-		       const struct expected *x, bool ages)
+static const char *ask(const struct sim *s, const struct epf_cu_keys *k, const struct expected *x,
+		       bool ages)
 {
 	struct epf_cu_lines f = cards_lines(s);
 	__u64 words = (k->n + 31) / 32;
@@ -106,8 +106,7 @@ static const char *phases(unsigned int shape)
 			continue;
 		cards_init(&s, shape, 65);
 		cards_fill(&s, epoch, (epoch + shape) % 3 == 0);
-		wrong = ask_digests(&s, sizes[(epoch + 5 * shape) % SIZES],
-				    (epoch + shape) % 4);
+		wrong = ask_digests(&s, sizes[(epoch + 5 * shape) % SIZES], (epoch + shape) % 4);
 		sim_free(&s);
 	}
 	return wrong;
@@ -121,8 +120,7 @@ static void claim_phases(__u32 parts)
 	for (shape = 0; shape < SHAPES && !wrong; shape++)
 		if (shapes[shape].parts == parts)
 			wrong = phases(shape);
-	tap_ok(!wrong, "L=%u: epochs 8 to 80%s%s", parts, wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_ok(!wrong, "L=%u: epochs 8 to 80%s%s", parts, wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* Kernels differ by L and by the number of fields per line. */
@@ -157,14 +155,13 @@ static void claim_sizes(void)
 	for (n = 0; n < SIZES && !wrong; n++)
 		wrong = ask_digests(&s, sizes[n], true);
 	sim_free(&s);
-	tap_ok(!wrong, "0 to 100 keys, and more than the grid%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
+	tap_ok(!wrong, "0 to 100 keys, and more than the grid%s%s", wrong ? ": " : "",
+	       wrong ? wrong : "");
 }
 
 /* ------------------------------------------------------------- keys ---- */
 
-static const char *keys_of(struct sim *s, __u32 len, unsigned int off,
-			   __u64 strict)
+static const char *keys_of(struct sim *s, __u32 len, unsigned int off, __u64 strict)
 {
 	const __u64 n = 97;
 	unsigned char *mem = must(malloc(n * len + off));
@@ -191,8 +188,8 @@ static const char *keys_of(struct sim *s, __u32 len, unsigned int off,
 
 static void claim_keys(void)
 {
-	static const __u32 lens[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15,
-				      16, 17, 24, 31, 32, 37, 64, 100, 255, 256 };
+	static const __u32 lens[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,   10,  12, 13,
+				      15, 16, 17, 24, 31, 32, 37, 64, 100, 255, 256 };
 	const char *wrong = NULL;
 	unsigned int l, off;
 	struct sim s;
@@ -201,8 +198,7 @@ static void claim_keys(void)
 	for (l = 0; l < sizeof(lens) / sizeof(lens[0]); l++)
 		for (off = 0; off < 8 && !wrong; off++)
 			if (!skipped())
-				wrong = keys_of(&s, lens[l], off,
-						(l + off) / 2 % 2);
+				wrong = keys_of(&s, lens[l], off, (l + off) / 2 % 2);
 	sim_free(&s);
 	tap_ok(!wrong, "keys of 1 to 256 bytes, at any alignment, both hashes%s%s",
 	       wrong ? ": " : "", wrong ? wrong : "");
@@ -230,8 +226,7 @@ static void claim_alignment(void)
 		free(mem);
 	}
 	sim_free(&s);
-	tap_ok(!wrong, "digests at any alignment%s%s", wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_ok(!wrong, "digests at any alignment%s%s", wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* ----------------------------------------------------------- probes ---- */
@@ -239,8 +234,9 @@ static void claim_alignment(void)
 static const char *probed(unsigned int shape, __u64 epoch, __u64 seed, __u64 n)
 {
 	const struct epf_engine *scalar = epf_engine_find("scalar");
-	const struct epf_probe_opts o = { .size = sizeof(o), .threads = 1,
-					  .keys = n, .seed = &seed };
+	const struct epf_probe_opts o = {
+		.size = sizeof(o), .threads = 1, .keys = n, .seed = &seed
+	};
 	unsigned long long found = 5;
 	struct epf_met m = { .found = 0 };
 	const char *wrong = NULL;
@@ -252,8 +248,7 @@ static const char *probed(unsigned int shape, __u64 epoch, __u64 seed, __u64 n)
 	cards_fill(&s, epoch, epoch % 2);
 	f = cards_lines(&s);
 	v = sim_view(&s);
-	if (epf_cu_probe(&f, seed, n, &found, NULL) ||
-	    (n && epf_view_probe(&v, scalar, &o, &m)))
+	if (epf_cu_probe(&f, seed, n, &found, NULL) || (n && epf_view_probe(&v, scalar, &o, &m)))
 		wrong = "error";
 	else if (found != m.found + 5)
 		wrong = "another number";
@@ -269,8 +264,7 @@ static void claim_probes(void)
 	for (shape = 0; shape < SHAPES; shape++)
 		for (i = 0; i < SIZES && !wrong; i++)
 			if (!skipped())
-				wrong = probed(shape, 17 + shape + i,
-					       shape * SEED_NR, sizes[i]);
+				wrong = probed(shape, 17 + shape + i, shape * SEED_NR, sizes[i]);
 	tap_ok(!wrong, "digests made on the way: as many found as libepf finds%s%s",
 	       wrong ? ": " : "", wrong ? wrong : "");
 }
@@ -286,15 +280,14 @@ struct question {
 
 static bool refused(struct question q)
 {
-	return epf_cu_query(&q.f, &q.k, q.bitmap, NULL, q.count, NULL) ==
-	       cudaErrorInvalidValue;
+	return epf_cu_query(&q.f, &q.k, q.bitmap, NULL, q.count, NULL) == cudaErrorInvalidValue;
 }
 
-#define REFUSED(field, value)                     \
-	({                                        \
-		struct question q_ = q;           \
-		q_.field = value;                 \
-		refused(q_);                      \
+#define REFUSED(field, value)           \
+	({                              \
+		struct question q_ = q; \
+		q_.field = value;       \
+		refused(q_);            \
 	})
 
 static void claim_errors(void)
@@ -310,18 +303,17 @@ static void claim_errors(void)
 	q.f = cards_lines(&s);
 	q.k = cards_keys(&s, &digest, 1, 0);
 	tap_ok(REFUSED(f.line, NULL) && REFUSED(f.epoch, EPF_EPOCH_FIRST - 1) &&
-	       REFUSED(f.line, (struct epf_line *)(void *)(s.mem + 8)) &&
-	       REFUSED(f.geom.parts, 3) && REFUSED(f.geom.part_lines, 1ULL << 40) &&
-	       REFUSED(f.geom.part_lines, 1ULL << 63) &&
-	       REFUSED(f.geom.part_lines, 0),
+		       REFUSED(f.line, (struct epf_line *)(void *)(s.mem + 8)) &&
+		       REFUSED(f.geom.parts, 3) && REFUSED(f.geom.part_lines, 1ULL << 40) &&
+		       REFUSED(f.geom.part_lines, 1ULL << 63) && REFUSED(f.geom.part_lines, 0),
 	       "lines that cannot be: invalid value");
-	tap_ok(REFUSED(k.data, NULL) && REFUSED(k.len, EPF_KEY_MAX + 1) &&
-	       REFUSED(bitmap, NULL) && REFUSED(count, NULL),
+	tap_ok(REFUSED(k.data, NULL) && REFUSED(k.len, EPF_KEY_MAX + 1) && REFUSED(bitmap, NULL) &&
+		       REFUSED(count, NULL),
 	       "keys that cannot be, no bitmap, no counters: invalid value");
 	bad = q.f;
 	bad.line = NULL;
 	tap_ok(epf_cu_probe(&bad, 1, 1, &found, NULL) == cudaErrorInvalidValue &&
-	       epf_cu_probe(&q.f, 1, 1, NULL, NULL) == cudaErrorInvalidValue,
+		       epf_cu_probe(&q.f, 1, 1, NULL, NULL) == cudaErrorInvalidValue,
 	       "a probe of no lines, without a counter: invalid value");
 	tap_ok(bitmap == 0xa5 && !count[0] && !found, "and nothing is touched");
 	sim_free(&s);

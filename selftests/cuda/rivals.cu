@@ -16,7 +16,7 @@
 #define KEYS 10000000ULL
 #endif
 #define MOVED 5000u /* keys that leave a window */
-#define ROUNDS 12u /* epochs: each segment is emptied at least once */
+#define ROUNDS 12u  /* epochs: each segment is emptied at least once */
 
 struct rival {
 	struct epf_ge f; /* the filter of the core */
@@ -62,10 +62,9 @@ static void fill(struct rival *r, __u32 epochs, __u32 layout)
 			must(ge_rotate(&r->card), "an epoch");
 		}
 		for (i = 0; i < r->per_epoch; i++)
-			epf_ge_insert(&r->f,
-				      r->digest[round * r->per_epoch + i]);
-		must(ge_insert(&r->card, r->there + round * r->per_epoch,
-			       r->per_epoch), "insertions");
+			epf_ge_insert(&r->f, r->digest[round * r->per_epoch + i]);
+		must(ge_insert(&r->card, r->there + round * r->per_epoch, r->per_epoch),
+		     "insertions");
 	}
 	wait();
 }
@@ -96,8 +95,7 @@ static __u64 *question(const struct rival *r, __u64 *n)
 	return digest;
 }
 
-static bool same_bits(const __u32 *bitmap, __u64 n,
-		      bool (*present)(const void *f, __u64 digest),
+static bool same_bits(const __u32 *bitmap, __u64 n, bool (*present)(const void *f, __u64 digest),
 		      const void *f, const __u64 *digest)
 {
 	__u64 i;
@@ -118,8 +116,7 @@ struct asked {
 };
 
 static bool same_answers(const struct rival *r, const struct asked *a,
-			 bool (*present)(const void *f, __u64 digest),
-			 const void *f)
+			 bool (*present)(const void *f, __u64 digest), const void *f)
 {
 	__u64 n, *digest = question(r, &n), *keys;
 	size_t bytes = (n + 31) / 32 * sizeof(__u32);
@@ -130,7 +127,8 @@ static bool same_answers(const struct rival *r, const struct asked *a,
 	answer = (__u32 *)there(bytes);
 	must(cudaMemset(answer, 0x5a, bytes));
 	must(a->ge ? ge_query(a->ge, a->form, keys, n, answer) :
-		     counting_query(a->counting, keys, n, answer), "a question");
+		     counting_query(a->counting, keys, n, answer),
+	     "a question");
 	wait();
 	to_host(bitmap, answer, bytes);
 	same = same_bits(bitmap, n, present, f, digest);
@@ -146,8 +144,7 @@ static bool ge_present(const void *f, __u64 digest)
 	return epf_ge_test((const struct epf_ge *)f, digest) != EPF_ABSENT;
 }
 
-static void claim_form(const struct rival *r, enum ge_form form,
-		       const char *name)
+static void claim_form(const struct rival *r, enum ge_form form, const char *name)
 {
 	struct asked a = { &r->card, form, NULL };
 
@@ -188,14 +185,12 @@ static void claim_counting(const struct rival *r)
 		epf_cbf_insert(&f, r->digest[i]);
 	must(counting_add(&card, r->there, n - last, 1), "insertions");
 	for (i = n - last; i < n; i++) {
-		must(counting_add(&card, r->there + i - (n - last), 1, -1),
-		     "a deletion");
+		must(counting_add(&card, r->there + i - (n - last), 1, -1), "a deletion");
 		must(counting_add(&card, r->there + i, 1, 1), "an insertion");
 	}
 	wait();
 	to_host(got, card.word, bytes);
-	tap_ok(!memcmp(got, f.cell, epf_cbf_bytes(&shape)),
-	       "counters are those of cbf");
+	tap_ok(!memcmp(got, f.cell, epf_cbf_bytes(&shape)), "counters are those of cbf");
 	tap_ok(same_answers(r, &a, cbf_present, &f), "answers, counting");
 	epf_cbf_free(&f);
 	cudaFree(card.word);
@@ -217,15 +212,13 @@ int main(int argc, char **argv)
 	tap_plan(8);
 	digests(&r, n);
 	fill(&r, GE_EPOCHS, EPF_GE_SEGMENTS);
-	tap_ok(same_words(&r), "classic: %u epochs make the core's words",
-	       ROUNDS);
+	tap_ok(same_words(&r), "classic: %u epochs make the core's words", ROUNDS);
 	claim_form(&r, GE_ALL, "every probe");
 	claim_form(&r, GE_EARLY, "segment by segment");
 	claim_form(&r, GE_WAVE, "in waves");
 	drop(&r);
 	fill(&r, CELLS_EPOCHS, EPF_GE_TRANSPOSED);
-	tap_ok(same_words(&r), "cells: %u epochs make the core's words",
-	       ROUNDS);
+	tap_ok(same_words(&r), "cells: %u epochs make the core's words", ROUNDS);
 	claim_form(&r, GE_CELLS, "cells");
 	drop(&r);
 	claim_counting(&r);

@@ -47,8 +47,7 @@ static void noise(void *self, __u64 first, __u64 n)
 	__u64 *word = s->f.line->lane, i;
 
 	for (i = first; i < first + n; i++)
-		word[i] = (epf_word(i, 1) & ~EPF_TAG_MASK) |
-			  epf_lane_tag(EPOCH, i % EPF_LANES);
+		word[i] = (epf_word(i, 1) & ~EPF_TAG_MASK) | epf_lane_tag(EPOCH, i % EPF_LANES);
 }
 
 static void make(struct side *s, unsigned int shape, __u64 n)
@@ -86,23 +85,20 @@ static void drop(struct side *s)
 }
 
 /* Return: NULL, or what differs from the core. */
-static const char *differs(const struct side *s,
-			   const struct epf_cuda_answer *a)
+static const char *differs(const struct side *s, const struct epf_cuda_answer *a)
 {
 	__u64 of[256] = { 0 }, i;
 
 	for (i = 0; i < s->n; i++) {
 		of[s->age[i]]++;
-		if ((a->bitmap[i / 8] >> i % 8 & 1) !=
-		    (s->age[i] != EPF_AGE_ABSENT))
+		if ((a->bitmap[i / 8] >> i % 8 & 1) != (s->age[i] != EPF_AGE_ABSENT))
 			return "another bitmap";
 	}
 	if (s->n % 8 && a->bitmap[s->n / 8] >> s->n % 8)
 		return "bits behind the last key";
 	if (a->ages && memcmp(a->ages, s->age, s->n))
 		return "other ages";
-	return memcmp(a->ages_of, of, sizeof(a->ages_of)) ? "other counts" :
-							    NULL;
+	return memcmp(a->ages_of, of, sizeof(a->ages_of)) ? "other counts" : NULL;
 }
 
 static const char *ask(const struct side *s, bool ages, bool column)
@@ -171,8 +167,7 @@ static bool same_chance(const struct side *s)
 static bool same_journal(struct side *s)
 {
 	__u64 n = s->n / 10, per_epoch = n / 3 + 1, i;
-	struct epf_journal_record *r = (struct epf_journal_record *)
-		host_memory(n * sizeof(*r));
+	struct epf_journal_record *r = (struct epf_journal_record *)host_memory(n * sizeof(*r));
 	struct epf_line *got = (struct epf_line *)host_memory(bytes_of(s));
 	struct epf_cuda_error e;
 	struct epf_probe p;
@@ -180,8 +175,7 @@ static bool same_journal(struct side *s)
 
 	for (i = 0; i < n; i++) {
 		s->epoch = EPOCH + 1 + i / per_epoch;
-		r[i].seq = (n + i) << EPF_JOURNAL_KIND_BITS |
-			   EPF_JOURNAL_INSERT;
+		r[i].seq = (n + i) << EPF_JOURNAL_KIND_BITS | EPF_JOURNAL_INSERT;
 		r[i].epoch = s->epoch;
 		r[i].value = s->digest[i];
 		r[i].more = 1ULL << (s->epoch & 7);
@@ -202,8 +196,7 @@ static void claim_shape(unsigned int shape, __u64 n)
 	struct side s;
 	char name[16];
 
-	snprintf(name, sizeof(name), "L=%u k=%u", shapes[shape].parts,
-		 shapes[shape].k);
+	snprintf(name, sizeof(name), "L=%u k=%u", shapes[shape].parts, shapes[shape].k);
 	make(&s, shape, n);
 	claim(ask(&s, false, false), name, "keys of the host, a bitmap");
 	claim(ask(&s, true, false), name, "keys of the host, ages too");

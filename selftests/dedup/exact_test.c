@@ -40,8 +40,7 @@ static bool seen_near(const struct places *p, __u64 place, __u64 reach)
 	__u32 i;
 
 	for (i = p->nr; i-- > 0;) {
-		__u64 apart = p->at[i] > place ? p->at[i] - place :
-						 place - p->at[i];
+		__u64 apart = p->at[i] > place ? p->at[i] - place : place - p->at[i];
 
 		if (apart <= reach)
 			return true;
@@ -88,8 +87,7 @@ static bool follows_model(struct exact_ask ask, __u64 begin)
 
 		place = next_place(place, floor, ask.grows, ask.reach);
 		if (!draw(50))
-			floor = place > floor + ask.reach ? place - ask.reach :
-							    floor;
+			floor = place > floor + ask.reach ? place - ask.reach : floor;
 		if (place < floor)
 			place = floor;
 		exact_forget(e, ask.grows ? place : floor);
@@ -98,7 +96,8 @@ static bool follows_model(struct exact_ask ask, __u64 begin)
 		got = exact_seen(e, digest, place);
 		if (got != want) {
 			printf("# reach %llu, step %llu, place %llu: %d, not "
-			       "%d\n", ask.reach, i, place, got, want);
+			       "%d\n",
+			       ask.reach, i, place, got, want);
 			exact_free(e);
 			return false;
 		}
@@ -114,14 +113,17 @@ static bool follows_model(struct exact_ask ask, __u64 begin)
 
 static bool all_reaches(bool grows, bool first_seen, __u64 begin)
 {
-	static const __u64 reaches[] = { 0, 1, 2, 3, 7, 8, 63, 64, 65, 1000,
-					 100000, 1ULL << 40, 1ULL << 62 };
+	static const __u64 reaches[] = { 0,  1,  2,    3,      7,          8,         63,
+					 64, 65, 1000, 100000, 1ULL << 40, 1ULL << 62 };
 	size_t i;
 
 	for (i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++) {
-		struct exact_ask ask = { .reach = reaches[i], .grows = grows,
-					 .first_seen = first_seen,
-					 .max_bytes = ~0ULL };
+		struct exact_ask ask = {
+			.reach = reaches[i],
+			.grows = grows,
+			.first_seen = first_seen,
+			.max_bytes = ~0ULL,
+		};
 
 		if (!follows_model(ask, begin))
 			return false;
@@ -155,13 +157,13 @@ static struct exact *filled(struct exact_ask ask, __u64 keys)
  */
 static bool memory_of_windows(void)
 {
-	static const __u64 reaches[] = { 0, 1, 254, 255, 256, 511, 512, 767,
-					 1000, 1023, 1024, 5000 };
+	static const __u64 reaches[] = {
+		0, 1, 254, 255, 256, 511, 512, 767, 1000, 1023, 1024, 5000
+	};
 	size_t i;
 
 	for (i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++) {
-		struct exact_ask ask = { .reach = reaches[i], .grows = true,
-					 .max_bytes = ~0ULL };
+		struct exact_ask ask = { .reach = reaches[i], .grows = true, .max_bytes = ~0ULL };
 		struct exact *e = filled(ask, 40000);
 		__u64 slots = SLOTS_FIRST, most;
 
@@ -172,8 +174,8 @@ static bool memory_of_windows(void)
 		    exact_most_bytes(e) != most * ENTRY_BYTES ||
 		    exact_bytes_for(reaches[i]) != most * ENTRY_BYTES) {
 			printf("# reach %llu: %llu bytes, %llu at most, %llu "
-			       "foretold\n", reaches[i], exact_bytes(e),
-			       exact_most_bytes(e),
+			       "foretold\n",
+			       reaches[i], exact_bytes(e), exact_most_bytes(e),
 			       exact_bytes_for(reaches[i]));
 			return false;
 		}
@@ -202,12 +204,15 @@ static bool within_limit(void)
  */
 static bool above_limit(void)
 {
-	struct exact_ask ask = { .reach = 1ULL << 40, .grows = true,
-				 .max_bytes = 3 * SLOTS_FIRST * ENTRY_BYTES };
+	struct exact_ask ask = {
+		.reach = 1ULL << 40,
+		.grows = true,
+		.max_bytes = 3 * SLOTS_FIRST * ENTRY_BYTES,
+	};
 	struct exact *e = filled(ask, 1000000);
 	__u64 held = exact_held(e);
-	bool ok = held == 2 * SLOTS_FIRST / 4 * 3 &&
-		  put(e, 5000000, 1) == -ENOMEM && exact_held(e) == held;
+	bool ok = held == 2 * SLOTS_FIRST / 4 * 3 && put(e, 5000000, 1) == -ENOMEM &&
+		  exact_held(e) == held;
 
 	while (held--)
 		ok &= put(e, held, 2000000) == 1;
@@ -224,16 +229,18 @@ static bool a_byte_less(void)
 
 	ask.max_bytes = 3 * SLOTS_FIRST * ENTRY_BYTES - 1;
 	e = filled(ask, 10000);
-	ok = exact_held(e) == SLOTS_FIRST / 4 * 3 &&
-	     exact_bytes(e) == SLOTS_FIRST * ENTRY_BYTES;
+	ok = exact_held(e) == SLOTS_FIRST / 4 * 3 && exact_bytes(e) == SLOTS_FIRST * ENTRY_BYTES;
 	exact_free(e);
 	return ok;
 }
 
 static bool no_room_at_all(void)
 {
-	struct exact_ask ask = { .reach = 1, .grows = true,
-				 .max_bytes = SLOTS_FIRST * ENTRY_BYTES - 1 };
+	struct exact_ask ask = {
+		.reach = 1,
+		.grows = true,
+		.max_bytes = SLOTS_FIRST * ENTRY_BYTES - 1,
+	};
 
 	return !exact_new(&ask);
 }
@@ -283,8 +290,7 @@ int main(void)
 	tap_ok(all_reaches(true, true, 0), "places that grow, first seen");
 	tap_ok(all_reaches(false, false, 0), "places that jump");
 	tap_ok(all_reaches(false, true, 0), "places that jump, first seen");
-	tap_ok(all_reaches(false, false, ~0ULL - (1ULL << 50)),
-	       "places near the largest number");
+	tap_ok(all_reaches(false, false, ~0ULL - (1ULL << 50)), "places near the largest number");
 	tap_ok(memory_of_windows(), "memory of a window, to the byte");
 	tap_ok(within_limit(), "what fits the limit stays in it");
 	tap_ok(above_limit(), "above the limit it says so and keeps all");

@@ -45,9 +45,15 @@ struct model {
 static struct epf_params params(__u32 mode, __u32 refresh, __u64 w, __u64 t)
 {
 	struct epf_params p = {
-		.mode = mode, .refresh = refresh, .lines_per_key = 4,
-		.bits_per_key = 28, .nr_lines = 8192, .window_inserts = w,
-		.window_ns = t, .budget_ppt = 1, .limit_ppt = EPF_RATE_ONE,
+		.mode = mode,
+		.refresh = refresh,
+		.lines_per_key = 4,
+		.bits_per_key = 28,
+		.nr_lines = 8192,
+		.window_inserts = w,
+		.window_ns = t,
+		.budget_ppt = 1,
+		.limit_ppt = EPF_RATE_ONE,
 	};
 
 	return p;
@@ -64,8 +70,7 @@ static void pass_time(struct model *m, __u64 now)
 {
 	__u64 over;
 
-	if (m->p.mode == EPF_MODE_BOTH && m->count >= m->length &&
-	    now - m->start_ns >= m->span)
+	if (m->p.mode == EPF_MODE_BOTH && m->count >= m->length && now - m->start_ns >= m->span)
 		next_epoch(m, now);
 	if (m->p.mode != EPF_MODE_TIME && m->p.mode != EPF_MODE_EITHER)
 		return;
@@ -166,8 +171,7 @@ static bool step(struct epf_mem *mem, struct model *m, __u64 now)
 		epf_mem_insert(mem, digest, now);
 	else
 		got = epf_mem_test_and_insert(mem, digest, now);
-	if (got >= 0 && (got != want ||
-			 (!m->by_hand && !lawful(m, key, now, got)))) {
+	if (got >= 0 && (got != want || (!m->by_hand && !lawful(m, key, now, got)))) {
 		printf("# key %u at %llu: %d, not %d\n", key, now, got, want);
 		return false;
 	}
@@ -185,11 +189,10 @@ static bool same_info(struct epf_mem *mem, const struct model *m, __u64 now)
 	struct epf_info info;
 
 	epf_mem_info(mem, now, &info);
-	return info.stats.inserts == m->inserts &&
-	       info.epochs[0].inserts == m->count &&
+	return info.stats.inserts == m->inserts && info.epochs[0].inserts == m->count &&
 	       info.epochs[0].age_ns == now - m->start_ns &&
-	       info.memory_bytes >= m->p.nr_lines * 64 &&
-	       !info.stats.failed_open && info.covered_inserts <= m->inserts;
+	       info.memory_bytes >= m->p.nr_lines * 64 && !info.stats.failed_open &&
+	       info.covered_inserts <= m->inserts;
 }
 
 static void follow(const char *name, struct epf_params p, bool by_hand)
@@ -208,9 +211,9 @@ static void follow(const char *name, struct epf_params p, bool by_hand)
 		now += pause_ns(m);
 		good = step(mem, m, now);
 	}
-	tap_ok(good, "%s, %s, W %llu, T %llu%s: %d verdicts with their ages",
-	       name, p.refresh ? "first-seen" : "refresh", p.window_inserts,
-	       p.window_ns, by_hand ? ", rotated by hand" : "", i);
+	tap_ok(good, "%s, %s, W %llu, T %llu%s: %d verdicts with their ages", name,
+	       p.refresh ? "first-seen" : "refresh", p.window_inserts, p.window_ns,
+	       by_hand ? ", rotated by hand" : "", i);
 	if (good)
 		pass_time(m, now);
 	tap_ok(good && same_info(mem, m, now), "... and the reported information");
@@ -237,19 +240,19 @@ static void saturate(void)
 		epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 1);
 	epf_mem_info(mem, 1, &info);
 	tap_ok(info.flags & EPF_INFO_SATURATED && info.stats.saturations == 1 &&
-	       info.fpr_ppt > p.limit_ppt, "saturation is noticed in the epoch");
+		       info.fpr_ppt > p.limit_ppt,
+	       "saturation is noticed in the epoch");
 	for (i = 0; i < 5000; i++)
-		open += epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 1) ==
-			-ENOSPC;
+		open += epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 1) == -ENOSPC;
 	epf_mem_info(mem, 1, &info);
-	tap_ok(open == 5000 && info.stats.failed_open == 5000 &&
-	       info.stats.misses == 5000 && !info.stats.hits,
+	tap_ok(open == 5000 && info.stats.failed_open == 5000 && info.stats.misses == 5000 &&
+		       !info.stats.hits,
 	       "every verdict is \"do not know\", and is counted");
 	i = 77;
 	epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 9000);
 	epf_mem_info(mem, 9000, &info);
 	tap_ok(!(info.flags & EPF_INFO_SATURATED) &&
-	       epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 9001) == 1,
+		       epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 9001) == 1,
 	       "it recovers when the keys are out of the window");
 	epf_mem_free(mem);
 }
@@ -283,16 +286,15 @@ static void open_by_count(void)
 	p.budget_ppt = p.limit_ppt = EPF_RATE_ONE / 300;
 	mem = epf_mem_new(&p, NULL, 0, &err);
 	for (i = 0; i < 20000; i++) {
-		verdict = epf_mem_test_and_insert(
-			mem, epf_mem_digest(mem, &i, 8), 1);
+		verdict = epf_mem_test_and_insert(mem, epf_mem_digest(mem, &i, 8), 1);
 		epf_mem_info(mem, 1, &info);
 		if (info.flags & EPF_INFO_SATURATED)
 			late += verdict > 0;
 		else
 			keys += verdict != EPF_PRESENT;
 	}
-	tap_ok(keys + 1 == room_of(&p), "open by count at key %llu, room %llu",
-	       keys + 1, room_of(&p));
+	tap_ok(keys + 1 == room_of(&p), "open by count at key %llu, room %llu", keys + 1,
+	       room_of(&p));
 	tap_ok(!late && info.flags & EPF_INFO_SATURATED && verdict <= 0,
 	       "then nothing is present, at ten times the keys");
 	epf_mem_free(mem);
@@ -340,8 +342,8 @@ static void estimate_in_time(void)
 	for (seed = 0; seed < 200; seed++)
 		above += estimates_of(seed, &missed);
 	tap_ok(above > 10 && !missed,
-	       "an estimate opens it with room left, in the second epoch too: %u, %u not",
-	       above, missed);
+	       "an estimate opens it with room left, in the second epoch too: %u, %u not", above,
+	       missed);
 }
 
 /* First-seen mode: a key told absent is inserted, and counts for saturation too. */
@@ -363,7 +365,7 @@ static void saturate_first_seen(void)
 	verdict = epf_mem_test_and_insert(mem, epf_mem_digest(mem, &i, 8), 1);
 	epf_mem_info(mem, 1, &after);
 	tap_ok(verdict == -ENOSPC && after.stats.failed_open == 1 &&
-	       after.stats.inserts == before.stats.inserts + 1,
+		       after.stats.inserts == before.stats.inserts + 1,
 	       "first-seen inserts keys with an open verdict");
 	epf_mem_free(mem);
 }
@@ -385,10 +387,14 @@ static void refuse(void)
 		struct epf_params p;
 		int err;
 	} bad[] = {
-		{ "kind", good, -EOPNOTSUPP },	  { "hash", good, -EINVAL },
-		{ "mode", good, -EINVAL },	  { "refresh", good, -EINVAL },
-		{ "lines per key", good, -EINVAL }, { "bits", good, -EINVAL },
-		{ "lines", good, -EINVAL },	  { "window", good, -EINVAL },
+		{ "kind", good, -EOPNOTSUPP },
+		{ "hash", good, -EINVAL },
+		{ "mode", good, -EINVAL },
+		{ "refresh", good, -EINVAL },
+		{ "lines per key", good, -EINVAL },
+		{ "bits", good, -EINVAL },
+		{ "lines", good, -EINVAL },
+		{ "window", good, -EINVAL },
 		{ "time in mode count", good, -EINVAL },
 		{ "budget 0", good, -EINVAL },
 		{ "limit below budget", good, -EINVAL },
@@ -411,8 +417,7 @@ static void refuse(void)
 	bad[11].p.limit_ppt = EPF_RATE_ONE + 1;
 	tap_ok(!refusal(good), "good parameters are taken");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		tap_ok(refusal(bad[i].p) == bad[i].err, "refused: %s",
-		       bad[i].what);
+		tap_ok(refusal(bad[i].p) == bad[i].err, "refused: %s", bad[i].what);
 }
 
 int main(void)

@@ -41,8 +41,7 @@ static void die(const char *what, int err)
 	exit(2);
 }
 
-static void reuse(struct bpf_object *obj, const char *map, const char *filter,
-		  const char *pin)
+static void reuse(struct bpf_object *obj, const char *map, const char *filter, const char *pin)
 {
 	char path[128];
 	int fd, err;
@@ -70,8 +69,7 @@ static struct bpf_object *load(const char *path, const char *filter, __u32 windo
 	reuse(obj, "epf_lines", filter, "lines");
 	reuse(obj, "epf_cpus", filter, "cpus");
 	for (i = 0; i < sizeof(sized) / sizeof(sized[0]); i++)
-		bpf_map__set_max_entries(
-			bpf_object__find_map_by_name(obj, sized[i]), window);
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, sized[i]), window);
 	err = bpf_object__load(obj);
 	if (err)
 		die("loading", err);
@@ -91,11 +89,9 @@ static const __u8 head[42] = {
 /* @nr packets from number @first on. Return: ns for each. */
 static double run(int prog, int data, __u64 first, __u32 nr, __u64 *found)
 {
-	struct cost_shared s = { .next = first,
-				 .opts.key = EPF_PKT_PACKET };
+	struct cost_shared s = { .next = first, .opts.key = EPF_PKT_PACKET };
 	__u8 packet[COST_BYTES] = { 0 };
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
-		    .data_size_in = sizeof(packet));
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet));
 	double ns = 0;
 	__u32 zero = 0, done;
 
@@ -132,8 +128,7 @@ static unsigned long long memory(int map)
 
 static void measure(struct bpf_object *obj, const struct subject *s, __u32 window)
 {
-	int prog = bpf_program__fd(
-		bpf_object__find_program_by_name(obj, s->program));
+	int prog = bpf_program__fd(bpf_object__find_program_by_name(obj, s->program));
 	int data = bpf_object__find_map_fd_by_name(obj, ".bss");
 	double new = 0, repeat = 0, ns;
 	__u64 found = 0, round;
@@ -146,8 +141,10 @@ static void measure(struct bpf_object *obj, const struct subject *s, __u32 windo
 	}
 	printf("{\"subject\": \"%s\", \"what\": \"%s\", \"bytes\": %llu, "
 	       "\"new\": %.1f, \"repeat\": %.1f, \"found\": %llu}",
-	       s->program, s->what, s->map ? (unsigned long long)s->maps *
-	       memory(bpf_object__find_map_fd_by_name(obj, s->map)) : 0,
+	       s->program, s->what,
+	       s->map ? (unsigned long long)s->maps *
+				memory(bpf_object__find_map_fd_by_name(obj, s->map)) :
+			0,
 	       new, repeat, (unsigned long long)found);
 }
 

@@ -5,8 +5,8 @@
 
 #include <linux/epochfilter.h>
 
-#define COST_BYTES 64	/* of a packet */
-#define COST_AT 48	/* where its number is, in the payload */
+#define COST_BYTES 64   /* of a packet */
+#define COST_AT 48      /* where its number is, in the payload */
 #define COST_BLOOM_K 15 /* the most that the kernel's bloom filters take */
 
 /**

@@ -44,13 +44,11 @@ int flood(struct xdp_md *ctx)
 	if ((void *)(udp + 1) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
 	shared.next++;
-	ip->saddr = bpf_htonl(shared.source |
-			      ((shared.shuffle ? mixed : n) & shared.mask));
+	ip->saddr = bpf_htonl(shared.source | ((shared.shuffle ? mixed : n) & shared.mask));
 	ip->check = 0;
 	ip->check = checksum(ip);
 	udp->source = bpf_htons((__u16)(port ? port : 1024 + (mixed >> 17)));
-	udp->dest = bpf_htons(
-		(__u16)(shared.port + (shared.ports ? n % shared.ports : 0)));
+	udp->dest = bpf_htons((__u16)(shared.port + (shared.ports ? n % shared.ports : 0)));
 	return (int)bpf_redirect(shared.ifindex, 0);
 }
 

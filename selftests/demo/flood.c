@@ -150,8 +150,8 @@ static void settle(struct flood *f)
 	proc = opendir("/proc");
 	while (proc && (entry = readdir(proc)))
 		if (isdigit(entry->d_name[0]) && is_softirqs(entry->d_name, want))
-			snprintf(f->softirqs, sizeof(f->softirqs),
-				 "/proc/%.20s/schedstat", entry->d_name);
+			snprintf(f->softirqs, sizeof(f->softirqs), "/proc/%.20s/schedstat",
+				 entry->d_name);
 	if (proc)
 		closedir(proc);
 }
@@ -175,8 +175,7 @@ static double cpu_time(const struct flood *f)
 
 static void run(struct flood *f)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = f->frame,
-		    .data_size_in = sizeof(f->frame),
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = f->frame, .data_size_in = sizeof(f->frame),
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	__u32 zero = 0, done, nr;
 	double before;

@@ -69,8 +69,11 @@ int __wrap_munmap(void *at, size_t bytes)
 	return __real_munmap(at, bytes);
 }
 
-#define STORE(name)					\
-	void name(void *at) { store_to(at); }
+#define STORE(name)           \
+	void name(void *at)   \
+	{                     \
+		store_to(at); \
+	}
 STORE(__tsan_write1)
 STORE(__tsan_write2)
 STORE(__tsan_write4)
@@ -81,8 +84,11 @@ STORE(__tsan_unaligned_write4)
 STORE(__tsan_unaligned_write8)
 STORE(__tsan_unaligned_write16)
 
-#define NOTHING(name)					\
-	void name(void *at) { (void)at; }
+#define NOTHING(name)       \
+	void name(void *at) \
+	{                   \
+		(void)at;   \
+	}
 NOTHING(__tsan_read1)
 NOTHING(__tsan_read2)
 NOTHING(__tsan_read4)
@@ -144,8 +150,7 @@ __u64 __tsan_atomic64_fetch_add(__u64 *p, __u64 v, int order)
 	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
 }
 
-bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
-					     int order, int other)
+bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v, int order, int other)
 {
 	static int scanned; /* of many similar stores only the first counts */
 
@@ -153,8 +158,7 @@ bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
 	(void)other;
 	if (death.counts && scanned++ < 3)
 		store_to(p);
-	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 void __tsan_atomic_thread_fence(int order)
@@ -170,10 +174,8 @@ static void waits(void)
 		__atomic_store_n(death.asked, 1, __ATOMIC_SEQ_CST);
 }
 
-int __real_bpf_map_update_elem(int fd, const void *key, const void *value,
-			       __u64 flags);
-int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value,
-			       __u64 flags)
+int __real_bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags);
+int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
 	waits();
 	if (death.halt)
@@ -263,6 +265,5 @@ pid_t death_release(struct drive *d)
 
 void *death_page(void)
 {
-	return __real_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return __real_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }

@@ -61,8 +61,7 @@ static inline void drive_sweep(void)
 	free(names);
 }
 
-static inline int drive_create_flags(const char *name, const struct epf_params *p,
-				     __u32 flags)
+static inline int drive_create_flags(const char *name, const struct epf_params *p, __u32 flags)
 {
 	struct epf_create c = { .params = *p, .flags = flags };
 
@@ -91,23 +90,22 @@ static inline int drive_load(struct drive *d)
 	return ebpf_open(d->name, &d->filter);
 }
 
-static inline int drive_begin_flags(struct drive *d, const char *what,
-				    const struct epf_params *p, __u32 flags)
+static inline int drive_begin_flags(struct drive *d, const char *what, const struct epf_params *p,
+				    __u32 flags)
 {
 	memset(d, 0, sizeof(*d));
 	drive_name(d->name, what);
 	return drive_create_flags(d->name, p, flags) ?: drive_load(d);
 }
 
-static inline int drive_begin(struct drive *d, const char *what,
-			      const struct epf_params *p)
+static inline int drive_begin(struct drive *d, const char *what, const struct epf_params *p)
 {
 	return drive_begin_flags(d, what, p, 0);
 }
 
 /* As drive_begin_flags(), for laws.bpf.c; a failure is reported. */
-static inline bool drive_start(struct drive *d, const char *what,
-			       const struct epf_params *p, __u32 flags)
+static inline bool drive_start(struct drive *d, const char *what, const struct epf_params *p,
+			       __u32 flags)
 {
 	int ret = drive_begin_flags(d, what, p, flags);
 
@@ -122,10 +120,13 @@ static inline bool drive_start(struct drive *d, const char *what,
 static inline struct epf_params drive_params(__u64 lines, __u64 length, __u64 limit)
 {
 	return (struct epf_params){
-		.mode = EPF_MODE_COUNT, .nr_lines = lines,
-		.lines_per_key = 1, .bits_per_key = 4,
+		.mode = EPF_MODE_COUNT,
+		.nr_lines = lines,
+		.lines_per_key = 1,
+		.bits_per_key = 4,
 		.window_inserts = EPF_LIVE_EPOCHS * length,
-		.budget_ppt = limit, .limit_ppt = limit,
+		.budget_ppt = limit,
+		.limit_ppt = limit,
 	};
 }
 
@@ -143,8 +144,8 @@ static inline void drive_end(struct drive *d)
 static inline bool drive_run(int prog, __u32 worker, __u32 packets)
 {
 	__u32 packet[16] = { worker };
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
-		    .data_size_in = sizeof(packet), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = 1);
 	__u32 i;
 
 	for (i = 0; i < packets; i++)
@@ -176,8 +177,10 @@ static inline pid_t drive_fork(void)
 
 static inline void drive_sleep(__u64 ns)
 {
-	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
-			      .tv_nsec = (long)(ns % 1000000000) };
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / 1000000000),
+		.tv_nsec = (long)(ns % 1000000000),
+	};
 
 	nanosleep(&t, NULL);
 }
@@ -262,8 +265,7 @@ struct drive_part {
 };
 
 /* main() of a test: runs all of @parts, or the one that is named. */
-static inline int drive_parts(int argc, char **argv,
-			      const struct drive_part *parts, size_t nr)
+static inline int drive_parts(int argc, char **argv, const struct drive_part *parts, size_t nr)
 {
 	int claims = 0;
 	size_t i;

@@ -38,7 +38,7 @@ static __u64 naps;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, LAWS_RING * LAWS_WORKERS);
+	__uint(max_entries, LAWS_RING *LAWS_WORKERS);
 	__type(key, __u32);
 	__type(value, struct laws_key);
 } ring SEC(".maps");
@@ -93,8 +93,7 @@ EPF_FN_APART int passed(__u32 worker, __u64 n)
 {
 	struct laws_key *key = key_of(worker, n);
 
-	return !key || !key->ticket ||
-	       once(tickets) - key->ticket >= window - LAWS_WORKERS;
+	return !key || !key->ticket || once(tickets) - key->ticket >= window - LAWS_WORKERS;
 }
 
 static void insert(struct laws_worker *me, __u32 worker, __u32 at, __u64 serial)
@@ -113,8 +112,8 @@ static void insert(struct laws_worker *me, __u32 worker, __u32 at, __u64 serial)
 	me->keys = n + 1;
 }
 
-static void missed(struct laws_worker *me, const struct laws_key *key, __u64 n,
-		   __u64 now, __u64 epoch)
+static void missed(struct laws_worker *me, const struct laws_key *key, __u64 n, __u64 now,
+		   __u64 epoch)
 {
 	if (!me->missed++) {
 		missed_key = n;
@@ -136,8 +135,7 @@ static void judge(struct laws_worker *me, __u32 worker, __u32 at, __u64 n,
 		return;
 	verdict = epf_inline_test(digest_of(worker, n), at);
 	now = once(tickets); /* the test comes first, and so do rotations and clears */
-	if (!key->ticket || key->ticket <= once(floor_ticket) ||
-	    key->serial != slot->serial ||
+	if (!key->ticket || key->ticket <= once(floor_ticket) || key->serial != slot->serial ||
 	    now - key->ticket >= window - LAWS_WORKERS)
 		return;
 	me->judged++;

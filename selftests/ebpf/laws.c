@@ -150,8 +150,7 @@ static bool forget(__u32 epochs)
 
 	__atomic_store_n(&d.prog->bss->floor_ticket, ~0ULL, __ATOMIC_SEQ_CST);
 	ret = ebpf_rotate_now(d.filter, epochs, NULL);
-	__atomic_store_n(&d.prog->bss->floor_ticket, tickets(),
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&d.prog->bss->floor_ticket, tickets(), __ATOMIC_SEQ_CST);
 	return !ret;
 }
 
@@ -213,10 +212,10 @@ static const struct event {
 	const char *what;
 	bool (*happen)(void);
 } events[] = {
-	{ "killed", killed },	 { "stopped", stopped }, { "second", second },
-	{ "swapped", swapped },	 { "longer", longer },	 { "rotated", rotated },
-	{ "killed", killed },	 { "restored", restored }, { "swapped", swapped },
-	{ "cleared", cleared },	 { "stopped", stopped },
+	{ "killed", killed },   { "stopped", stopped },   { "second", second },
+	{ "swapped", swapped }, { "longer", longer },     { "rotated", rotated },
+	{ "killed", killed },   { "restored", restored }, { "swapped", swapped },
+	{ "cleared", cleared }, { "stopped", stopped },
 };
 #define NR_EVENTS (sizeof(events) / sizeof(events[0]))
 
@@ -237,8 +236,7 @@ static bool events_happen(__u32 *nr, const pid_t worker[])
 			if (events[*nr % NR_EVENTS].happen())
 				++*nr;
 			else {
-				printf("# %s: refused\n",
-				       events[*nr % NR_EVENTS].what);
+				printf("# %s: refused\n", events[*nr % NR_EVENTS].what);
 				good = false;
 				++*nr;
 			}
@@ -274,13 +272,11 @@ static void tell(const char *shape, __u32 nr)
 	       ebpf_slot(d.filter)->state.epoch, nr, found);
 	if (s.missed)
 		printf("# first: key %llu of ticket %llu at %llu, epoch %llu\n",
-		       d.prog->bss->missed_key, d.prog->bss->missed_ticket,
-		       d.prog->bss->missed_now, d.prog->bss->missed_epoch);
+		       d.prog->bss->missed_key, d.prog->bss->missed_ticket, d.prog->bss->missed_now,
+		       d.prog->bss->missed_epoch);
 	tap_ok(s.judged && !s.missed, "%s: no key is missed", shape);
-	tap_ok(!s.wrong && !s.refused, "%s: \"do not know\" has its reason",
-	       shape);
-	tap_ok(s.unknown * 2 < s.judged && found < 6554,
-	       "%s: the answers tell keys apart", shape);
+	tap_ok(!s.wrong && !s.refused, "%s: \"do not know\" has its reason", shape);
+	tap_ok(s.unknown * 2 < s.judged && found < 6554, "%s: the answers tell keys apart", shape);
 }
 
 static void law(const char *shape, const struct epf_params *p)
@@ -293,8 +289,7 @@ static void law(const char *shape, const struct epf_params *p)
 	drive_name(other, "laws-other");
 	/* a timer's filter is swapped with a filter of either kind */
 	if (drive_begin_flags(&d, "laws", p, timed ? EPF_BPF_CREATE_TIMER : 0) ||
-	    drive_create_flags(other, p, timed && !p->refresh ?
-						 EPF_BPF_CREATE_TIMER : 0)) {
+	    drive_create_flags(other, p, timed && !p->refresh ? EPF_BPF_CREATE_TIMER : 0)) {
 		for (i = 0; i < 4; i++)
 			tap_ok(false, "%s: not made", shape);
 		drive_end(&d);
@@ -320,9 +315,11 @@ int main(int argc, char **argv)
 {
 	static const __u16 bits[] = { [1] = 8, [2] = 10, [4] = 12 };
 	struct epf_params p = {
-		.mode = EPF_MODE_COUNT, .nr_lines = LINES,
+		.mode = EPF_MODE_COUNT,
+		.nr_lines = LINES,
 		.window_inserts = EPF_LIVE_EPOCHS * LENGTH,
-		.budget_ppt = EPF_RATE_ONE, .limit_ppt = EPF_RATE_ONE,
+		.budget_ppt = EPF_RATE_ONE,
+		.limit_ppt = EPF_RATE_ONE,
 	};
 	char shape[64];
 

@@ -7,7 +7,7 @@
 
 #define LAWS_WORKERS 2u
 #define LAWS_RING (1u << 17) /* most keys of a worker in the window */
-#define LAWS_JUDGED 4u		 /* keys judged with each packet */
+#define LAWS_JUDGED 4u       /* keys judged with each packet */
 
 /* Where a section is held back: before a compare-and-swap; or before it looks up the
  * contents of the slot that it has read.

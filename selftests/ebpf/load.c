@@ -23,8 +23,8 @@
 #include "../core/tap.h"
 
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
-#define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
-#define INSNS_MAX 100000 /* limit for a program; the verifier's own is a million */
+#define ATTACH_NETFILTER 45    /* BPF_NETFILTER */
+#define INSNS_MAX 100000       /* limit for a program; the verifier's own is a million */
 
 /* The constant "action" of bpf/xdp_dedup.bpf.c; each with the program for marks or
  * without.
@@ -101,14 +101,12 @@ static bool lacks_module(const struct bpf_object *obj)
 /* Load a program of @type that does nothing. Return: 0, or a negative errno. */
 static int tried(__u32 type, __u32 attach)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts,
-		    .expected_attach_type = (enum bpf_attach_type)attach);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)attach);
 	static const struct bpf_insn nothing[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load((enum bpf_prog_type)type, "nothing", "GPL",
-			       nothing, 2, &opts);
+	int fd = bpf_prog_load((enum bpf_prog_type)type, "nothing", "GPL", nothing, 2, &opts);
 
 	if (fd < 0)
 		return -errno;
@@ -122,15 +120,13 @@ static bool set_netfilter(struct bpf_program *p)
 	if (strcmp(bpf_program__section_name(p), "netfilter"))
 		return false;
 	bpf_program__set_type(p, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
-	bpf_program__set_expected_attach_type(
-		p, (enum bpf_attach_type)ATTACH_NETFILTER);
+	bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_NETFILTER);
 	return true;
 }
 
 static bool has_actions(const struct bpf_object *obj)
 {
-	return btf__find_by_name_kind(bpf_object__btf(obj), "action",
-				      BTF_KIND_VAR) > 0;
+	return btf__find_by_name_kind(bpf_object__btf(obj), "action", BTF_KIND_VAR) > 0;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -141,17 +137,14 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Is @program meant for that action? */
-static bool goes_with(const struct bpf_object *obj, const char *program,
-		      size_t action)
+static bool goes_with(const struct bpf_object *obj, const char *program, size_t action)
 {
 	if (!has_actions(obj))
 		return action == NO_ACTION;
-	return action != NO_ACTION &&
-	       actions[action].marks == ends_with(program, "_mark");
+	return action != NO_ACTION && actions[action].marks == ends_with(program, "_mark");
 }
 
-static int load(struct bpf_object *obj, const char *name, size_t action,
-		struct bpf_prog_info *info)
+static int load(struct bpf_object *obj, const char *name, size_t action, struct bpf_prog_info *info)
 {
 	struct bpf_program *p, *chosen = NULL;
 	__u32 len = sizeof(*info);
@@ -168,9 +161,9 @@ static int load(struct bpf_object *obj, const char *name, size_t action,
 			return -ENOPROTOOPT;
 	}
 	if (action != NO_ACTION)
-		err = bpf_map__set_initial_value(
-			bpf_object__find_map_by_name(obj, ".rodata"),
-			&actions[action].value, sizeof(actions[action].value));
+		err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"),
+						 &actions[action].value,
+						 sizeof(actions[action].value));
 	reason[0] = 0;
 	if (!err)
 		err = bpf_object__load(obj);
@@ -199,29 +192,24 @@ static void claim(const char *path, const char *name, size_t action, bool bare)
 	struct bpf_object *obj = open_object(path);
 	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct bpf_prog_info info = { 0 };
-	int err = bare ? load_bare(obj, name, action, &info) :
-			 load(obj, name, action, &info);
+	int err = bare ? load_bare(obj, name, action, &info) : load(obj, name, action, &info);
 	char what[128];
 
-	snprintf(what, sizeof(what), "%.*s: %s%s%s%s", (int)strcspn(file, "."),
-		 file, name, action == NO_ACTION ? "" : ", ",
-		 action == NO_ACTION ? "" : actions[action].name,
+	snprintf(what, sizeof(what), "%.*s: %s%s%s%s", (int)strcspn(file, "."), file, name,
+		 action == NO_ACTION ? "" : ", ", action == NO_ACTION ? "" : actions[action].name,
 		 bare ? ", without CAP_PERFMON" : "");
 	if (err && bare && *reason && two_caps_may_fail())
-		tap_ok(true, "%s # SKIP this kernel needs CAP_PERFMON: %s", what,
-		       reason);
+		tap_ok(true, "%s # SKIP this kernel needs CAP_PERFMON: %s", what, reason);
 	else if (err == -ENOPROTOOPT)
-		tap_ok(true, "%s # SKIP does not load here: Linux 6.4 is needed",
-		       what);
+		tap_ok(true, "%s # SKIP does not load here: Linux 6.4 is needed", what);
 	else if (err && strstr(reason, "bpf_timer cannot be used for PREEMPT_RT"))
 		tap_ok(true, "%s # SKIP does not load here: %s", what, reason);
 	else if (err)
-		tap_ok(false, "%s does not load here: %s: %s", what,
-		       strerror(-err), reason);
+		tap_ok(false, "%s does not load here: %s: %s", what, strerror(-err), reason);
 	else
 		tap_ok(info.verified_insns < INSNS_MAX,
-		       "%s: %u instructions verified, %u bytes of machine code",
-		       what, info.verified_insns, info.jited_prog_len);
+		       "%s: %u instructions verified, %u bytes of machine code", what,
+		       info.verified_insns, info.jited_prog_len);
 	bpf_object__close(obj);
 }
 
@@ -235,8 +223,7 @@ static int each(const char *path, bool bare, bool tell)
 
 	bpf_object__for_each_program(p, obj)
 		for (action = 0; action <= NO_ACTION; action++) {
-			if (lacks_module(obj) ||
-			    !goes_with(obj, bpf_program__name(p), action))
+			if (lacks_module(obj) || !goes_with(obj, bpf_program__name(p), action))
 				continue;
 			if (tell)
 				claim(path, bpf_program__name(p), action, bare);

@@ -20,8 +20,11 @@ static char other[EPF_NAME_LEN];
 static struct epf_params params(void)
 {
 	struct epf_params p = {
-		.nr_lines = 64, .lines_per_key = 2, .bits_per_key = 10,
-		.window_inserts = 70, .budget_ppt = 1,
+		.nr_lines = 64,
+		.lines_per_key = 2,
+		.bits_per_key = 10,
+		.window_inserts = 70,
+		.budget_ppt = 1,
 		.limit_ppt = EPF_RATE_ONE,
 	};
 
@@ -62,8 +65,8 @@ static void try_creators(int times)
 	stops = times;
 	err = drive_create(name, &p);
 	tap_ok(!err && !stops && !ebpf_destroy(name, true),
-	       "another process creates before the directory is locked, %d times: %s",
-	       times, strerror(-err));
+	       "another process creates before the directory is locked, %d times: %s", times,
+	       strerror(-err));
 	stops = 0;
 }
 
@@ -110,8 +113,7 @@ static void try_sweep(void)
 	nr = ebpf_pins_list(&names);
 	for (i = 0; i < nr; i++) {
 		own |= !strcmp(names[i], name);
-		dead |= !strncmp(names[i], DRIVE_PREFIX "dead-", 13) &&
-			atoi(names[i] + 13) == pid;
+		dead |= !strncmp(names[i], DRIVE_PREFIX "dead-", 13) && atoi(names[i] + 13) == pid;
 	}
 	tap_ok(own && !dead && !ebpf_destroy(name, true),
 	       "leftovers of an ended test are removed, and nothing else");

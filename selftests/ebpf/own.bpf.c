@@ -28,8 +28,8 @@ static __always_inline void ask_skb(struct __sk_buff *skb)
 {
 	__u32 from;
 
-	if (!bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), &from,
-					 sizeof(from), BPF_HDR_START_NET))
+	if (!bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), &from, sizeof(from),
+					 BPF_HDR_START_NET))
 		ask(&from);
 }
 
@@ -109,8 +109,8 @@ struct bpf_nf_ctx {
 
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *ptr) __ksym __weak;
-extern void *bpf_dynptr_slice(const struct bpf_dynptr *ptr, __u32 offset,
-			      void *buffer, __u32 size) __ksym __weak;
+extern void *bpf_dynptr_slice(const struct bpf_dynptr *ptr, __u32 offset, void *buffer,
+			      __u32 size) __ksym __weak;
 
 SEC("netfilter")
 int own_netfilter(struct bpf_nf_ctx *ctx)

@@ -45,8 +45,7 @@ static void explain(const char *func, int err)
 }
 
 /* Run the tool. Return: its exit status. */
-__attribute__((format(printf, 1, 2)))
-static int epf(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static int epf(const char *fmt, ...)
 {
 	char args[256], line[512];
 	va_list ap;
@@ -65,8 +64,7 @@ static int epf_key(const char *verb, __u32 key)
 {
 	const __u8 *b = (const __u8 *)&key;
 
-	return epf("%s %s --format hex %02x%02x%02x%02x", verb, name, b[0], b[1],
-		   b[2], b[3]);
+	return epf("%s %s --format hex %02x%02x%02x%02x", verb, name, b[0], b[1], b[2], b[3]);
 }
 
 static int use_map(struct bpf_object *obj, const char *map, const char *pin)
@@ -115,8 +113,7 @@ static __u32 filter_id(void)
 /* Put the module's filter into the loaded object. */
 static int choose(struct bpf_object *obj)
 {
-	struct bpf_program *prog =
-		bpf_object__find_program_by_name(obj, "epf_choose");
+	struct bpf_program *prog = bpf_object__find_program_by_name(obj, "epf_choose");
 	__u32 id = filter_id();
 	LIBBPF_OPTS(bpf_test_run_opts, t, .ctx_in = &id, .ctx_size_in = sizeof(id));
 
@@ -134,8 +131,7 @@ static void set_type(struct bpf_program *prog)
 }
 
 /* Open the object with one program that is to be loaded. */
-static struct bpf_object *open_one(const char *path, const char *func,
-				   struct bpf_program **one)
+static struct bpf_object *open_one(const char *path, const char *func, struct bpf_program **one)
 {
 	struct bpf_object *obj = bpf_object__open(path);
 	struct bpf_program *prog;
@@ -144,8 +140,8 @@ static struct bpf_object *open_one(const char *path, const char *func,
 	bpf_object__for_each_program(prog, obj) {
 		bool is = !strcmp(bpf_program__name(prog), func);
 
-		bpf_program__set_autoload(prog, is || !strcmp(bpf_program__name(prog),
-							      "epf_choose"));
+		bpf_program__set_autoload(prog,
+					  is || !strcmp(bpf_program__name(prog), "epf_choose"));
 		if (is)
 			*one = prog;
 		set_type(prog);
@@ -188,10 +184,8 @@ static bool start(struct running *r, const char *func, bool chosen)
 /* Run the program on a packet from @from. Return: the filter's answer. */
 static int ask(const struct running *r, __u32 op, __u32 from)
 {
-	__u8 packet[64] = { 0x02, [12] = 0x08, [14] = 0x45, [17] = 50, [22] = 64,
-			    [23] = 17 };
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
-		    .data_size_in = sizeof(packet));
+	__u8 packet[64] = { 0x02, [12] = 0x08, [14] = 0x45, [17] = 50, [22] = 64, [23] = 17 };
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet));
 	int verdict = OWN_NONE;
 	__u32 zero = 0;
 
@@ -236,8 +230,7 @@ static bool theirs_is_found(const struct running *r, __u32 type)
 {
 	__u32 key = key_of(type, 2);
 
-	return is("before", ask(r, OWN_TEST, key), 0) &&
-	       is("insert", epf_key("insert", key), 0) &&
+	return is("before", ask(r, OWN_TEST, key), 0) && is("insert", epf_key("insert", key), 0) &&
 	       is("after", ask(r, OWN_TEST, key), 1) &&
 	       is("another key", ask(r, OWN_TEST, key_of(type, 3)), 0);
 }
@@ -254,8 +247,10 @@ static bool twice(const struct running *r, __u32 type)
 static const struct {
 	const char *func, *type;
 } types[] = {
-	{ "own_xdp", "XDP" },		{ "own_tc", "tc" },
-	{ "own_cgroup", "cgroup_skb" }, { "own_socket", "socket filter" },
+	{ "own_xdp", "XDP" },
+	{ "own_tc", "tc" },
+	{ "own_cgroup", "cgroup_skb" },
+	{ "own_socket", "socket filter" },
 	{ "own_netfilter", "netfilter" },
 };
 #define NR_TYPES (sizeof(types) / sizeof(types[0]))
@@ -275,8 +270,7 @@ static bool known(const char *func)
 
 	if (strcmp(func, "own_netfilter"))
 		return true;
-	fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, NULL, "GPL", pass, 2,
-			   &o);
+	fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, NULL, "GPL", pass, 2, &o);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -297,8 +291,8 @@ static void check_type(__u32 nr)
 	       "%s: epfctl finds its insertions, and not before%s", type, skip);
 	tap_ok(no || (up && theirs_is_found(&r, nr)),
 	       "%s: it finds the insertions of epfctl, and nothing else%s", type, skip);
-	tap_ok(no || (up && twice(&r, nr)),
-	       "%s: the first is absent, the second present%s", type, skip);
+	tap_ok(no || (up && twice(&r, nr)), "%s: the first is absent, the second present%s", type,
+	       skip);
 	bpf_object__close(r.obj);
 }
 
@@ -306,8 +300,7 @@ static void check_packet(void)
 {
 	struct running r = { 0 };
 
-	tap_ok(start(&r, "own_packet", true) &&
-		       is("first", ask(&r, 0, key_of(9, 1)), 0) &&
+	tap_ok(start(&r, "own_packet", true) && is("first", ask(&r, 0, key_of(9, 1)), 0) &&
 		       is("second", ask(&r, 0, key_of(9, 1)), 1) &&
 		       is("another", ask(&r, 0, key_of(9, 2)), 0),
 	       "XDP: a packet is absent, then present, and another one is absent");
@@ -323,8 +316,7 @@ static void check_peer(void)
 
 	good = good && is("asked", ask(&r, OWN_TEST, a), 0) &&
 	       is("asked again", ask(&r, OWN_TEST, a), 0) &&
-	       is("inserted", ask(&r, OWN_INSERT, a), 0) &&
-	       is("found", ask(&r, OWN_TEST, a), 1) &&
+	       is("inserted", ask(&r, OWN_INSERT, a), 0) && is("found", ask(&r, OWN_TEST, a), 1) &&
 	       is("another", ask(&r, OWN_INSERT_NEW, b), 0) &&
 	       is("it again", ask(&r, OWN_INSERT_NEW, b), 1);
 	tap_ok(good, "XDP: a peer is learnt where it is inserted, and not where it is asked for");
@@ -355,8 +347,7 @@ static void check_unchosen(void)
 	int none = module ? -EBUSY : -ENODEV;
 	struct running r = { 0 };
 
-	tap_ok(start(&r, "own_xdp", false) &&
-		       is("test", ask(&r, OWN_TEST, key_of(9, 3)), none) &&
+	tap_ok(start(&r, "own_xdp", false) && is("test", ask(&r, OWN_TEST, key_of(9, 3)), none) &&
 		       is("insertion", ask(&r, OWN_INSERT, key_of(9, 3)), none),
 	       "loaded without a filter: nothing is known, nothing is inserted");
 	bpf_object__close(r.obj);
@@ -367,8 +358,7 @@ static void check_nested(void)
 	struct running r = { 0 };
 
 	tap_ok(start(&r, "own_nested", true) && is("three", ask(&r, 3, 0), 0) &&
-		       is("four", ask(&r, 4, 0), -EBUSY) &&
-		       is("three again", ask(&r, 3, 0), 0),
+		       is("four", ask(&r, 4, 0), -EBUSY) && is("three again", ask(&r, 3, 0), 0),
 	       "of four that it interrupts each has a reference: busy; of three: not");
 	bpf_object__close(r.obj);
 }
@@ -406,8 +396,7 @@ static int try_load(const char *path, const char *func, __u32 flags)
 	return ret;
 }
 
-static void check_refused(const char *path, const char *func, __u32 flags,
-			  const char *because)
+static void check_refused(const char *path, const char *func, __u32 flags, const char *because)
 {
 	int ret = try_load(path, func, flags);
 	bool may = known(func) && (ret != -EPERM || verifier[0]);
@@ -419,8 +408,8 @@ static void check_refused(const char *path, const char *func, __u32 flags,
 		explain(func, ret);
 }
 
-static const char *const sleepers[] = { "sleep_syscall", "sleep_fentry",
-					"sleep_lsm", "sleep_uprobe" };
+static const char *const sleepers[] = { "sleep_syscall", "sleep_fentry", "sleep_lsm",
+					"sleep_uprobe" };
 #define NR_SLEEPERS (sizeof(sleepers) / sizeof(sleepers[0]))
 
 /* Syscall programs may call the module; other types are not allowed to, or cannot be
@@ -433,11 +422,9 @@ static void check_sleepers(const char *path)
 	if (module)
 		tap_ok(!try_load(path, sleepers[0], 0), "%s loads", sleepers[0]);
 	for (i = module; i < NR_SLEEPERS; i++)
-		check_refused(path, sleepers[i], 0,
-			      module ? "is not " : "leepable");
+		check_refused(path, sleepers[i], 0, module ? "is not " : "leepable");
 	for (i = 0; i < NR_TYPES; i++)
-		check_refused(object, types[i].func, BPF_F_SLEEPABLE,
-			      "leepable");
+		check_refused(object, types[i].func, BPF_F_SLEEPABLE, "leepable");
 }
 
 /* ---- the filter ---- */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #define LIMIT (EPF_RATE_ONE / 100)
-#define LINES 2048u /* few enough that an estimate reads all of them */
+#define LINES 2048u              /* few enough that an estimate reads all of them */
 #define MANY_LINES (128 * LINES) /* at this size CPUs hold back as many counts as possible */
 #define FEW(room) ((room) / 10 * 6)
 #define MANY(room) FEW(room)
@@ -43,13 +43,11 @@ static __u32 contents_of(__u32 i)
 {
 	__u64 serial = ebpf_slot(filter[i])->serial;
 
-	return serial == was[0].slot.serial ? 0 :
-	       serial == was[1].slot.serial ? 1 : RESTORED;
+	return serial == was[0].slot.serial ? 0 : serial == was[1].slot.serial ? 1 : RESTORED;
 }
 
 /* Look up or insert keys @from and on of contents @of, in filter @i. */
-static bool run(__u32 i, __u32 op, __u32 of, __u64 from, __u32 n,
-		struct epf_bpf_ops *ops)
+static bool run(__u32 i, __u32 op, __u32 of, __u64 from, __u32 n, struct epf_bpf_ops *ops)
 {
 	__u32 j;
 
@@ -82,8 +80,7 @@ static bool has(__u32 i, __u32 of, __u64 keys)
 	__u32 n, j;
 
 	for (at = 0; at < keys; at += n) {
-		n = keys - at < EPF_BPF_OPS_MAX ? (__u32)(keys - at) :
-						 EPF_BPF_OPS_MAX;
+		n = keys - at < EPF_BPF_OPS_MAX ? (__u32)(keys - at) : EPF_BPF_OPS_MAX;
 		if (!run(i, EPF_BPF_TEST, of, at, n, &ops))
 			return false;
 		for (j = 0; j < n; j++)
@@ -171,10 +168,13 @@ static void end(void)
 static struct epf_params params(void)
 {
 	return (struct epf_params){
-		.mode = EPF_MODE_TIME, .nr_lines = LINES,
-		.lines_per_key = 1, .bits_per_key = 4,
+		.mode = EPF_MODE_TIME,
+		.nr_lines = LINES,
+		.lines_per_key = 1,
+		.bits_per_key = 4,
 		.window_ns = EPF_NS_MAX / 1000, /* nothing is due by itself */
-		.budget_ppt = LIMIT, .limit_ppt = LIMIT,
+		.budget_ppt = LIMIT,
+		.limit_ppt = LIMIT,
 	};
 }
 
@@ -293,8 +293,8 @@ static bool good_or_tell(bool good, const char *what, __u64 n)
 	printf("# %s, step %llu:%s\n", what, n, wrong ? " meanwhile" : "");
 	for (i = 0; i < 2; i++)
 		printf("# filter %u: contents %u, %llu keys of %llu, has all %d, open %d, nothing left %d\n",
-		       i, contents_of(i), sent[contents_of(i)], room, has_all(i),
-		       opened(i), nothing_left(i));
+		       i, contents_of(i), sent[contents_of(i)], room, has_all(i), opened(i),
+		       nothing_left(i));
 	return false;
 }
 
@@ -325,8 +325,8 @@ static void packets(void)
 		death.counts = true;
 		good = good && !swap_once();
 		death.counts = false;
-		good = good_or_tell(good && in_order(0) && in_order(1) &&
-					    contents_of(0) == 1 && contents_of(1) == 0,
+		good = good_or_tell(good && in_order(0) && in_order(1) && contents_of(0) == 1 &&
+					    contents_of(1) == 0,
 				    "swap", n);
 	} while (good && death.steps >= n);
 	printf("# %llu steps\n", n);
@@ -385,8 +385,8 @@ static bool slot_knows(const struct ebpf_filter *f)
 	__u32 i;
 
 	for (i = 0; i < f->shared->cpus; i++)
-		least += f->cpu[f->shared->active * f->shared->cpus + i].keys /
-			 s->keys_step * s->keys_step;
+		least += f->cpu[f->shared->active * f->shared->cpus + i].keys / s->keys_step *
+			 s->keys_step;
 	return s->keys >= least;
 }
 
@@ -553,8 +553,7 @@ static bool mended_over_section(void)
 	kill(release, SIGKILL);
 	waitpid(release, NULL, 0);
 	death.asked = NULL;
-	return good && d.prog->bss->workers[1].keys == 1 &&
-	       !d.prog->bss->workers[1].refused;
+	return good && d.prog->bss->workers[1].keys == 1 && !d.prog->bss->workers[1].refused;
 }
 
 static void section_over_death(void)
@@ -616,9 +615,8 @@ static bool refused_by_program(__u32 i)
  */
 static bool swap_mended(bool *half)
 {
-	bool good = has_all(0) && has_all(1) && promises_kept(0) &&
-		    promises_kept(1) && usable_or_refused(0) &&
-		    usable_or_refused(1);
+	bool good = has_all(0) && has_all(1) && promises_kept(0) && promises_kept(1) &&
+		    usable_or_refused(0) && usable_or_refused(1);
 	int first = look(0), second = look(1);
 
 	*half = first == -EUCLEAN || second == -EUCLEAN;
@@ -628,11 +626,10 @@ static bool swap_mended(bool *half)
 		good = good && in_order(1);
 	if (*half)
 		return good && (!first || refused_by_program(0)) &&
-		       (!second || refused_by_program(1)) &&
-		       (!first || first == -EUCLEAN) &&
+		       (!second || refused_by_program(1)) && (!first || first == -EUCLEAN) &&
 		       (!second || second == -EUCLEAN);
-	return good && !first && !second && two_different() && !swap_once() &&
-	       in_order(0) && in_order(1) && two_different();
+	return good && !first && !second && two_different() && !swap_once() && in_order(0) &&
+	       in_order(1) && two_different();
 }
 
 static void deaths_in_swap(void)
@@ -733,8 +730,7 @@ static bool not_for_long(void)
 {
 	__u64 soon;
 
-	return !ebpf_overdue_at(filter[0], &soon) &&
-	       ebpf_slot(filter[0])->until <= soon;
+	return !ebpf_overdue_at(filter[0], &soon) && ebpf_slot(filter[0])->until <= soon;
 }
 
 static void overdue(void)

@@ -187,8 +187,7 @@ static void late_grace(void)
 	kill(pid, SIGCONT);
 	waitpid(pid, NULL, 0);
 	insert(0, LENGTH);
-	printf("# %llu judged, %llu missed\n", d.prog->bss->workers[0].judged,
-	       missed());
+	printf("# %llu judged, %llu missed\n", d.prog->bss->workers[0].judged, missed());
 	tap_ok(good && d.prog->bss->workers[0].judged && !missed(),
 	       "a grace period asked for late puts no slot back");
 	drive_end(&d);
@@ -208,7 +207,7 @@ static void deaths_of_rotator(void)
 
 	death.alone = true;
 	for (n = 1; good; n++) {
-			insert(n & 1, LENGTH + 8);
+		insert(n & 1, LENGTH + 8);
 		if (!dies(step_once, n))
 			break;
 		insert(n & 1, LENGTH / 4);
@@ -216,13 +215,11 @@ static void deaths_of_rotator(void)
 		for (i = 0; i < 2; i++)
 			good = !step_once() && good;
 		insert(n & 1, LENGTH + 8);
-		good = good && !step_once() &&
-		       ebpf_slot(d.filter)->state.epoch > epoch;
+		good = good && !step_once() && ebpf_slot(d.filter)->state.epoch > epoch;
 	}
-	printf("# %llu steps, %llu judged, %llu missed, %llu unknown, epoch %llu\n",
-	       n, d.prog->bss->workers[0].judged + d.prog->bss->workers[1].judged,
-	       missed(), d.prog->bss->workers[0].unknown,
-	       ebpf_slot(d.filter)->state.epoch);
+	printf("# %llu steps, %llu judged, %llu missed, %llu unknown, epoch %llu\n", n,
+	       d.prog->bss->workers[0].judged + d.prog->bss->workers[1].judged, missed(),
+	       d.prog->bss->workers[0].unknown, ebpf_slot(d.filter)->state.epoch);
 	tap_ok(good && n > 16 && !missed(),
 	       "the holder dies at each step: the next one continues, no key is missed");
 	death.alone = false;
@@ -275,8 +272,8 @@ static void deaths_and_errors(bool look)
 			at = n;
 		}
 	}
-	printf("# %llu steps; the highest error was %.4f %%, after death at %llu\n",
-	       n, (double)worst / 1e10, at);
+	printf("# %llu steps; the highest error was %.4f %%, after death at %llu\n", n,
+	       (double)worst / 1e10, at);
 	tap_ok(good && n > 16 && worst > LIMIT / 2 && worst < LIMIT + LIMIT / 5,
 	       "a process that ends a full epoch dies at each step%s: the error stays below the limit",
 	       look ? ", and another one looks" : "");
@@ -323,8 +320,8 @@ static void flood_of(bool held)
 		tap_ok(false, "a flood: no process ends epochs");
 	ebpf_slot(d.filter)->until = ~0ULL; /* only the keys can open it */
 	worst = ten_times(held ? hold : NULL, room, &open);
-	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",
-	       room, worst, ebpf_slot(d.filter)->state.epoch, open);
+	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n", room,
+	       worst, ebpf_slot(d.filter)->state.epoch, open);
 	/* 655 and 10 sigma: exceeded by chance once in 1e20, if the digests were random
 	 * in each run
 	 */
@@ -386,14 +383,10 @@ static void flood_held(void)
 }
 
 static const struct drive_part parts[] = {
-	{ "grace", 1, grace },
-	{ "overtaken", 1, overtaken },
-	{ "late", 1, late_grace },
-	{ "rotator", 1, deaths_of_rotator },
-	{ "deaths", 1, deaths_alone },
-	{ "look", 1, deaths_looked_at },
-	{ "flood", 1, flood_alone },
-	{ "held", 1, flood_held },
+	{ "grace", 1, grace },         { "overtaken", 1, overtaken },
+	{ "late", 1, late_grace },     { "rotator", 1, deaths_of_rotator },
+	{ "deaths", 1, deaths_alone }, { "look", 1, deaths_looked_at },
+	{ "flood", 1, flood_alone },   { "held", 1, flood_held },
 	{ "overdue", 1, overdue },
 };
 

@@ -113,8 +113,7 @@ static void section(__u32 cpu)
 	tap_ok(ended == EPF_LIVE_EPOCHS,
 	       "seven epochs end, and no more, while a section of the first is under way on CPU %u",
 	       cpu);
-	tap_ok(!ebpf_rotate_now(d.filter, EPF_LANES, NULL),
-	       "they end when it is over");
+	tap_ok(!ebpf_rotate_now(d.filter, EPF_LANES, NULL), "they end when it is over");
 	drive_end(&d);
 }
 
@@ -171,8 +170,8 @@ static void stopped(void)
 	good = good && !ebpf_timer_start(d.filter) && !ebpf_timer_start(d.filter);
 	good = good && comes(known) && ebpf_held(d.name);
 	insert(LENGTH);
-	printf("# %llu judged, %llu missed, %llu unknown\n", worker()->judged,
-	       worker()->missed, worker()->unknown);
+	printf("# %llu judged, %llu missed, %llu unknown\n", worker()->judged, worker()->missed,
+	       worker()->unknown);
 	tap_ok(good && !worker()->missed && !worker()->wrong,
 	       "a timer that is stopped: \"do not know\" until it is started again; no key is missed");
 	drive_end(&d);
@@ -255,8 +254,8 @@ static void flood(void)
 		open |= opened();
 		worst = found > worst ? found : worst;
 	}
-	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",
-	       room, worst, epoch(), open);
+	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n", room,
+	       worst, epoch(), open);
 	/* as in steps.c */
 	tap_ok(worst > 300 && worst <= 911 && open,
 	       "ten times the planned keys: others are told present no more often than allowed");
@@ -320,7 +319,7 @@ static void changed(void)
 	good = good && ebpf_hold_begin(d.name, &hold) == -EOPNOTSUPP;
 	until_epoch = at + 1;
 	tap_ok(good && !d.filter->shared->changing && comes(has_come) && comes(known) &&
-	       !worker()->missed,
+		       !worker()->missed,
 	       "while it is changed no epoch ends; the next who comes ends the change");
 	drive_end(&d);
 }
@@ -334,9 +333,8 @@ static void refused(void)
 	p.window_inserts = 0;
 	p.window_ns = 1000000000;
 	drive_name(name, "timer-align");
-	tap_ok(drive_create_flags(name, &p, EPF_BPF_CREATE_TIMER |
-						    EPF_CREATE_ALIGN) == -EINVAL &&
-	       access(ebpf_path(name, NULL).text, F_OK),
+	tap_ok(drive_create_flags(name, &p, EPF_BPF_CREATE_TIMER | EPF_CREATE_ALIGN) == -EINVAL &&
+		       access(ebpf_path(name, NULL).text, F_OK),
 	       "an aligned window is refused: a timer does not know the wall clock");
 }
 

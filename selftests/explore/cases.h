@@ -26,9 +26,9 @@ struct case_scene {
 
 /* Effect of a variant. */
 enum case_fate {
-	FATE_NONE,  /* no property breaks: not needed */
-	FATE_WEAK,  /* a property breaks in MC_WEAK, none in MC_SC */
-	FATE_SC,    /* a property breaks in MC_SC */
+	FATE_NONE, /* no property breaks: not needed */
+	FATE_WEAK, /* a property breaks in MC_WEAK, none in MC_SC */
+	FATE_SC,   /* a property breaks in MC_SC */
 };
 
 /**

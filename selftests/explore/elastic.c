@@ -36,8 +36,7 @@ static bool fits(int key, __u64 digest)
 
 	if (key == SCENE_OLD)
 		return k.bucket == first.bucket &&
-		       (k.remainder ^ first.remainder) >>
-			       (EPF_ELASTIC_WIDTH_MAX - 1);
+		       (k.remainder ^ first.remainder) >> (EPF_ELASTIC_WIDTH_MAX - 1);
 	if (key == 1)
 		return k.bucket > first.bucket && k.remainder == first.remainder;
 	for (i = 0; i < key; i++)

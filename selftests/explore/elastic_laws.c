@@ -65,8 +65,7 @@ static bool found(int verdict, __u64 e)
 {
 	__u64 phase = phase_now();
 
-	return !is_live(e, phase) ||
-	       (verdict && verdict <= EPF_PRESENT + (int)((phase >> 1) - e));
+	return !is_live(e, phase) || (verdict && verdict <= EPF_PRESENT + (int)((phase >> 1) - e));
 }
 
 /* ---- memory ---- */
@@ -84,8 +83,7 @@ static void line_holds(void)
 	for (k = 0; k < copy.f.shape.line_words; k++)
 		copy.line[k] = mc_newest(&mc_world.elastic.line[k]);
 	for (key = 0; key < MC_KEYS; key++)
-		if (is_in(key, -1, &e) &&
-		    !found(epf_elastic_test(&copy.f, elastic_digest(key)), e))
+		if (is_in(key, -1, &e) && !found(epf_elastic_test(&copy.f, elastic_digest(key)), e))
 			law_broken("window: an inserted key is gone from its line");
 }
 
@@ -108,8 +106,7 @@ void elastic_access(int word)
  */
 void elastic_write(int word)
 {
-	const __u64 *head = &mc_world.elastic
-				     .line[mc.first.elastic.f.shape.line_words >> 3];
+	const __u64 *head = &mc_world.elastic.line[mc.first.elastic.f.shape.line_words >> 3];
 
 	if (word == mc_word(head) && !(mc_newest(head) >> EPF_ELASTIC_LOCK & 1))
 		line_holds();
@@ -122,8 +119,7 @@ static bool may_be_in(int t, int key)
 {
 	__u64 start = mc_epoch_value(0, mc.ghost.start[t]), e;
 
-	return mc.ghost.active[key] ||
-	       (is_in(key, -1, &e) && is_live(e, start));
+	return mc.ghost.active[key] || (is_in(key, -1, &e) && is_live(e, start));
 }
 
 static void verdict_holds(int t, const struct mc_op *op)
@@ -131,9 +127,8 @@ static void verdict_holds(int t, const struct mc_op *op)
 	__u64 e;
 
 	if (is_in(op->key, t, &e) && !found(op->verdict, e))
-		law_broken(op->verdict ?
-			   "window: an inserted key is told to be older" :
-			   "window: an inserted key is not found");
+		law_broken(op->verdict ? "window: an inserted key is told to be older" :
+					 "window: an inserted key is not found");
 	if (op->verdict && op->old && !may_be_in(t, op->key))
 		law_broken("torn: a key is found that is not in the window");
 }
@@ -171,9 +166,8 @@ static void start(int t, const struct mc_op *op)
 	int id = mc.word_id[mc_word(mc_epoch_word(0))];
 
 	mc.ghost.active[op->key] += op->verdict >= 0;
-	mc.ghost.start[t] = mc.model == MC_SC || id < 0 ?
-				    (__u8)mc_epoch_index(0) :
-				    mc.thread[t].know.at[id];
+	mc.ghost.start[t] = mc.model == MC_SC || id < 0 ? (__u8)mc_epoch_index(0) :
+							  mc.thread[t].know.at[id];
 }
 
 /**

@@ -24,23 +24,21 @@ static int usage(FILE *to)
 	int i;
 
 	fprintf(to, "usage: explore [--deep] [--trace VARIANT] [--only SCENE]\n"
-		"               [--list]\n\n"
-		"  --deep           larger bounds: many minutes, gigabytes\n"
-		"  --trace VARIANT  print an execution that breaks a law\n"
-		"  --only SCENE     one of the cases, and its variants\n"
-		"  --list           the variants\n\n");
+		    "               [--list]\n\n"
+		    "  --deep           larger bounds: many minutes, gigabytes\n"
+		    "  --trace VARIANT  print an execution that breaks a law\n"
+		    "  --only SCENE     one of the cases, and its variants\n"
+		    "  --list           the variants\n\n");
 	if (to == stdout)
 		for (i = 0; i < case_nr_variants; i++)
-			printf("  %-15s %s\n", case_variants[i].id,
-			       case_variants[i].what);
+			printf("  %-15s %s\n", case_variants[i].id, case_variants[i].what);
 	return to == stdout ? 0 : 2;
 }
 
 /* The scene of @c with L = @parts (for kind elastic: a line of @parts times 64 bytes)
  * that begins with @before.
  */
-static struct mc_scene scene_of(const struct case_scene *c, int parts,
-				int before)
+static struct mc_scene scene_of(const struct case_scene *c, int parts, int before)
 {
 	struct mc_scene s = c->scene;
 
@@ -57,8 +55,7 @@ static const char *say_parts(const struct case_scene *c, int parts)
 	if (c->scene.elastic)
 		snprintf(text, sizeof(text), "%d bytes", 64 * parts);
 	else if (c->scene.journal || c->scene.mirror)
-		snprintf(text, sizeof(text), "slots=%d",
-			 c->scene.journal + c->scene.mirror);
+		snprintf(text, sizeof(text), "slots=%d", c->scene.journal + c->scene.mirror);
 	else
 		snprintf(text, sizeof(text), "L=%d", parts);
 	return text;
@@ -91,9 +88,8 @@ static void explore(const struct case_scene *c, int parts, enum mc_model model)
 		states += (double)r.states;
 	}
 	say_bound(most, bound, sizeof(bound));
-	tap_ok(!r.broke, "%s, %s, %s: %s: %.3g executions, %.0f states%s",
-	       c->id, say_parts(c, parts), model_name[model], c->scene.name,
-	       executions, states, bound);
+	tap_ok(!r.broke, "%s, %s, %s: %s: %.3g executions, %.0f states%s", c->id,
+	       say_parts(c, parts), model_name[model], c->scene.name, executions, states, bound);
 	if (r.broke)
 		trace_print(&s, &r);
 }
@@ -112,8 +108,7 @@ static const struct case_scene *find_scene(const char *id)
  * in @v's scene. @s is set to the scene, *@states to the number of states seen.
  */
 #define UNBOUNDED 4
-static struct search_result hunt(const struct case_variant *v,
-				 enum mc_model model, int p,
+static struct search_result hunt(const struct case_variant *v, enum mc_model model, int p,
 				 struct mc_scene *s, double *states)
 {
 	const struct case_scene *c = find_scene(v->in);
@@ -128,8 +123,7 @@ static struct search_result hunt(const struct case_variant *v,
 				continue;
 			parts = c->parts & -c->parts;
 			*s = scene_of(c, parts, before);
-			r = search(s, model, v->out,
-				   p == UNBOUNDED ? SEARCH_ALL : p);
+			r = search(s, model, v->out, p == UNBOUNDED ? SEARCH_ALL : p);
 			*states += (double)r.states;
 			if (r.broke)
 				return r;
@@ -140,20 +134,18 @@ static struct search_result hunt(const struct case_variant *v,
 /* One result line: the effect of @v in @model. */
 static void judge(const struct case_variant *v, enum mc_model model)
 {
-	bool breaks = v->fate == FATE_SC ||
-		      (v->fate == FATE_WEAK && model == MC_WEAK);
+	bool breaks = v->fate == FATE_SC || (v->fate == FATE_WEAK && model == MC_WEAK);
 	struct search_result r;
 	struct mc_scene s;
 	double states;
 
 	r = hunt(v, model, breaks ? 0 : UNBOUNDED, &s, &states);
 	if (breaks)
-		tap_ok(r.broke, "caught, %s: %s: in '%s', %d steps: %s",
-		       model_name[model], v->what, v->in, r.steps,
-		       r.broke ? r.broke : "not");
+		tap_ok(r.broke, "caught, %s: %s: in '%s', %d steps: %s", model_name[model], v->what,
+		       v->in, r.steps, r.broke ? r.broke : "not");
 	else
-		tap_ok(!r.broke, "breaks no law, %s: %s: in '%s', %.0f states",
-		       model_name[model], v->what, v->in, states);
+		tap_ok(!r.broke, "breaks no law, %s: %s: in '%s', %.0f states", model_name[model],
+		       v->what, v->in, states);
 	if (r.broke && !breaks)
 		trace_print(&s, &r);
 }
@@ -175,8 +167,8 @@ static int trace_variant(const char *id)
 		r = hunt(&case_variants[i], model, 0, &s, &states);
 		if (!r.broke)
 			continue;
-		printf("# %s: %s; memory model: %s\n", id,
-		       case_variants[i].what, model_name[model]);
+		printf("# %s: %s; memory model: %s\n", id, case_variants[i].what,
+		       model_name[model]);
 		trace_print(&s, &r);
 		return 0;
 	}

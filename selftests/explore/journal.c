@@ -13,8 +13,7 @@
 
 static struct epf_journal_ring ring_of(void)
 {
-	struct epf_journal_ring r = { &mc_world.journal.shard,
-				      mc_world.journal.record,
+	struct epf_journal_ring r = { &mc_world.journal.shard, mc_world.journal.record,
 				      mc.scene->journal - 1u };
 
 	return r;
@@ -26,8 +25,8 @@ static struct epf_journal_ring ring_of(void)
  */
 void journal_set_up(const struct mc_scene *s)
 {
-	struct epf_journal_ring r = { &mc_world.journal.shard,
-				      mc_world.journal.record, s->journal - 1u };
+	struct epf_journal_ring r = { &mc_world.journal.shard, mc_world.journal.record,
+				      s->journal - 1u };
 
 	epf_journal_init(&r);
 }
@@ -81,8 +80,7 @@ static int read_all(struct reader *r, int most)
 {
 	int got = 1;
 
-	while (most-- && got > 0 &&
-	       r->next < epf_load_acquire(&mc_world.journal.shard.next))
+	while (most-- && got > 0 && r->next < epf_load_acquire(&mc_world.journal.shard.next))
 		got = read_one(r);
 	return got < 0 ? got : 0;
 }
@@ -98,8 +96,7 @@ static void follow(const struct scene_role *role)
 	r.keys = epf_load(&mc_world.journal.line);
 	told = read_all(&r, role->n) < 0;
 	mc_do(MC_AWAIT, role->await);
-	told = told || read_all(&r, MC_KEYS) < 0 ||
-	       epf_load_acquire(&s->lost) != r.lost;
+	told = told || read_all(&r, MC_KEYS) < 0 || epf_load_acquire(&s->lost) != r.lost;
 	if (!told && r.next < epf_load_acquire(&s->next))
 		mc_note(MC_TESTED, 0, 0, STUCK, 0);
 	mc_note(MC_TESTED, 0, 0, told, r.keys | r.read);

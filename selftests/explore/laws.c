@@ -108,8 +108,7 @@ void law_load(int word, __u64 v)
 	int table;
 
 	for (table = 0; table < MC_TABLES && !mc.scene->elastic; table++)
-		if (word == mc_word(&mc_world.table[table].state.epoch) &&
-		    v < EPF_EPOCH_FIRST)
+		if (word == mc_word(&mc_world.table[table].state.epoch) && v < EPF_EPOCH_FIRST)
 			law_broken("freed: a table is accessed before it was made");
 }
 
@@ -140,8 +139,7 @@ static bool found(int verdict, int table, __u64 e)
 {
 	__u64 age = epoch_of(table) - e;
 
-	return age > EPF_LIVE_EPOCHS ||
-	       (verdict && verdict <= EPF_PRESENT + (int)age);
+	return age > EPF_LIVE_EPOCHS || (verdict && verdict <= EPF_PRESENT + (int)age);
 }
 
 /* Check the result for thread @t against what it must know. */
@@ -157,11 +155,9 @@ static void verdict_holds(int t, const struct mc_op *op)
 			continue;
 		if (d->epoch + EPF_LIVE_EPOCHS >= start)
 			gone = false;
-		if (scene_after(mc.scene, t, d->thread) &&
-		    !found(op->verdict, op->table, d->epoch))
-			law_broken(op->verdict ?
-				   "window: an inserted key is told to be older" :
-				   "window: an inserted key is not found");
+		if (scene_after(mc.scene, t, d->thread) && !found(op->verdict, op->table, d->epoch))
+			law_broken(op->verdict ? "window: an inserted key is told to be older" :
+						 "window: an inserted key is not found");
 	}
 	if (gone && op->verdict && op->key < SCENE_OLD)
 		law_broken("gone: a key is found that is not in the window");
@@ -197,8 +193,7 @@ static void epoch_holds(int t, const struct mc_op *op)
 	__u64 least = epoch_of(op->table);
 
 	if (mc.model != MC_SC)
-		least = mc_epoch_value(op->table,
-				       mc.thread[t].know.epoch[op->table]);
+		least = mc_epoch_value(op->table, mc.thread[t].know.epoch[op->table]);
 	if (op->old < least)
 		law_broken("window: an insert ended in a later epoch");
 	if (!(mc.ghost.live[op->table][op->key] >> op->old & 1))

@@ -111,8 +111,7 @@ __u64 mc_newest(const __u64 *p)
 
 __u64 *mc_epoch_word(int table)
 {
-	return mc.scene->elastic ? &mc_world.elastic.f.phase :
-				   &mc_world.table[table].state.epoch;
+	return mc.scene->elastic ? &mc_world.elastic.f.phase : &mc_world.table[table].state.epoch;
 }
 
 static int epoch_id(int table)
@@ -131,8 +130,7 @@ __u64 mc_epoch_value(int table, int index)
 {
 	int id = epoch_id(table);
 
-	return id < 0 ? mc_newest(mc_epoch_word(table)) :
-			mc.value[id][index].value;
+	return id < 0 ? mc_newest(mc_epoch_word(table)) : mc.value[id][index].value;
 }
 
 /* The table of which @word is the epoch; -1: none. */
@@ -225,8 +223,7 @@ static void pause_at(const struct mc_op *op)
 
 	t->op = *op;
 	_setjmp(registers);
-	t->hash = hash_bytes((__u64)op->kind, registers[0].__jmpbuf,
-			     sizeof(registers[0].__jmpbuf));
+	t->hash = hash_bytes((__u64)op->kind, registers[0].__jmpbuf, sizeof(registers[0].__jmpbuf));
 	t->hash = hash_bytes(t->hash, low, (size_t)(replay.base - low));
 	t->hash = hash_bytes(t->hash, &mc_noted, sizeof(mc_noted));
 	t->hash = hash_bytes(t->hash, &mc_world, sizeof(mc_world));
@@ -289,9 +286,15 @@ __u64 mc_do(enum mc_kind kind, __u64 value)
 
 void mc_note(enum mc_note note, int key, int table, int verdict, __u64 e)
 {
-	struct mc_op op = { .kind = MC_NOTE, .value = note, .old = e,
-			    .key = key, .table = table, .verdict = verdict,
-			    .where = "" };
+	struct mc_op op = {
+		.kind = MC_NOTE,
+		.value = note,
+		.old = e,
+		.key = key,
+		.table = table,
+		.verdict = verdict,
+		.where = "",
+	};
 
 	step(&op);
 }
@@ -359,8 +362,7 @@ void mc_begin(void)
 	for (i = 0; i < mc.nr_words; i++) {
 		mc.nr_values[i] = 1;
 		memset(&mc.value[i][0], 0, sizeof(mc.value[i][0]));
-		mc.value[i][0].value =
-			*((const __u64 *)&mc.first + mc.word_at[i]);
+		mc.value[i][0].value = *((const __u64 *)&mc.first + mc.word_at[i]);
 	}
 	mc.awaited = scene_awaited(mc.scene);
 	for (t = 0; t < scene_threads(mc.scene); t++)
@@ -374,8 +376,7 @@ static bool grace_over(int slot)
 	int i;
 
 	for (i = 0; i < MC_THREADS; i++)
-		if (mc.sync.waits[slot][i] &&
-		    mc.sync.waits[slot][i] == mc.thread[i].section)
+		if (mc.sync.waits[slot][i] && mc.sync.waits[slot][i] == mc.thread[i].section)
 			return false;
 	return true;
 }
@@ -413,8 +414,7 @@ static int oldest(const struct mc_thread *t, int id)
 	int table = mc_epoch_of(t->op.word);
 	int first = t->know.at[id];
 
-	if (t->op.kind == MC_ORDERED && t->op.order && table >= 0 &&
-	    first < t->know.epoch[table])
+	if (t->op.kind == MC_ORDERED && t->op.order && table >= 0 && first < t->know.epoch[table])
 		first = t->know.epoch[table];
 	if (t->op.depends && first < t->dated.at[id])
 		first = t->dated.at[id];
@@ -433,8 +433,8 @@ int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 	const struct mc_thread *th = &mc.thread[t];
 	int id, last, i, n = 0;
 
-	if (th->op.kind > MC_CAS || th->op.kind == MC_STORE ||
-	    th->op.kind == MC_OR || th->op.kind == MC_ADD) {
+	if (th->op.kind > MC_CAS || th->op.kind == MC_STORE || th->op.kind == MC_OR ||
+	    th->op.kind == MC_ADD) {
 		choice[0] = MC_SUCCESS;
 		return 1;
 	}
@@ -445,9 +445,8 @@ int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 	if (mc.model == MC_SC && n)
 		return n;
 	for (i = mc.model == MC_SC ? last : oldest(th, id); i <= last; i++)
-		if (th->op.kind == MC_CAS ?
-			    mc.value[id][i].value != th->op.old :
-			    !(mc.value[id][i].value & th->op.without))
+		if (th->op.kind == MC_CAS ? mc.value[id][i].value != th->op.old :
+					    !(mc.value[id][i].value & th->op.without))
 			choice[n++] = (__u8)i;
 	return n;
 }

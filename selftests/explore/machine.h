@@ -46,86 +46,86 @@
 #include "shim.h"
 
 #define MC_THREADS 5
-#define MC_WORDS 32   /* shared words that are written, in one scene */
-#define MC_VALUES 48  /* values of one word, in one execution */
-#define MC_LOG 1200   /* steps of one thread */
+#define MC_WORDS 32  /* shared words that are written, in one scene */
+#define MC_VALUES 48 /* values of one word, in one execution */
+#define MC_LOG 1200  /* steps of one thread */
 #define MC_KEYS 8
 #define MC_TABLES 2
-#define MC_DONE 12    /* operations of all threads */
+#define MC_DONE 12 /* operations of all threads */
 #define MC_EPOCHS 64
 
 enum mc_model { MC_SC, MC_WEAK };
 
 /* What variants disable in lanes: the protections of the protocol, ... */
-#define MC_NO_CAS (1u << 0)	  /* a stale lane is replaced by a store */
-#define MC_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
-#define MC_NO_REREAD (1u << 2)	  /* O2: the second load of the epoch */
-#define MC_NO_GRACE (1u << 3)	  /* O3: rotation does not wait */
-#define MC_OR_SEES_SELF (1u << 4) /* the OR returns the new word */
-#define MC_OR_SEES_NONE (1u << 5) /* the OR returns 0 */
-#define MC_SCAN_ALL (1u << 6)	  /* the scan empties current lanes, too */
-#define MC_SCAN_STORE (1u << 7)	  /* the scan stores zero */
+#define MC_NO_CAS (1u << 0)        /* a stale lane is replaced by a store */
+#define MC_NO_ATOMIC_OR (1u << 1)  /* bits are set by load, OR, store */
+#define MC_NO_REREAD (1u << 2)     /* O2: the second load of the epoch */
+#define MC_NO_GRACE (1u << 3)      /* O3: rotation does not wait */
+#define MC_OR_SEES_SELF (1u << 4)  /* the OR returns the new word */
+#define MC_OR_SEES_NONE (1u << 5)  /* the OR returns 0 */
+#define MC_SCAN_ALL (1u << 6)      /* the scan empties current lanes, too */
+#define MC_SCAN_STORE (1u << 7)    /* the scan stores zero */
 #define MC_SCAN_UNLOCKED (1u << 8) /* the scan does not exclude rotation */
-#define MC_TAG_1 (1u << 9)	  /* a tag of 1 bit */
-#define MC_COUNT_ON (1u << 10)	  /* the count is not reset between epochs */
-#define MC_LATE_FLUSH (1u << 11)  /* a late addition counts in the epoch it arrives in */
+#define MC_TAG_1 (1u << 9)         /* a tag of 1 bit */
+#define MC_COUNT_ON (1u << 10)     /* the count is not reset between epochs */
+#define MC_LATE_FLUSH (1u << 11)   /* a late addition counts in the epoch it arrives in */
 #define MC_LATE_PENDING (1u << 12) /* a CPU keeps its insertions for later */
-#define MC_COUNT_STORE (1u << 13) /* counts are added without CAS */
-#define MC_FREE_NOW (1u << 14)	  /* a replaced table is freed at once */
+#define MC_COUNT_STORE (1u << 13)  /* counts are added without CAS */
+#define MC_FREE_NOW (1u << 14)     /* a replaced table is freed at once */
 /* ... and its orderings, each made relaxed. */
 #define MC_RLX_ORDERED (1u << 15) /* O2: the ordered load */
-#define MC_RLX_OR (1u << 16)	  /* the OR of epf_lane_set */
-#define MC_RLX_CAS (1u << 17)	  /* the CAS of epf_lane_set and epf_lane_take */
-#define MC_RLX_LANE (1u << 18)	  /* O1: their acquire load */
-#define MC_RLX_HOLDS (1u << 19)	  /* the acquire load of epf_probe_holds */
-#define MC_RLX_BEGIN (1u << 20)	  /* the acquire load of the epoch */
-#define MC_RLX_EPOCH (1u << 21)	  /* the rotator's store of the epoch */
-#define MC_RLX_COUNT (1u << 22)	  /* the rotator's store of the count */
-#define MC_RLX_ADD (1u << 23)	  /* the CAS of epf_count_add */
-#define MC_RLX_SCAN (1u << 24)	  /* the CAS of the scan */
-#define MC_RLX_TABLE (1u << 25)	  /* publication of a new table */
+#define MC_RLX_OR (1u << 16)      /* the OR of epf_lane_set */
+#define MC_RLX_CAS (1u << 17)     /* the CAS of epf_lane_set and epf_lane_take */
+#define MC_RLX_LANE (1u << 18)    /* O1: their acquire load */
+#define MC_RLX_HOLDS (1u << 19)   /* the acquire load of epf_probe_holds */
+#define MC_RLX_BEGIN (1u << 20)   /* the acquire load of the epoch */
+#define MC_RLX_EPOCH (1u << 21)   /* the rotator's store of the epoch */
+#define MC_RLX_COUNT (1u << 22)   /* the rotator's store of the count */
+#define MC_RLX_ADD (1u << 23)     /* the CAS of epf_count_add */
+#define MC_RLX_SCAN (1u << 24)    /* the CAS of the scan */
+#define MC_RLX_TABLE (1u << 25)   /* publication of a new table */
 /* The same for the lines of kind elastic, besides MC_NO_REREAD, MC_RLX_ORDERED,
  * MC_RLX_BEGIN and MC_RLX_EPOCH.
  */
-#define MC_LOCK_STORE (1ULL << 26) /* the lock is taken by a store */
-#define MC_NO_UNLOCK (1ULL << 27)  /* and not released */
-#define MC_OLD_STAMP (1ULL << 28)  /* a change leaves the stamp */
+#define MC_LOCK_STORE (1ULL << 26)  /* the lock is taken by a store */
+#define MC_NO_UNLOCK (1ULL << 27)   /* and not released */
+#define MC_OLD_STAMP (1ULL << 28)   /* a change leaves the stamp */
 #define MC_EARLY_PHASE (1ULL << 29) /* an insert reads the phase, then locks */
 #define MC_SWEEP_LOOSE (1ULL << 30) /* the sweep takes no lock */
-#define MC_TEST_BLIND (1ULL << 31) /* a test does not see the lock */
-#define MC_TEST_ONCE (1ULL << 32)  /* a test looks at the head once */
-#define MC_TEST_LONG (1ULL << 33)  /* a test does not see that epochs ended */
-#define MC_RLX_LOCK (1ULL << 34)   /* the locking CAS */
-#define MC_RLX_UNLOCK (1ULL << 35) /* the unlocking CAS */
-#define MC_RLX_WRITES (1ULL << 36) /* the stores of a line's words */
-#define MC_RLX_HEAD (1ULL << 37)   /* a test's load of the head */
-#define MC_RLX_WORDS (1ULL << 38)  /* the loads of a line's words */
+#define MC_TEST_BLIND (1ULL << 31)  /* a test does not see the lock */
+#define MC_TEST_ONCE (1ULL << 32)   /* a test looks at the head once */
+#define MC_TEST_LONG (1ULL << 33)   /* a test does not see that epochs ended */
+#define MC_RLX_LOCK (1ULL << 34)    /* the locking CAS */
+#define MC_RLX_UNLOCK (1ULL << 35)  /* the unlocking CAS */
+#define MC_RLX_WRITES (1ULL << 36)  /* the stores of a line's words */
+#define MC_RLX_HEAD (1ULL << 37)    /* a test's load of the head */
+#define MC_RLX_WORDS (1ULL << 38)   /* the loads of a line's words */
 /* The same for the ring of a journal. */
-#define MC_SLOT_BLIND (1ULL << 39) /* a writer takes the slot without a check */
-#define MC_SLOT_STORE (1ULL << 40) /* it checks, and takes it by a store */
-#define MC_SLOT_QUIET (1ULL << 41) /* a record that is lost is not counted */
-#define MC_SLOT_ONCE (1ULL << 42)  /* the reader looks at seq once */
-#define MC_RLX_NEXT (1ULL << 43)   /* the addition that reserves */
-#define MC_RLX_CLAIM (1ULL << 44)  /* the CAS that takes a slot */
-#define MC_RLX_REC (1ULL << 45)	   /* the stores of a record's words */
-#define MC_RLX_SEQ (1ULL << 46)	   /* the store of seq */
-#define MC_RLX_GET (1ULL << 47)	   /* the loads of a record's words */
+#define MC_SLOT_BLIND (1ULL << 39)  /* a writer takes the slot without a check */
+#define MC_SLOT_STORE (1ULL << 40)  /* it checks, and takes it by a store */
+#define MC_SLOT_QUIET (1ULL << 41)  /* a record that is lost is not counted */
+#define MC_SLOT_ONCE (1ULL << 42)   /* the reader looks at seq once */
+#define MC_RLX_NEXT (1ULL << 43)    /* the addition that reserves */
+#define MC_RLX_CLAIM (1ULL << 44)   /* the CAS that takes a slot */
+#define MC_RLX_REC (1ULL << 45)     /* the stores of a record's words */
+#define MC_RLX_SEQ (1ULL << 46)     /* the store of seq */
+#define MC_RLX_GET (1ULL << 47)     /* the loads of a record's words */
 #define MC_RLX_GET_SEQ (1ULL << 48) /* the first load of seq */
-#define MC_RLX_LOST (1ULL << 49)   /* the addition of what is lost */
+#define MC_RLX_LOST (1ULL << 49)    /* the addition of what is lost */
 /* The same for a mirror, for the end of its journal, ... */
-#define MC_MIRROR_LATE (1ULL << 50) /* positions are noted after the copy */
-#define MC_MIRROR_ONE (1ULL << 51) /* a record changes the lane of its epoch only */
+#define MC_MIRROR_LATE (1ULL << 50)  /* positions are noted after the copy */
+#define MC_MIRROR_ONE (1ULL << 51)   /* a record changes the lane of its epoch only */
 #define MC_ROTATE_QUIET (1ULL << 52) /* rotations have no record */
-#define MC_JOURNAL_NOW (1ULL << 53) /* no grace period before the copy */
-#define MC_SWAP_LATE (1ULL << 54)  /* over after the filter has another table */
-#define MC_END_LATE (1ULL << 55)   /* over after insertions find no journal */
-#define MC_RLX_END (1ULL << 56)	   /* the store that takes the journal away */
-#define MC_SWAP_LOOSE (1ULL << 62) /* a journal may begin before the swap */
+#define MC_JOURNAL_NOW (1ULL << 53)  /* no grace period before the copy */
+#define MC_SWAP_LATE (1ULL << 54)    /* over after the filter has another table */
+#define MC_END_LATE (1ULL << 55)     /* over after insertions find no journal */
+#define MC_RLX_END (1ULL << 56)      /* the store that takes the journal away */
+#define MC_SWAP_LOOSE (1ULL << 62)   /* a journal may begin before the swap */
 /* ... and of the worker's estimate. */
-#define MC_ESTIMATE_KEEP (1ULL << 57) /* also kept for lanes whose epoch began meanwhile */
-#define MC_ESTIMATE_LATE (1ULL << 58) /* the epoch is loaded after the sample */
-#define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
-#define MC_ESTIMATE_OFF (1ULL << 60) /* also dropped for the current epoch */
+#define MC_ESTIMATE_KEEP (1ULL << 57)   /* also kept for lanes whose epoch began meanwhile */
+#define MC_ESTIMATE_LATE (1ULL << 58)   /* the epoch is loaded after the sample */
+#define MC_ESTIMATE_LOOSE (1ULL << 59)  /* it is stored without the lock */
+#define MC_ESTIMATE_OFF (1ULL << 60)    /* also dropped for the current epoch */
 #define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation does not reset it */
 /* For the sections of a filter that a timer rotates, variants are MC_NO_GRACE, MC_RLX_LOCK
  * (no fence when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and
@@ -135,13 +135,24 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_TIGHT (1ULL << 63)
 
 enum mc_kind {
-	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_ADD, MC_CAS,
-	MC_ENTER, MC_LEAVE,	/* a section of the grace period */
-	MC_GRACE_START, MC_GRACE_POLL, MC_GRACE_WAIT,
-	MC_LOCK, MC_TRYLOCK, MC_UNLOCK,
-	MC_AWAIT,		/* the end of other threads */
-	MC_FENCE,		/* a full barrier */
-	MC_NOTE,		/* for the properties; not a step */
+	MC_LOAD,
+	MC_ACQUIRE,
+	MC_ORDERED,
+	MC_STORE,
+	MC_OR,
+	MC_ADD,
+	MC_CAS,
+	MC_ENTER,
+	MC_LEAVE, /* a section of the grace period */
+	MC_GRACE_START,
+	MC_GRACE_POLL,
+	MC_GRACE_WAIT,
+	MC_LOCK,
+	MC_TRYLOCK,
+	MC_UNLOCK,
+	MC_AWAIT, /* the end of other threads */
+	MC_FENCE, /* a full barrier */
+	MC_NOTE,  /* for the properties; not a step */
 	MC_FREE,
 };
 
@@ -153,7 +164,8 @@ enum mc_note {
 	MC_TESTED,   /* verdict */
 	MC_ENDS,     /* the epoch, which counted enough insertions */
 	MC_MIRRORED, /* mirror.c */
-	MC_ESTIMATED, MC_EMPTIED, /* worker.c */
+	MC_ESTIMATED,
+	MC_EMPTIED, /* worker.c */
 };
 
 /**
@@ -212,8 +224,8 @@ struct mc_world {
 		struct mc_table table[MC_TABLES];
 		struct mc_elastic elastic;
 	};
-	__u64 handle[MC_TABLES]; /* the table of each filter */
-	__u64 pending;		 /* count of the one CPU that threads share */
+	__u64 handle[MC_TABLES];  /* the table of each filter */
+	__u64 pending;            /* count of the one CPU that threads share */
 	__u64 inside[MC_THREADS]; /* sections of each thread, if a timer rotates */
 	struct mc_journal journal;
 };
@@ -317,20 +329,20 @@ struct mc_scene;
 /* There is one machine: the search is not parallel. */
 struct mc_machine {
 	enum mc_model model;
-	__u64 out;			/* MC_NO_* and so on */
-	const struct mc_scene *scene;	/* set before anything else */
-	const char *broke;		/* the property that was violated */
-	unsigned int awaited;		/* threads whose end others await */
-	bool reshape;			/* a word became shared: start over */
+	__u64 out;                    /* MC_NO_* and so on */
+	const struct mc_scene *scene; /* set before anything else */
+	const char *broke;            /* the property that was violated */
+	unsigned int awaited;         /* threads whose end others await */
+	bool reshape;                 /* a word became shared: start over */
 	int nr_words;
-	int word_id[MC_WORLD_WORDS];	/* -1: not shared */
+	int word_id[MC_WORLD_WORDS]; /* -1: not shared */
 	int word_at[MC_WORDS];
-	__u8 users[MC_WORLD_WORDS];	/* threads that accessed a word */
+	__u8 users[MC_WORLD_WORDS]; /* threads that accessed a word */
 	bool written[MC_WORLD_WORDS];
-	struct mc_world first;		/* the memory at the beginning */
+	struct mc_world first; /* the memory at the beginning */
 	__u8 nr_values[MC_WORDS];
 	struct mc_value value[MC_WORDS][MC_VALUES];
-	__u64 hash;			/* of the memory */
+	__u64 hash; /* of the memory */
 	struct mc_thread thread[MC_THREADS];
 	struct mc_sync sync;
 	struct mc_ghost ghost;

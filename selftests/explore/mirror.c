@@ -9,8 +9,7 @@ static struct mc_journal *const journal = &mc_world.journal;
 
 static struct epf_journal_ring ring_of(void)
 {
-	struct epf_journal_ring r = { &journal->shard, journal->record,
-				      mc.scene->mirror - 1u };
+	struct epf_journal_ring r = { &journal->shard, journal->record, mc.scene->mirror - 1u };
 
 	return r;
 }
@@ -21,8 +20,7 @@ static struct epf_journal_ring ring_of(void)
  */
 void mirror_set_up(const struct mc_scene *s)
 {
-	struct epf_journal_ring r = { &journal->shard, journal->record,
-				      s->mirror - 1u };
+	struct epf_journal_ring r = { &journal->shard, journal->record, s->mirror - 1u };
 	int t;
 
 	epf_journal_init(&r);
@@ -117,8 +115,7 @@ struct mirror {
 
 static struct epf_lanes lanes_of(struct mirror *m)
 {
-	struct epf_lanes f = { m->line, &m->epoch,
-			       { 1, mc.scene->parts, 2, 0 } };
+	struct epf_lanes f = { m->line, &m->epoch, { 1, mc.scene->parts, 2, 0 } };
 
 	return f;
 }
@@ -136,8 +133,7 @@ static void copy_lines(struct mirror *m)
 
 	for (j = 0; j < mc.scene->parts; j++)
 		for (i = 0; i < EPF_LANES; i++)
-			m->line[j].lane[i] =
-				epf_load(&mc_world.table[0].line[j].lane[i]);
+			m->line[j].lane[i] = epf_load(&mc_world.table[0].line[j].lane[i]);
 	epf_lanes_scan(&f, 0, mc.scene->parts);
 }
 
@@ -186,8 +182,7 @@ static void apply(struct mirror *m, const struct epf_journal_record *rec)
 		    (age && mc.out & MC_MIRROR_ONE))
 			continue;
 		for (j = 0; j < p.parts; j++)
-			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j],
-				     x);
+			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j], x);
 	}
 }
 
@@ -198,8 +193,7 @@ static int follow(struct mirror *m, int most)
 	struct epf_journal_record rec;
 	int got = 1;
 
-	while (most-- && got > 0 &&
-	       m->next < epf_load_acquire(&journal->shard.next)) {
+	while (most-- && got > 0 && m->next < epf_load_acquire(&journal->shard.next)) {
 		got = epf_journal_get(&ring, m->next, &rec);
 		if (got > 0) {
 			apply(m, &rec);
@@ -243,8 +237,7 @@ static void read_mirror(const struct scene_role *r)
 		told = !copy(&m);
 	told = told || follow(&m, r->n) < 0;
 	mc_do(MC_AWAIT, r->await);
-	told = told || follow(&m, MC_KEYS) < 0 ||
-	       epf_load_acquire(&journal->shard.lost) != m.lost;
+	told = told || follow(&m, MC_KEYS) < 0 || epf_load_acquire(&journal->shard.lost) != m.lost;
 	tell(&m, told);
 }
 
@@ -290,8 +283,7 @@ static int records(void)
 /* Positions in lane @i if its tag is that of a retained epoch at @epoch, else 0. */
 static __u64 settled(__u64 v, __u64 epoch, __u32 i)
 {
-	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ?
-		       v & ~EPF_TAG_MASK : 0;
+	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ? v & ~EPF_TAG_MASK : 0;
 }
 
 /**
@@ -316,9 +308,8 @@ void mirror_note(const struct mc_op *op)
 	}
 	if (op->key < 0 && op->old != epoch)
 		law_broken("equal: the mirror is at another epoch");
-	if (op->key >= 0 &&
-	    settled(op->old, epoch, (__u32)op->key) !=
-	    settled(mc_newest(&mc_world.table[0].line[0].lane[op->key]), epoch,
-		    (__u32)op->key))
+	if (op->key >= 0 && settled(op->old, epoch, (__u32)op->key) !=
+				    settled(mc_newest(&mc_world.table[0].line[0].lane[op->key]),
+					    epoch, (__u32)op->key))
 		law_broken("equal: a lane of the mirror differs");
 }

@@ -14,7 +14,8 @@ static struct mc_table *const tables = mc_world.table;
 /* The lanes of a table. Its lines, one for each part, are consecutive and serve all keys. */
 struct epf_lanes scene_lanes(int table)
 {
-	struct epf_lanes f = { tables[table].line, &tables[table].state.epoch,
+	struct epf_lanes f = { tables[table].line,
+			       &tables[table].state.epoch,
 			       { 1, mc.scene->parts, 2, 0 } };
 
 	return f;
@@ -64,8 +65,7 @@ int scene_sights(const struct mc_scene *s)
 	int t, n = 0;
 
 	for (t = 0; t < s->threads; t++)
-		n += s->role[t].act == ACT_SIGHT ||
-		     s->role[t].act == ACT_SIGHT_FIRST;
+		n += s->role[t].act == ACT_SIGHT || s->role[t].act == ACT_SIGHT_FIRST;
 	return n;
 }
 
@@ -404,10 +404,13 @@ static void look(void)
 
 	fence(MC_RLX_HEAD);
 	for (t = 0; t < mc.scene->threads; t++) {
-		struct mc_op op = { .kind = MC_ACQUIRE,
-				    .word = mc_word(&mc_world.inside[t]),
-				    .order = true, .without = ~0ULL,
-				    .where = "look" };
+		struct mc_op op = {
+			.kind = MC_ACQUIRE,
+			.word = mc_word(&mc_world.inside[t]),
+			.order = true,
+			.without = ~0ULL,
+			.where = "look",
+		};
 
 		if (t != mc_running())
 			mc_access(&op);
@@ -426,8 +429,7 @@ static void tick(const struct scene_role *r)
 
 		if (!i || i == r->n - 1)
 			epf_lanes_scan(&f, 0, f.geom.parts);
-		if ((i == 1 || quiet + EPF_LIVE_EPOCHS - 1 < e) &&
-		    !(mc.out & MC_NO_GRACE)) {
+		if ((i == 1 || quiet + EPF_LIVE_EPOCHS - 1 < e) && !(mc.out & MC_NO_GRACE)) {
 			look();
 			quiet = e;
 		}

@@ -9,29 +9,29 @@
 
 /* What a thread does. */
 enum scene_act {
-	ACT_INSERT,	  /* @n times, keys @key and up */
-	ACT_SIGHT,	  /* test-and-insert */
-	ACT_SIGHT_FIRST,  /* the same, present keys are not inserted */
-	ACT_TEST,	  /* of kind elastic: @n times */
-	ACT_ROTATE,	  /* @n times */
-	ACT_ROTATE_FULL,  /* the same, if enough was counted */
-	ACT_COUNT,	  /* insert and count, as one CPU with a batch of @batch */
-	ACT_COUNT_SHARED, /* the same, the CPU shared with other threads */
-	ACT_COUNT_ROTATE, /* insert, count, and end a full epoch */
-	ACT_SCAN,	  /* with the lock held */
-	ACT_WRAP,	  /* 24 rotations and a scan in between */
-	ACT_TURN,	  /* @n rotations, a scan before the first and the last */
-	ACT_TICK,	  /* the same by a timer, which checks for open sections */
-	ACT_REPLACE,	  /* give filter 0 a new table, free the old one */
-	ACT_SWAP,	  /* filters 0 and 1 */
+	ACT_INSERT,        /* @n times, keys @key and up */
+	ACT_SIGHT,         /* test-and-insert */
+	ACT_SIGHT_FIRST,   /* the same, present keys are not inserted */
+	ACT_TEST,          /* of kind elastic: @n times */
+	ACT_ROTATE,        /* @n times */
+	ACT_ROTATE_FULL,   /* the same, if enough was counted */
+	ACT_COUNT,         /* insert and count, as one CPU with a batch of @batch */
+	ACT_COUNT_SHARED,  /* the same, the CPU shared with other threads */
+	ACT_COUNT_ROTATE,  /* insert, count, and end a full epoch */
+	ACT_SCAN,          /* with the lock held */
+	ACT_WRAP,          /* 24 rotations and a scan in between */
+	ACT_TURN,          /* @n rotations, a scan before the first and the last */
+	ACT_TICK,          /* the same by a timer, which checks for open sections */
+	ACT_REPLACE,       /* give filter 0 a new table, free the old one */
+	ACT_SWAP,          /* filters 0 and 1 */
 	ACT_FILTER_INSERT, /* into filter @n */
 	ACT_FILTER_TEST,
-	ACT_COME_ROUND,	  /* kind elastic: a stamp repeats; insert key @key */
-	ACT_PUT,	  /* a journal: write @n keys, @key and up */
-	ACT_FOLLOW,	  /* a journal: read @n records; then await, and read all others */
-	ACT_MIRROR,	  /* copy the lines and follow, as ACT_FOLLOW */
-	ACT_MIRROR_NEW,	  /* the same, and begin the journal */
-	ACT_ESTIMATE,	  /* estimate how full the lanes are */
+	ACT_COME_ROUND, /* kind elastic: a stamp repeats; insert key @key */
+	ACT_PUT,        /* a journal: write @n keys, @key and up */
+	ACT_FOLLOW,     /* a journal: read @n records; then await, and read all others */
+	ACT_MIRROR,     /* copy the lines and follow, as ACT_FOLLOW */
+	ACT_MIRROR_NEW, /* the same, and begin the journal */
+	ACT_ESTIMATE,   /* estimate how full the lanes are */
 };
 
 /**
@@ -50,7 +50,7 @@ struct scene_role {
 /* Contents of the lanes at the beginning, in epoch SCENE_EPOCH. */
 enum scene_before {
 	BEFORE_EMPTY,
-	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago; for kind
+	BEFORE_STALE,   /* key SCENE_OLD of eight and more epochs ago; for kind
 			 * elastic: in the oldest epoch of the window
 			 */
 	BEFORE_CURRENT, /* also of the current epoch; for kind elastic: in a line

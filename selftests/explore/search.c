@@ -15,7 +15,7 @@
 static struct seen {
 	__u64 print;
 	double executions;
-} *table;
+} * table;
 static __u64 room, used; /* room is a power of 2 */
 
 static struct search_step trace[STEPS_MAX];
@@ -174,8 +174,8 @@ static double follow(int forced, int last, int left)
  *
  * Return: the result; its steps are valid until the next search.
  */
-struct search_result search(const struct mc_scene *scene, enum mc_model model,
-			    __u64 out, int preemptions)
+struct search_result search(const struct mc_scene *scene, enum mc_model model, __u64 out,
+			    int preemptions)
 {
 	struct search_result r = { .step = trace };
 

@@ -46,7 +46,7 @@ struct search_result {
 	int steps;
 };
 
-struct search_result search(const struct mc_scene *scene, enum mc_model model,
-			    __u64 out, int preemptions);
+struct search_result search(const struct mc_scene *scene, enum mc_model model, __u64 out,
+			    int preemptions);
 
 #endif /* EPF_EXPLORE_SEARCH_H */

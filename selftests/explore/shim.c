@@ -29,18 +29,22 @@ static bool by_setter(const char *where)
 /* Does the address of the lane depend on the epoch in this function? */
 static bool by_epoch(const char *where)
 {
-	return by_setter(where) || is(where, "epf_lane_add") ||
-	       is(where, "epf_lanes_sight_set") || is(where, "epf_probe_holds") ||
-	       is(where, "epf_probe_holds_all") ||
+	return by_setter(where) || is(where, "epf_lane_add") || is(where, "epf_lanes_sight_set") ||
+	       is(where, "epf_probe_holds") || is(where, "epf_probe_holds_all") ||
 	       is(where, "epf_probe_first_lacking");
 }
 
-static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
-				    __u64 value, __u64 old, bool order,
-				    const char *where)
+static struct mc_answer access_word(enum mc_kind kind, const __u64 *p, __u64 value, __u64 old,
+				    bool order, const char *where)
 {
-	struct mc_op op = { .kind = kind, .word = mc_word(p), .value = value,
-			    .old = old, .order = order, .where = where };
+	struct mc_op op = {
+		.kind = kind,
+		.word = mc_word(p),
+		.value = value,
+		.old = old,
+		.order = order,
+		.where = where,
+	};
 
 	op.depends = mc.scene->bpf && by_epoch(where);
 	return mc_access(&op);
@@ -49,12 +53,12 @@ static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
 /* A thread that waits for the lock of a line sleeps instead of spinning. */
 static __u64 load_unlocked(const __u64 *p, const char *where)
 {
-	struct mc_op op = { .kind = MC_LOAD, .word = mc_word(p),
-			    .without = LOCKED, .where = where };
+	struct mc_op op = {
+		.kind = MC_LOAD, .word = mc_word(p), .without = LOCKED, .where = where
+	};
 
 	if (out(MC_EARLY_PHASE))
-		mc_noted.begun = access_word(MC_LOAD, mc_epoch_word(0), 0, 0,
-					     false, where).value;
+		mc_noted.begun = access_word(MC_LOAD, mc_epoch_word(0), 0, 0, false, where).value;
 	return mc_access(&op).value;
 }
 
@@ -77,8 +81,7 @@ static __u64 load_phase(const __u64 *p, const char *where)
 /* Load of the head of a line: by a test, which loads it twice in a try. */
 static __u64 load_head(const __u64 *p, const char *where)
 {
-	__u64 v = access_word(MC_ACQUIRE, p, 0, 0, !out(MC_RLX_HEAD),
-			      where).value;
+	__u64 v = access_word(MC_ACQUIRE, p, 0, 0, !out(MC_RLX_HEAD), where).value;
 
 	if (out(MC_TEST_BLIND))
 		v &= ~LOCKED;
@@ -103,8 +106,7 @@ static __u64 load_head_again(const __u64 *p, const char *where)
 
 static bool in_journal(const __u64 *p)
 {
-	return p >= (const __u64 *)&mc_world.journal &&
-	       p < (const __u64 *)(&mc_world.journal + 1);
+	return p >= (const __u64 *)&mc_world.journal && p < (const __u64 *)(&mc_world.journal + 1);
 }
 
 static bool by_writer(const char *where)
@@ -124,8 +126,7 @@ static __u64 load_slot(const __u64 *p, const char *where)
 
 static bool is_seq(const __u64 *p)
 {
-	return p == &mc_world.journal.record[0].seq ||
-	       p == &mc_world.journal.record[1].seq;
+	return p == &mc_world.journal.record[0].seq || p == &mc_world.journal.record[1].seq;
 }
 
 static __u64 acquire_slot(const __u64 *p, const char *where)
@@ -158,8 +159,7 @@ static bool claim_slot(__u64 *p, __u64 *old, __u64 v, const char *where)
 /* Addition to a word "inside": when a section begins or ends. */
 static __u64 add_inside(__u64 *p, __u64 v, const char *where)
 {
-	return access_word(MC_ADD, p, v, 0, v == 1 || !out(MC_RLX_UNLOCK),
-			   where).value;
+	return access_word(MC_ADD, p, v, 0, v == 1 || !out(MC_RLX_UNLOCK), where).value;
 }
 
 __u64 mc_fetch_add(__u64 *p, __u64 v, const char *where)
@@ -170,8 +170,7 @@ __u64 mc_fetch_add(__u64 *p, __u64 v, const char *where)
 		return add_inside(p, v, where);
 	if (lost && out(MC_SLOT_QUIET))
 		return 0;
-	return access_word(MC_ADD, p, v, 0,
-			   !out(lost ? MC_RLX_LOST : MC_RLX_NEXT), where).value;
+	return access_word(MC_ADD, p, v, 0, !out(lost ? MC_RLX_LOST : MC_RLX_NEXT), where).value;
 }
 
 /* ---- the core's primitives ---- */
@@ -212,8 +211,7 @@ __u64 mc_load_acquire(const __u64 *p, const char *where)
 		relaxed = MC_RLX_WORDS;
 	else if (by_setter(where))
 		relaxed = MC_RLX_LANE;
-	v = access_word(MC_ACQUIRE, p, 0, 0,
-			!out(relaxed) && !mc.scene->bpf, where).value;
+	v = access_word(MC_ACQUIRE, p, 0, 0, !out(relaxed) && !mc.scene->bpf, where).value;
 	if (epoch)
 		mc_noted.begun = v;
 	return v;
@@ -223,8 +221,7 @@ __u64 mc_load_ordered(const __u64 *p, const char *where)
 {
 	if (out(MC_NO_REREAD))
 		return mc_noted.begun;
-	return access_word(MC_ORDERED, p, 0, 0, !out(MC_RLX_ORDERED),
-			   where).value;
+	return access_word(MC_ORDERED, p, 0, 0, !out(MC_RLX_ORDERED), where).value;
 }
 
 void mc_store_release(__u64 *p, __u64 v, const char *where)
@@ -242,16 +239,16 @@ void mc_store_release(__u64 *p, __u64 v, const char *where)
 	else if (mc_is_count(mc_word(p)))
 		relaxed = MC_RLX_COUNT;
 	if (out(MC_COUNT_ON) && relaxed == MC_RLX_COUNT)
-		v |= access_word(MC_LOAD, p, 0, 0, false, where).value &
-		     EPF_COUNT_MASK;
+		v |= access_word(MC_LOAD, p, 0, 0, false, where).value & EPF_COUNT_MASK;
 	access_word(MC_STORE, p, v, 0, !out(relaxed), where);
 }
 
 /* Relaxed; only the ordered load is ordered after it. */
 void mc_or(__u64 *p, __u64 v, const char *where)
 {
-	struct mc_op op = { .kind = MC_OR, .word = mc_word(p), .value = v,
-			    .awaited = true, .where = where };
+	struct mc_op op = {
+		.kind = MC_OR, .word = mc_word(p), .value = v, .awaited = true, .where = where
+	};
 
 	mc_access(&op);
 }
@@ -337,8 +334,7 @@ bool mc_beyond(__u32 round, __u32 most, const char *where)
 {
 	if (mc_running() < 0 || round < most - !!out(MC_TIGHT))
 		return false;
-	law_broken(is(where, "epf_lane_set") ?
-			   "bounds: a stale lane changes too often" :
-			   "bounds: the epoch moves too often");
+	law_broken(is(where, "epf_lane_set") ? "bounds: a stale lane changes too often" :
+					       "bounds: the epoch moves too often");
 	return true;
 }

@@ -10,16 +10,28 @@
 #define TEXT 96
 
 static const char *const acts[] = {
-	[ACT_INSERT] = "insert", [ACT_SIGHT] = "sight",
-	[ACT_SIGHT_FIRST] = "sight-first", [ACT_TEST] = "test",
-	[ACT_ROTATE] = "rotate", [ACT_ROTATE_FULL] = "rotate-full",
-	[ACT_COUNT] = "count", [ACT_COUNT_SHARED] = "count-shared",
-	[ACT_COUNT_ROTATE] = "count-rotate", [ACT_SCAN] = "scan",
-	[ACT_WRAP] = "wrap", [ACT_TURN] = "turn", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
-	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
-	[ACT_COME_ROUND] = "come-round", [ACT_PUT] = "put",
-	[ACT_FOLLOW] = "follow", [ACT_MIRROR] = "mirror",
-	[ACT_MIRROR_NEW] = "mirror-new", [ACT_ESTIMATE] = "estimate",
+	[ACT_INSERT] = "insert",
+	[ACT_SIGHT] = "sight",
+	[ACT_SIGHT_FIRST] = "sight-first",
+	[ACT_TEST] = "test",
+	[ACT_ROTATE] = "rotate",
+	[ACT_ROTATE_FULL] = "rotate-full",
+	[ACT_COUNT] = "count",
+	[ACT_COUNT_SHARED] = "count-shared",
+	[ACT_COUNT_ROTATE] = "count-rotate",
+	[ACT_SCAN] = "scan",
+	[ACT_WRAP] = "wrap",
+	[ACT_TURN] = "turn",
+	[ACT_REPLACE] = "replace",
+	[ACT_SWAP] = "swap",
+	[ACT_FILTER_INSERT] = "insert",
+	[ACT_FILTER_TEST] = "test",
+	[ACT_COME_ROUND] = "come-round",
+	[ACT_PUT] = "put",
+	[ACT_FOLLOW] = "follow",
+	[ACT_MIRROR] = "mirror",
+	[ACT_MIRROR_NEW] = "mirror-new",
+	[ACT_ESTIMATE] = "estimate",
 };
 
 static bool has_key(enum scene_act act)
@@ -87,8 +99,7 @@ static void elastic_value(int word, __u64 v, char *to)
 
 	elastic_name(word, name);
 	if (name[0] == 'p')
-		snprintf(to, TEXT, "epoch %llu%s", v >> 1,
-			 v & 1 ? ", retired" : "");
+		snprintf(to, TEXT, "epoch %llu%s", v >> 1, v & 1 ? ", retired" : "");
 	else if (name[0] == 'h')
 		snprintf(to, TEXT, "%sstamp %llu, %llu items, 0x%llx",
 			 v >> EPF_ELASTIC_LOCK & 1 ? "locked, " : "",
@@ -113,8 +124,7 @@ static void journal_name(int word, char *to)
 		snprintf(to, TEXT, "%s of slot %d", names[at % 4], at / 4);
 	else
 		snprintf(to, TEXT, "%s",
-			 word == mc_word(&mc_world.journal.shard.next) ?
-				 "next" : "lost");
+			 word == mc_word(&mc_world.journal.shard.next) ? "next" : "lost");
 }
 
 /* Return: true if it is a lane. */
@@ -171,8 +181,7 @@ static void value_text(int word, __u64 v, char *to)
 	else if (word_name(word, name))
 		lane_value(v, to);
 	else if (v >> EPF_COUNT_BITS)
-		snprintf(to, TEXT, "%llu of epoch %llu", v & EPF_COUNT_MASK,
-			 v >> EPF_COUNT_BITS);
+		snprintf(to, TEXT, "%llu of epoch %llu", v & EPF_COUNT_MASK, v >> EPF_COUNT_BITS);
 	else
 		snprintf(to, TEXT, "%llu", v);
 }
@@ -204,9 +213,11 @@ static void memory_step(const struct search_step *s)
 
 	word_name(op->word, name);
 	value_text(op->word, s->answer.value, was);
-	value_text(op->word, op->kind == MC_OR ? s->answer.value | op->value :
-			     op->kind == MC_ADD ? s->answer.value + op->value :
-						  op->value, now);
+	value_text(op->word,
+		   op->kind == MC_OR  ? s->answer.value | op->value :
+		   op->kind == MC_ADD ? s->answer.value + op->value :
+					op->value,
+		   now);
 	printf("%s %s: ", how(op), name);
 	if (op->kind == MC_STORE)
 		printf("%s", now);
@@ -234,16 +245,14 @@ static void note_step(const struct mc_op *op)
 			printf(" epoch %llu", op->old);
 		break;
 	case MC_SIGHTED:
-		printf("=> k%d is told %s", op->key,
-		       op->verdict ? "present" : "absent");
+		printf("=> k%d is told %s", op->key, op->verdict ? "present" : "absent");
 		if (op->verdict)
 			printf(", age %d", op->verdict - EPF_PRESENT);
 		if (op->old)
 			printf(", and is in epoch %llu", op->old);
 		break;
 	case MC_TESTED:
-		printf("=> k%d is told %s", op->key,
-		       op->verdict ? "present" : "absent");
+		printf("=> k%d is told %s", op->key, op->verdict ? "present" : "absent");
 		if (op->verdict)
 			printf(", age %d", op->verdict - EPF_PRESENT);
 		break;
@@ -271,7 +280,8 @@ static void other_step(const struct search_step *s)
 		[MC_GRACE_START] = "starts a grace period",
 		[MC_GRACE_POLL] = "asks whether the grace period is over",
 		[MC_GRACE_WAIT] = "the grace period is over",
-		[MC_LOCK] = "locks", [MC_TRYLOCK] = "tries to lock",
+		[MC_LOCK] = "locks",
+		[MC_TRYLOCK] = "tries to lock",
 		[MC_UNLOCK] = "unlocks",
 		[MC_AWAIT] = "goes on: those it awaited are over",
 		[MC_FENCE] = "fences",
@@ -296,15 +306,15 @@ void trace_print(const struct mc_scene *scene, const struct search_result *r)
 	char name[TEXT];
 	int i;
 
-	printf("# scene: %s; L = %d; begins in epoch %d\n", scene->name,
-	       scene->parts, scene->elastic ? scene->elastic : SCENE_EPOCH);
+	printf("# scene: %s; L = %d; begins in epoch %d\n", scene->name, scene->parts,
+	       scene->elastic ? scene->elastic : SCENE_EPOCH);
 	printf("#  step  epoch  thread          does\n");
 	for (i = 0; i < r->steps; i++) {
 		const struct search_step *s = &r->step[i];
 
 		thread_name(scene, s->thread, name);
-		printf("#  %4d  %5llu  %-14s  ", i + 1,
-		       scene->elastic ? s->epoch >> 1 : s->epoch, name);
+		printf("#  %4d  %5llu  %-14s  ", i + 1, scene->elastic ? s->epoch >> 1 : s->epoch,
+		       name);
 		if (s->op.kind <= MC_CAS)
 			memory_step(s);
 		else

@@ -54,8 +54,7 @@ void worker_rotate(void)
 
 	scene_lock(true);
 	epf_state_rotate(s, 0);
-	mc_note(MC_EMPTIED, (int)(s->epoch & 7), 0,
-		!(mc.out & MC_ESTIMATE_ROTATE), 0);
+	mc_note(MC_EMPTIED, (int)(s->epoch & 7), 0, !(mc.out & MC_ESTIMATE_ROTATE), 0);
 	mc_do(MC_UNLOCK, 0);
 }
 
@@ -64,8 +63,7 @@ void worker_rotate(void)
 /* Set bits of lane @i in the epoch that is in it at @epoch. */
 static __u64 bits_of(__u64 v, __u64 epoch, __u32 i)
 {
-	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ?
-		       epf_popcount(v & ~EPF_TAG_MASK) : 0;
+	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ? epf_popcount(v & ~EPF_TAG_MASK) : 0;
 }
 
 static void not_more(void)
@@ -75,8 +73,7 @@ static void not_more(void)
 
 	for (i = 0; i < EPF_LANES; i++)
 		if (mc.ghost.estimate[i] >
-		    bits_of(mc_newest(&mc_world.table[0].line[0].lane[i]),
-			    epoch, i))
+		    bits_of(mc_newest(&mc_world.table[0].line[0].lane[i]), epoch, i))
 			law_broken("estimate: of an epoch that has gone");
 }
 
@@ -87,8 +84,7 @@ static void not_less(__u32 i)
 	__u64 begun = epoch - ((epoch - i) & 7); /* the one in lane i */
 
 	if (begun <= SCENE_EPOCH &&
-	    mc.ghost.estimate[i] <
-	    bits_of(mc.first.table[0].line[0].lane[i], SCENE_EPOCH, i))
+	    mc.ghost.estimate[i] < bits_of(mc.first.table[0].line[0].lane[i], SCENE_EPOCH, i))
 		law_broken("estimate: bits that were there are not in it");
 }
 

@@ -85,13 +85,11 @@ static int next_packet(struct source *s, struct item *item)
 }
 
 /* Stamps are equal, except where the formats differ. */
-static bool same_packet(const struct source *a, const struct item *x,
-			const struct source *b, const struct item *y)
+static bool same_packet(const struct source *a, const struct item *x, const struct source *b,
+			const struct item *y)
 {
-	return x->captured == y->captured && x->length == y->length &&
-	       x->link == y->link &&
-	       (a->is_ng != b->is_ng || x->ns == y->ns) &&
-	       !memcmp(x->data, y->data, x->captured);
+	return x->captured == y->captured && x->length == y->length && x->link == y->link &&
+	       (a->is_ng != b->is_ng || x->ns == y->ns) && !memcmp(x->data, y->data, x->captured);
 }
 
 /* Does @path have packets of @in in their order, and all of them if @all? */
@@ -109,8 +107,7 @@ static __u64 part_of(const char *path, const char *in, bool all)
 	while ((more = next_packet(&a, &x)) > 0) {
 		do {
 			law(next_packet(&b, &y) > 0, "a packet of it");
-			law(!all || same_packet(&a, &x, &b, &y),
-			    "each of them");
+			law(!all || same_packet(&a, &x, &b, &y), "each of them");
 		} while (!same_packet(&a, &x, &b, &y));
 		n++;
 	}
@@ -144,8 +141,7 @@ static void judge(const struct dedup_ask *ask, const struct dedup_result *r)
 	law(r->kept == written, "every packet is kept, or a repeat");
 	law(unkeyed + r->repeats <= r->read, "a packet without key is kept");
 	law(ask->keep_going || !r->damaged[0], "damage is an error");
-	law(part_of(ask->out, ask->in, ask->count_only) == r->kept,
-	    "all that is kept is written");
+	law(part_of(ask->out, ask->in, ask->count_only) == r->kept, "all that is kept is written");
 	if (ask->removed)
 		law(part_of(ask->removed, ask->in, false) == r->repeats,
 		    "all repeats are written apart");

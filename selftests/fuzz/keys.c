@@ -69,8 +69,7 @@ static int collect(void *ctx, const struct keys *keys)
 
 	law(keys->count > 0, "no empty batch");
 	for (i = 0; i < keys->count; key += keys->lens[i++]) {
-		law(keys->lens[i] >= 1 && keys->lens[i] <= EPF_KEY_MAX,
-		    "a key has 1 to 256 bytes");
+		law(keys->lens[i] >= 1 && keys->lens[i] <= EPF_KEY_MAX, "a key has 1 to 256 bytes");
 		memcpy(g->bytes + g->used, key, keys->lens[i]);
 		g->used += keys->lens[i];
 		g->len[g->count++] = keys->lens[i];
@@ -78,8 +77,8 @@ static int collect(void *ctx, const struct keys *keys)
 	return 0;
 }
 
-static void read_text(struct got *g, const struct key_input *how,
-		      const char *text, size_t len, size_t pieces)
+static void read_text(struct got *g, const struct key_input *how, const char *text, size_t len,
+		      size_t pieces)
 {
 	const char *files[] = { "-" };
 	struct key_input in = *how;
@@ -100,8 +99,8 @@ static void read_text(struct got *g, const struct key_input *how,
 
 static bool same(const struct got *a, const struct got *b)
 {
-	return a->ret == b->ret && a->count == b->count &&
-	       a->used == b->used && !memcmp(a->bytes, b->bytes, a->used) &&
+	return a->ret == b->ret && a->count == b->count && a->used == b->used &&
+	       !memcmp(a->bytes, b->bytes, a->used) &&
 	       !memcmp(a->len, b->len, a->count * sizeof(a->len[0]));
 }
 
@@ -113,15 +112,13 @@ static bool begins(const struct got *part, const struct got *whole)
 }
 
 /* Plain text consists of its own keys. */
-static void lines_are_keys(const struct got *g, const char *text, size_t len,
-			   char end)
+static void lines_are_keys(const struct got *g, const char *text, size_t len, char end)
 {
 	size_t at = 0, used = 0;
 	__u32 i;
 
 	for (i = 0; i < g->count; i++) {
-		law(len - at >= g->len[i] &&
-		    !memcmp(text + at, g->bytes + used, g->len[i]),
+		law(len - at >= g->len[i] && !memcmp(text + at, g->bytes + used, g->len[i]),
 		    "a line is a key");
 		used += g->len[i];
 		at += g->len[i];
@@ -174,15 +171,14 @@ static void digests_again(const struct got *g)
 	__u32 i;
 
 	for (i = 0; i < g->count; i++)
-		n += (size_t)sprintf(text + n, "%016llx\n",
-				     digest_at(g->bytes + 8 * i));
+		n += (size_t)sprintf(text + n, "%016llx\n", digest_at(g->bytes + 8 * i));
 	read_text(&again, &how, text, n, n + 1);
 	law(same(g, &again), "printed and read again, digests are the same");
 }
 
 /* The same keys as arguments: those without NUL, one at a time. */
-static void as_argument(const struct key_input *how, const char *text,
-			size_t len, const struct got *g)
+static void as_argument(const struct key_input *how, const char *text, size_t len,
+			const struct got *g)
 {
 	char *arg = malloc(len + 1), *args[] = { arg };
 	static struct got again;
@@ -207,8 +203,7 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	struct input in = { data, size };
 	__u8 mode = take(&in);
 	size_t pieces = take(&in) + 1u;
-	struct key_input how = { .format = mode % 3, .nul = mode & 8,
-				 .digests = mode & 16 };
+	struct key_input how = { .format = mode % 3, .nul = mode & 8, .digests = mode & 16 };
 	const char *text = (const char *)in.p;
 
 	if (in.left > TEXT_MAX)
@@ -216,10 +211,9 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	read_text(&whole, &how, text, in.left, TEXT_MAX);
 	read_text(&part, &how, text, in.left, pieces);
 	law(whole.ret == part.ret, "pieces do not matter to what is refused");
-	law(whole.ret ? begins(&whole, &part) : same(&whole, &part),
-	    "nor to the keys");
-	if (in.left && !memchr(text, how.nul ? 0 : '\n', in.left) &&
-	    !memchr(text, 0, in.left) && (in.left != 1 || text[0] != '-'))
+	law(whole.ret ? begins(&whole, &part) : same(&whole, &part), "nor to the keys");
+	if (in.left && !memchr(text, how.nul ? 0 : '\n', in.left) && !memchr(text, 0, in.left) &&
+	    (in.left != 1 || text[0] != '-'))
 		as_argument(&how, text, in.left, &whole);
 	if (whole.ret)
 		return 0;

@@ -69,7 +69,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #define WORDS_MAX 24
 #define TEXT_MAX 1024
 
-static bool watching; /* a loop that only a signal ends */
+static bool watching;  /* a loop that only a signal ends */
 static bool reporting; /* numbers on stderr, since stdout may be a capture */
 
 void __wrap_catch_signals(void);
@@ -100,8 +100,8 @@ int epf_dev_open(void)
 	return descriptor();
 }
 
-int epf_dev_create_opts(int dev, const struct epf_params *p,
-			const struct epf_create_opts *o, __u32 *id)
+int epf_dev_create_opts(int dev, const struct epf_params *p, const struct epf_create_opts *o,
+			__u32 *id)
 {
 	struct epf_window w;
 	struct epf_geom g;
@@ -109,25 +109,22 @@ int epf_dev_create_opts(int dev, const struct epf_params *p,
 	(void)dev;
 	law(o->size == sizeof(*o), "create: size of the options");
 	law(name_is_sound(p->name), "create: name");
-	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX,
-	    "create: kinds");
-	law(!o->flags || (o->flags == EPF_CREATE_ALIGN && !p->kind &&
-			  p->mode == EPF_MODE_TIME), "create: flags");
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX, "create: kinds");
+	law(!o->flags || (o->flags == EPF_CREATE_ALIGN && !p->kind && p->mode == EPF_MODE_TIME),
+	    "create: flags");
 	law(p->kind ? o->shape->all[0] == p->kind && !p->nr_lines :
-		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
-				     p->bits_per_key),
+		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key),
 	    "create: geometry");
-	law(!epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			     p->window_ns), "create: window");
-	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
-	    p->limit_ppt <= EPF_RATE_ONE, "create: budget and limit");
+	law(!epf_window_init(&w, p->mode, p->refresh, p->window_inserts, p->window_ns),
+	    "create: window");
+	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt && p->limit_ppt <= EPF_RATE_ONE,
+	    "create: budget and limit");
 	if (id)
 		*id = 7;
 	return 0;
 }
 
-int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
-		   __u32 *id)
+int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2], __u32 *id)
 {
 	const struct epf_create_opts o = { .size = sizeof(o), .key = key };
 
@@ -137,17 +134,15 @@ int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
 
 static void law_compared(const struct epf_compare_req *req)
 {
-	law(req->keys_per_window >= 1 && req->budget >= 1e-9 &&
-	    req->budget <= 0.5 && req->slack >= 0 && req->slack <= 1,
+	law(req->keys_per_window >= 1 && req->budget >= 1e-9 && req->budget <= 0.5 &&
+		    req->slack >= 0 && req->slack <= 1,
 	    "compare: keys, budget, slack");
 }
 
-int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
-		     struct epf_compared *row)
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf_compared *row)
 {
 	law_compared(req);
-	*row = (struct epf_compared){ .kind = "kind", .bytes = 4096,
-				      .epochs = 7, .slack = 0.1 };
+	*row = (struct epf_compared){ .kind = "kind", .bytes = 4096, .epochs = 7, .slack = 0.1 };
 	row->shape.all[0] = number;
 	return req->slack && req->slack < 0.1 ? -ENOSPC : 0;
 }
@@ -160,14 +155,14 @@ const char *epf_kind_name(__u32 number)
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
-void epf_compare(const struct epf_compare_req *req,
-		 struct epf_compared rows[EPF_COMPARE_KINDS])
+void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF_COMPARE_KINDS])
 {
 	int i;
 
 	law_compared(req);
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
-		rows[i] = (struct epf_compared){ .kind = "kind", .promise = "",
+		rows[i] = (struct epf_compared){ .kind = "kind",
+						 .promise = "",
 						 .err = i & 1 ? -ENOSPC : 0 };
 }
 
@@ -208,8 +203,13 @@ int epf_dev_swap(int dev, const char *a, const char *b)
 }
 
 static const struct epf_params some = {
-	.name = "some", .lines_per_key = 2, .bits_per_key = 10, .nr_lines = 64,
-	.window_inserts = 700, .budget_ppt = 1000, .limit_ppt = 2000,
+	.name = "some",
+	.lines_per_key = 2,
+	.bits_per_key = 10,
+	.nr_lines = 64,
+	.window_inserts = 700,
+	.budget_ppt = 1000,
+	.limit_ppt = 2000,
 };
 
 int epf_filter_info(int filter, struct epf_info *info)
@@ -234,8 +234,7 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *b)
 	law(!lens == !!(b->flags & EPF_BATCH_DIGESTS), "batch: lengths");
 	law(cmd != EPF_IOC_INSERT || (!b->ages && !b->bitmap), "batch: insert");
 	for (i = 0; i < b->count; i++) {
-		law(!lens || (lens[i] >= 1 && lens[i] <= EPF_KEY_MAX),
-		    "batch: a length");
+		law(!lens || (lens[i] >= 1 && lens[i] <= EPF_KEY_MAX), "batch: a length");
 		if (ages)
 			ages[i] = i % 9 < 8 ? i % 9 : EPF_AGE_ABSENT;
 	}
@@ -266,14 +265,19 @@ int epf_filter_clear(int filter)
 }
 
 static const struct epf_snap_header snapshot = {
-	.params = { .name = "saved", .lines_per_key = 1, .bits_per_key = 5,
-		    .nr_lines = 64, .mode = EPF_MODE_TIME, .window_ns = 1,
-		    .budget_ppt = 1, .limit_ppt = 1 },
-	.epoch_begin = 8, .epoch_end = 9,
+	.params = { .name = "saved",
+		    .lines_per_key = 1,
+		    .bits_per_key = 5,
+		    .nr_lines = 64,
+		    .mode = EPF_MODE_TIME,
+		    .window_ns = 1,
+		    .budget_ppt = 1,
+		    .limit_ppt = 1, },
+	.epoch_begin = 8,
+	.epoch_end = 9,
 };
 
-int epf_snap_open(const char *path, struct epf_snap_file *f,
-		  epf_progress_fn progress, void *ctx,
+int epf_snap_open(const char *path, struct epf_snap_file *f, epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault)
 {
 	(void)progress;
@@ -315,8 +319,8 @@ int epf_snap_restore(int filter, const struct epf_snap_file *f)
 	return 0;
 }
 
-int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
-		  void *ctx, struct epf_snap_header *header)
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress, void *ctx,
+		  struct epf_snap_header *header)
 {
 	(void)filter;
 	(void)path;
@@ -335,8 +339,7 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 
 int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
 {
-	law(path && m->header.params.limit_ppt >= m->header.params.budget_ppt,
-	    "merge: limit");
+	law(path && m->header.params.limit_ppt >= m->header.params.budget_ppt, "merge: limit");
 	*saved = !kernel_err;
 	return kernel_err;
 }
@@ -403,13 +406,11 @@ int audit_run(const struct audit_ask *ask)
 {
 	int i;
 
-	law(ask->target && ask->nr_keys > 0 && ask->nr_keys <= AUDIT_KEYS_MAX,
-	    "audit: operands");
+	law(ask->target && ask->nr_keys > 0 && ask->nr_keys <= AUDIT_KEYS_MAX, "audit: operands");
 	for (i = 0; i < AUDIT_OUTS; i++)
-		law(!ask->nr_out[i] || ask->nr_out[i] == ask->nr_keys,
-		    "audit: outputs");
-	law(ask->spec.key_len <= EPF_KEY_MAX &&
-	    ask->spec.threads <= EPF_AUDIT_THREADS_MAX, "audit: numbers");
+		law(!ask->nr_out[i] || ask->nr_out[i] == ask->nr_keys, "audit: outputs");
+	law(ask->spec.key_len <= EPF_KEY_MAX && ask->spec.threads <= EPF_AUDIT_THREADS_MAX,
+	    "audit: numbers");
 	return 0;
 }
 
@@ -428,8 +429,7 @@ bool rec_format_named(const char *name, enum rec_format *format)
 
 const char *target_place_name(enum target_place place)
 {
-	static const char *const names[] = { "auto", "copy", "live",
-					     "snapshot" };
+	static const char *const names[] = { "auto", "copy", "live", "snapshot" };
 
 	return names[place];
 }
@@ -438,9 +438,8 @@ const char *target_place_name(enum target_place place)
 static void fresh_options(void)
 {
 	static const struct option none[] = { { 0 } };
-	static const struct spec spec = { .usage = "", .help = "",
-					  .shorts = "", .longs = none };
-	char *argv[] = { (char *)(size_t)"epfctl", NULL };
+	static const struct spec spec = { .usage = "", .help = "", .shorts = "", .longs = none };
+	char *argv[] = { (char *)(size_t) "epfctl", NULL };
 
 	next_option(1, argv, &spec);
 	out_mode = OUT_TEXT;
@@ -478,12 +477,12 @@ static void command_line(const char *text, size_t len)
 	}
 	memcpy(locked, argv, sizeof(locked)); /* getopt moves words */
 	code = run(argc, argv);
-	law((code >= EXIT_YES && code <= EXIT_FAIL) ||
-	    (watching && code == EXIT_SIGNAL + SIGINT), "an exit code of ours");
+	law((code >= EXIT_YES && code <= EXIT_FAIL) || (watching && code == EXIT_SIGNAL + SIGINT),
+	    "an exit code of ours");
 	if (!reporting) /* ended by a signal, it may have printed an error, or not */
 		sink_judge(code == EXIT_FAIL || (code > EXIT_FAIL && sink_failed()));
-	law(!sink_says("error: out of memory") &&
-	    !sink_says("{\"error\":\"out of memory"), "there is memory");
+	law(!sink_says("error: out of memory") && !sink_says("{\"error\":\"out of memory"),
+	    "there is memory");
 	for (i = 0; i < argc; i++)
 		free(locked[i]);
 	free(copy);
@@ -497,18 +496,18 @@ static void counts(const char *text)
 	if (parse_count("x", text, EPF_INSERTS_MAX, &v)) {
 		snprintf(s, sizeof(s), "%llu", v);
 		law(v >= 1 && v <= EPF_INSERTS_MAX &&
-		    parse_count("x", s, EPF_INSERTS_MAX, &again) && v == again,
+			    parse_count("x", s, EPF_INSERTS_MAX, &again) && v == again,
 		    "a count");
 	}
 	if (parse_bytes("x", text, &v)) {
 		snprintf(s, sizeof(s), "%lluB", v);
-		law(v >= 1 && v <= 1ULL << 50 && parse_bytes("x", s, &again) &&
-		    v == again, "a size");
+		law(v >= 1 && v <= 1ULL << 50 && parse_bytes("x", s, &again) && v == again,
+		    "a size");
 	}
 	if (parse_ns("x", text, &v)) {
 		snprintf(s, sizeof(s), "%lluns", v);
-		law(v >= 1 && v <= EPF_NS_MAX && parse_ns("x", s, &again) &&
-		    v == again, "a duration");
+		law(v >= 1 && v <= EPF_NS_MAX && parse_ns("x", s, &again) && v == again,
+		    "a duration");
 	}
 }
 
@@ -519,15 +518,12 @@ static void rates(const char *text)
 
 	if (parse_rate("x", text, &v)) {
 		snprintf(s, sizeof(s), "%.17g", v);
-		law(v > 0 && v <= 1 && parse_rate("x", s, &again) &&
-		    v == again, "a rate");
-		law(epf_rate_ppt(v) >= 1 && epf_rate_ppt(v) <= EPF_RATE_ONE,
-		    "a rate in ppt");
+		law(v > 0 && v <= 1 && parse_rate("x", s, &again) && v == again, "a rate");
+		law(epf_rate_ppt(v) >= 1 && epf_rate_ppt(v) <= EPF_RATE_ONE, "a rate in ppt");
 	}
 	if (parse_pps("x", text, &v)) {
 		snprintf(s, sizeof(s), "%.17g", v);
-		law(v > 0 && v <= 1e15 && parse_pps("x", s, &again) &&
-		    v == again, "a frequency");
+		law(v > 0 && v <= 1e15 && parse_pps("x", s, &again) && v == again, "a frequency");
 	}
 }
 
@@ -543,7 +539,8 @@ static void digits(const char *text, size_t len)
 	for (i = 0; i < n; i++)
 		sprintf(s + 2 * i, "%02X", bytes[i]);
 	law(n < 0 || (parse_hex(s, (size_t)n * 2, again, (size_t)n) == n &&
-		      !memcmp(bytes, again, (size_t)n)), "hex");
+		      !memcmp(bytes, again, (size_t)n)),
+	    "hex");
 	law(n <= 0 || parse_hex(text, len, again, (size_t)n - 1) == -1,
 	    "and no byte more than there is room for");
 	law(parse_hash_key("x", text, key) == (n == 16), "a hash key");
@@ -568,8 +565,7 @@ static void numbers(const char *from, size_t len)
 
 int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 {
-	static const int errors[] = { 0, -ENOENT, -EACCES, -EPERM, -ENODEV,
-				      -EMFILE };
+	static const int errors[] = { 0, -ENOENT, -EACCES, -EPERM, -ENODEV, -EMFILE };
 	struct input in = { data, size };
 	__u8 mode = take(&in);
 

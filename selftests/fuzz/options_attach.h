@@ -32,9 +32,9 @@ static void rule_again(const struct xdp_want *want)
 		return;
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
-		int opt = !strcmp(word, "--match") ? OPT_MATCH :
-			  !strcmp(word, "--within") ? OPT_WITHIN :
-			  !strcmp(word, "--else") ? OPT_ELSE :
+		int opt = !strcmp(word, "--match")      ? OPT_MATCH :
+			  !strcmp(word, "--within")     ? OPT_WITHIN :
+			  !strcmp(word, "--else")       ? OPT_ELSE :
 			  !strcmp(word, "--if-unknown") ? OPT_IF_UNKNOWN :
 							  OPT_FRAGMENTS;
 
@@ -49,11 +49,11 @@ static void rule_again(const struct xdp_want *want)
 }
 
 /* One option of a printed rule, and its word. */
-static void nf_word(struct nf_want *nf, struct reflex_want *reflex, const char *name,
-		    char **rest)
+static void nf_word(struct nf_want *nf, struct reflex_want *reflex, const char *name, char **rest)
 {
-	static const struct option known[] = { NF_LONGS, REFLEX_LONGS,
-		{ "fragments", required_argument, NULL, OPT_FRAGMENTS } };
+	static const struct option known[] = {
+		NF_LONGS, REFLEX_LONGS, { "fragments", required_argument, NULL, OPT_FRAGMENTS }
+	};
 	const struct option *is = known;
 	const char *word = NULL;
 
@@ -84,8 +84,7 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 		nf_word(&again, &reflex, word, &rest);
 	law(nf_ok(&again, &reflex, &opts) && reflex_within(&reflex, &some, &again.rule.of),
 	    "hook: of options that go together");
-	law(!memcmp(&again.rule, &nf->rule, sizeof(nf->rule)),
-	    "hook: which mean the same again");
+	law(!memcmp(&again.rule, &nf->rule, sizeof(nf->rule)), "hook: which mean the same again");
 	sink_clear();
 }
 
@@ -96,13 +95,16 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	struct epf_pkt_opts printed = want->opts;
 
 	law(!epf_pkt_opts_check(&want->opts) && want->opts.link == EPF_LINK_IP &&
-	    want->opts.key >= EPF_PKT_FLOW, "hook: packet options");
+		    want->opts.key >= EPF_PKT_FLOW,
+	    "hook: packet options");
 	options_again(&printed);
 	law(nf_name(nf->hook.name, name) && !strcmp(name, nf->hook.name) &&
-	    !strcmp(name, want->ifname), "hook: its name is its name");
+		    !strcmp(name, want->ifname),
+	    "hook: its name is its name");
 	law(nf->hook.family[0] || nf->hook.family[1], "hook: a family");
 	law(rule->op & (EPF_NF_ASK | EPF_NF_LEARN) && rule->of.within <= EPF_EPOCHS &&
-	    rule->of.within != 1, "hook: what is done");
+		    rule->of.within != 1,
+	    "hook: what is done");
 	law(!reflex_marks(&rule->of), "hook: no marks");
 	nf_again(want, nf);
 	return 0;
@@ -140,7 +142,8 @@ static void ingress_again(const struct xdp_want *want)
 	char *word, *rest;
 
 	law(!epf_pkt_opts_check(&rule->opts) && opts.key >= EPF_PKT_FLOW &&
-	    opts.flags & EPF_PKT_PASS_CONTROL, "ingress: key");
+		    opts.flags & EPF_PKT_PASS_CONTROL,
+	    "ingress: key");
 	sink_clear();
 	ingress_print(want->action, rule);
 	fflush(stdout);
@@ -159,8 +162,8 @@ static void ingress_again(const struct xdp_want *want)
 		law(word && ingress_option(&again, opt, word), "a rule is printed");
 	}
 	law(ingress_ok(&again, &opts), "of options that go together");
-	law(again.action == want->action &&
-	    !memcmp(&again.rule, rule, sizeof(*rule)), "which mean the same again");
+	law(again.action == want->action && !memcmp(&again.rule, rule, sizeof(*rule)),
+	    "which mean the same again");
 	sink_clear();
 }
 
@@ -173,26 +176,28 @@ int xdp_attach(const struct xdp_want *want)
 	options_again(&printed);
 	law(want->id && name_is_sound(want->filter), "attach: filter");
 	law(want->action < EPF_XDP_ACTIONS && want->action != EPF_XDP_NETFILTER &&
-	    want->mode <= XDP_GENERIC, "attach: kinds");
+		    want->mode <= XDP_GENERIC,
+	    "attach: kinds");
 	law(!want->reflex == (want->action != EPF_XDP_REFLEX), "attach: reflexive");
 	if (want->reflex) {
 		rule_again(want);
 		return 0;
 	}
-	law(!want->ingress == (want->action != EPF_XDP_ADMIT &&
-			       want->action != EPF_XDP_LOG), "attach: ingress");
+	law(!want->ingress == (want->action != EPF_XDP_ADMIT && want->action != EPF_XDP_LOG),
+	    "attach: ingress");
 	if (want->ingress) {
 		ingress_again(want);
 		return 0;
 	}
 	law(!want->mark == (want->action != EPF_XDP_MARK) &&
-	    want->mark <= 0xffffffff - (EPF_EPOCHS - 1), "attach: mark");
+		    want->mark <= 0xffffffff - (EPF_EPOCHS - 1),
+	    "attach: mark");
 	law(!want->mark || !((want->mark | (want->mark + EPF_EPOCHS - 1)) & ~want->mark_mask),
 	    "attach: bits of the mark");
 	law(want->mirror == !(want->opts.flags & EPF_PKT_PASS_CONTROL),
 	    "attach: control packets are passed but on mirror ports");
-	law(want->mirror || want->action != EPF_XDP_DROP ||
-	    want->opts.key != EPF_PKT_FRAME, "attach: frame on a mirror port");
+	law(want->mirror || want->action != EPF_XDP_DROP || want->opts.key != EPF_PKT_FRAME,
+	    "attach: frame on a mirror port");
 	return 0;
 }
 
@@ -244,8 +249,7 @@ int xdp_detach(const char *ifname)
 	return 0;
 }
 
-void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
-		  const char *name)
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname, const char *name)
 {
 	(void)name;
 	strcpy(path, strlen(ifname) % 2 ? "/nowhere" : "/");

@@ -43,7 +43,10 @@ static void pure_close(int fd)
 }
 
 static const struct epf_backend pure_backend = {
-	.open = pure_open, .owns = pure_owns, .call = pure_call, .wait = pure_wait,
+	.open = pure_open,
+	.owns = pure_owns,
+	.call = pure_call,
+	.wait = pure_wait,
 	.close = pure_close,
 };
 

@@ -49,10 +49,9 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 	enum { MADE = EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS | EPF_PKT_SCOPES };
 	static const __u16 allowed[] = {
 		[EPF_PKT_FRAME] = EPF_PKT_PASS_CONTROL,
-		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN |
-				   EPF_PKT_PASS_CONTROL,
-		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL |
-				 EPF_PKT_REVERSE | MADE | EPF_PKT_FIRST,
+		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_PASS_CONTROL,
+		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL | EPF_PKT_REVERSE |
+				 MADE | EPF_PKT_FIRST,
 		[EPF_PKT_CONVERSATION] = MADE | EPF_PKT_FIRST,
 		[EPF_PKT_PEER] = MADE | EPF_PKT_REVERSE,
 		[EPF_PKT_PEER_PORT] = MADE | EPF_PKT_REVERSE | EPF_PKT_FIRST,
@@ -64,8 +63,7 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 	o->key = take(in) % EPF_PKT_KEYS;
 	link = take(in);
 	o->link = link % 4;
-	o->flags = (take(in) % EPF_PKT_REVERSE | link / 4 * EPF_PKT_REVERSE) &
-		   allowed[o->key];
+	o->flags = (take(in) % EPF_PKT_REVERSE | link / 4 * EPF_PKT_REVERSE) & allowed[o->key];
 	if (o->flags & ~EPF_PKT_NONIP_FRAME)
 		o->flags &= (__u16)~EPF_PKT_NONIP_FRAME;
 	o->max_bytes = take16(in);
@@ -73,8 +71,7 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 	if (o->key == EPF_PKT_FLOW || o->key == EPF_PKT_CONVERSATION)
 		o->max_bytes = 0;
 	if (o->key >= EPF_PKT_PEER)
-		o->max_bytes = EPF_PKT_PREFIX(8 + o->max_bytes % 25,
-					      8 + o->max_bytes / 256 % 121);
+		o->max_bytes = EPF_PKT_PREFIX(8 + o->max_bytes % 25, 8 + o->max_bytes / 256 % 121);
 	if ((o->flags & EPF_PKT_MARK) && zone % 2) { /* the two flags exclude each other */
 		o->flags ^= EPF_PKT_MARK | EPF_PKT_ZONE;
 		o->max_bytes += EPF_PKT_IN_ZONE(zone);
@@ -134,8 +131,8 @@ static __u32 be16(const __u8 *p)
 /* Ethernet without tags and IPv4 without options. */
 static bool is_bare_ip4(const struct question *q)
 {
-	return q->o.link == EPF_LINK_ETHER && q->len >= 34 &&
-	       be16(q->frame + 12) == 0x0800 && q->frame[14] == 0x45;
+	return q->o.link == EPF_LINK_ETHER && q->len >= 34 && be16(q->frame + 12) == 0x0800 &&
+	       q->frame[14] == 0x45;
 }
 
 static bool has_ports(__u8 proto)
@@ -148,21 +145,18 @@ static bool control_flow(const struct question *q)
 {
 	__u32 from = be16(q->frame + 34), to = be16(q->frame + 36);
 	bool dhcp = from == 67 || from == 68 || to == 67 || to == 68;
-	bool bfd = to == 3784 || to == 3785 || to == 4784 || to == 6784 ||
-		   to == 7784;
+	bool bfd = to == 3784 || to == 3785 || to == 4784 || to == 6784 || to == 7784;
 
 	if (!(q->o.flags & EPF_PKT_PASS_CONTROL))
 		return false;
-	return (!memcmp(q->frame, "\x01\x80\xc2\0\0", 5) &&
-		q->frame[5] < 16) || !memcmp(q->frame + 30, "\xe0\0\0", 3) ||
-	       (q->frame[23] == 17 && (dhcp || bfd));
+	return (!memcmp(q->frame, "\x01\x80\xc2\0\0", 5) && q->frame[5] < 16) ||
+	       !memcmp(q->frame + 30, "\xe0\0\0", 3) || (q->frame[23] == 17 && (dhcp || bfd));
 }
 
 /* Is it a whole datagram with at least four bytes after its header? */
 static bool whole_with_ports(const struct question *q)
 {
-	return q->len >= 38 && be16(q->frame + 16) >= 24 &&
-	       !(be16(q->frame + 20) & 0x3fff);
+	return q->len >= 38 && be16(q->frame + 16) >= 24 && !(be16(q->frame + 20) & 0x3fff);
 }
 
 /* Do the fast paths accept it? Written again from their descriptions. */
@@ -192,8 +186,7 @@ static bool passed_as_control(const struct question *q, int err)
 	other.o.key = EPF_PKT_FRAME;
 	other.o.flags &= EPF_PKT_PASS_CONTROL;
 	return (q->o.flags & EPF_PKT_PASS_CONTROL) && err < -EPF_CONTROL &&
-	       err >= -(EPF_CONTROL + EPF_CONTROL_LAST) &&
-	       ask(&other, NULL, 0).err == err;
+	       err >= -(EPF_CONTROL + EPF_CONTROL_LAST) && ask(&other, NULL, 0).err == err;
 }
 
 /* Both fast paths on the whole frame in one segment; @a is the answer of the slow path. */
@@ -210,8 +203,7 @@ static void fast_paths(const struct question *q, struct answer a)
 	if (q->o.key == EPF_PKT_PACKET) {
 		bool took = epf_packet_plain(q->h, copy, q->len, &q->o, &digest);
 
-		law(took == plain_packet(q),
-		    "epf_packet_plain() takes the plain ones");
+		law(took == plain_packet(q), "epf_packet_plain() takes the plain ones");
 		law(!took || (!a.err && a.digest == digest),
 		    "epf_packet_plain() gives the key of the long way");
 	}
@@ -233,8 +225,7 @@ static void forwarding(struct question q, struct answer a)
 	other[25] ^= 0xff;
 	q.frame = other;
 	q.len += 3;
-	law(same(a, ask(&q, NULL, 0)),
-	    "a packet key ignores TTL, checksum and padding");
+	law(same(a, ask(&q, NULL, 0)), "a packet key ignores TTL, checksum and padding");
 	free(other);
 }
 
@@ -276,11 +267,10 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	a = ask(&q, slow, 1);
 	law(a.err != -ENOMSG || (q.o.flags & EPF_PKT_FIRST),
 	    "fragments have no key where that is asked for");
-	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG ||
-	    a.err == -EPROTO || a.err == -ENOMSG || passed_as_control(&q, a.err),
+	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG || a.err == -EPROTO ||
+		    a.err == -ENOMSG || passed_as_control(&q, a.err),
 	    "the errors are those of the description");
-	law(a.err != -EPROTO || q.o.key >= EPF_PKT_FLOW ||
-	    (q.o.flags & EPF_PKT_PASS_CONTROL),
+	law(a.err != -EPROTO || q.o.key >= EPF_PKT_FLOW || (q.o.flags & EPF_PKT_PASS_CONTROL),
 	    "only a flow key passes packets that are not IP by itself");
 	law(same(a, ask(&q, NULL, 0)), "one segment, or two");
 	law(same(a, ask(&q, q.cut, q.cuts)), "any segments");

@@ -126,10 +126,8 @@ static struct got read_file(int fd, const struct rec_spec *spec, size_t pieces)
 
 static bool same(const struct got *a, const struct got *b)
 {
-	return a->err == b->err && a->sum == b->sum &&
-	       a->count.records == b->count.records &&
-	       a->count.keyless == b->count.keyless &&
-	       a->count.bad == b->count.bad &&
+	return a->err == b->err && a->sum == b->sum && a->count.records == b->count.records &&
+	       a->count.keyless == b->count.keyless && a->count.bad == b->count.bad &&
 	       (a->err || a->count.bytes == b->count.bytes);
 }
 
@@ -145,16 +143,14 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 		fd = memfd_create("records", 0);
 	take_spec(&in, &spec);
 	pieces = take(&in) + 1u;
-	if (fd < 0 || ftruncate(fd, 0) ||
-	    pwrite(fd, in.p, in.left, 0) != (ssize_t)in.left)
+	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, in.p, in.left, 0) != (ssize_t)in.left)
 		abort();
 	whole = read_file(fd, &spec, 1 << 24);
 	part = read_file(fd, &spec, pieces);
 	law(same(&whole, &part), "pieces do not matter");
 	spec.skip_bad = !spec.skip_bad;
 	other = read_file(fd, &spec, 1 << 24);
-	if (!whole.count.bad && !other.count.bad &&
-	    (spec.skip_bad ? !whole.err : !other.err))
+	if (!whole.count.bad && !other.count.bad && (spec.skip_bad ? !whole.err : !other.err))
 		law(same(&whole, &other), "without bad records skip_bad changes nothing");
 	return 0;
 }

@@ -81,16 +81,15 @@ static inline void sink_judge(bool failed)
 {
 	const char *c;
 
-	law(failed == sink_failed(),
-	    "an error is printed where something failed, and only there");
+	law(failed == sink_failed(), "an error is printed where something failed, and only there");
 	for (c = sink_err.text; *c; c++)
 		law(*c == '\n' || (*c >= ' ' && *c != 0x7f) || *c < 0,
 		    "errors have no control characters");
 	for (c = sink_err.text; *c; c = strchr(c, '\n') + 1)
 		law((!strncmp(c, "error: ", 7) || !strncmp(c, "warning: ", 9) ||
-		     !strncmp(c, "{\"error\":\"", 10) ||
-		     !strncmp(c, "{\"warning\":\"", 12)) &&
-		    strchr(c, '\n'), "each line is an error or a warning");
+		     !strncmp(c, "{\"error\":\"", 10) || !strncmp(c, "{\"warning\":\"", 12)) &&
+			    strchr(c, '\n'),
+		    "each line is an error or a warning");
 }
 
 #endif /* EPF_FUZZ_SINK_H */

@@ -22,13 +22,14 @@ static int fake_call(int fd, unsigned long cmd, void *arg);
 
 #include "fuzz.h"
 
-#define SNAP_SIZE (1u << 0)	  /* make the file as long as its header says */
-#define SNAP_LINES_SUM (1u << 1)  /* and its checksums right */
+#define SNAP_SIZE (1u << 0)      /* make the file as long as its header says */
+#define SNAP_LINES_SUM (1u << 1) /* and its checksums right */
 #define SNAP_HEADER_SUM (1u << 2)
 
 #define FILE_MAX (1u << 16)
-#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
-			"0123456789._-"
+#define NAME_CHARACTERS                                        \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
+	"0123456789._-"
 
 /* The kernel's side of a filter: its lines are those of a file, or it is of a locked
  * kind and has @kernel_locked and its words.
@@ -62,7 +63,7 @@ static int read_kernel(const struct epf_snap_read *r)
 		from = (const char *)kernel_locked;
 	else
 		law(!(r->offset % EPF_SNAP_PIECE) &&
-		    r->offset + r->bytes <= kernel_locked->words * 8,
+			    r->offset + r->bytes <= kernel_locked->words * 8,
 		    "a read is of memory");
 	memcpy((void *)(uintptr_t)r->data, from, r->bytes);
 	return 0;
@@ -83,8 +84,7 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 		return 0;
 	}
 	law(s->size == sizeof(*s) && !s->flags, "a call has its size");
-	law(cmd == EPF_IOC_SNAP_BEGIN || cmd == EPF_IOC_SNAP_END,
-	    "a snapshot is begun and ended");
+	law(cmd == EPF_IOC_SNAP_BEGIN || cmd == EPF_IOC_SNAP_END, "a snapshot is begun and ended");
 	law(s->pin_ns <= EPF_PIN_MAX_NS, "a pin is not too long");
 	s->header = kernel;
 	s->header.lines_xxh3 = s->header.header_xxh3 = 0;
@@ -147,8 +147,7 @@ static __u64 locked_sum(const __u8 *at, size_t len)
 	return sum;
 }
 
-static void locked_has_to_be(const __u8 *at, size_t len,
-			    const struct epf_snap_header *h)
+static void locked_has_to_be(const __u8 *at, size_t len, const struct epf_snap_header *h)
 {
 	static struct epf_snap_locked s;
 
@@ -156,8 +155,7 @@ static void locked_has_to_be(const __u8 *at, size_t len,
 	memcpy(&s, at, sizeof(s));
 	law(s.size == sizeof(s) && len == sizeof(s) + s.words * 8, "length");
 	law(h->lines_xxh3 == locked_sum(at, len), "words' sum");
-	law(!h->params.nr_lines && !h->params.lines_per_key &&
-	    !h->params.bits_per_key, "no lines");
+	law(!h->params.nr_lines && !h->params.lines_per_key && !h->params.bits_per_key, "no lines");
 	law(s.epoch >= h->epoch_begin && s.epoch <= h->epoch_end, "epoch");
 }
 
@@ -184,8 +182,7 @@ static size_t head_bytes(const __u8 *bytes)
 	struct epf_snap_header h;
 
 	memcpy(&h, bytes, sizeof(h));
-	return sizeof(h) + (h.version == EPF_SNAP_VERSION_DESC ?
-				    sizeof(struct epf_key_desc) : 0);
+	return sizeof(h) + (h.version == EPF_SNAP_VERSION_DESC ? sizeof(struct epf_key_desc) : 0);
 }
 
 /* With a version that has one it is known, and has only options of a packet. */
@@ -197,13 +194,12 @@ static void desc_has_to_be(const __u8 *bytes, const struct epf_key_desc *got)
 	if (told)
 		memcpy(&d, bytes + sizeof(struct epf_snap_header), sizeof(d));
 	law(!memcmp(&d, got, sizeof(d)), "the description is the file's");
-	law(told == (d.kind != EPF_KEYS_UNKNOWN) && d.kind <= EPF_KEYS_MAX,
-	    "a kind of key");
+	law(told == (d.kind != EPF_KEYS_UNKNOWN) && d.kind <= EPF_KEYS_MAX, "a kind of key");
 	law(d.kind == EPF_KEYS_PACKET || !(d.key | d.flags | d.max_bytes),
 	    "no options of other keys");
 	law(d.key < EPF_PKT_KEYS && !(d.flags & ~EPF_PKT_MASK) &&
-	    !((d.key == EPF_PKT_FLOW || d.key == EPF_PKT_CONVERSATION) &&
-	      d.max_bytes), "options of a packet");
+		    !((d.key == EPF_PKT_FLOW || d.key == EPF_PKT_CONVERSATION) && d.max_bytes),
+	    "options of a packet");
 }
 
 /* Check the whole header and file, without the code under test. */
@@ -218,39 +214,41 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 
 	law(len >= sizeof(h), "an accepted file has a header");
 	memcpy(&h, bytes, sizeof(h));
-	law(h.magic == EPF_SNAP_MAGIC && h.version <= EPF_SNAP_VERSION_DESC &&
-	    h.version && h.header_bytes == first, "magic, version, size");
+	law(h.magic == EPF_SNAP_MAGIC && h.version <= EPF_SNAP_VERSION_DESC && h.version &&
+		    h.header_bytes == first,
+	    "magic, version, size");
 	if (p->kind) {
 		locked_has_to_be(lines, len - first, &h);
 	} else {
 		law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
-		    len - first == p->nr_lines * 64, "length");
-		law(h.lines_xxh3 == XXH3_64bits(lines, len - first),
-		    "lines' sum");
+			    len - first == p->nr_lines * 64,
+		    "length");
+		law(h.lines_xxh3 == XXH3_64bits(lines, len - first), "lines' sum");
 	}
 	sum = h.header_xxh3;
 	h.header_xxh3 = 0;
 	memcpy(head, bytes, first);
 	memcpy(head, &h, sizeof(h));
 	law(sum == XXH3_64bits(head, first), "header's sum");
-	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX &&
-	    p->mode <= EPF_MODE_MAX && p->refresh <= EPF_FIRST_SEEN, "kinds");
-	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 ||
-	    p->lines_per_key == 4, "lines a key");
-	law(p->kind || (!(p->nr_lines % p->lines_per_key) &&
-	    p->nr_lines <= p->lines_per_key * EPF_PART_LINES_MAX &&
-	    !(p->bits_per_key % p->lines_per_key) &&
-	    p->bits_per_key >= p->lines_per_key &&
-	    p->bits_per_key <= 15 * p->lines_per_key), "positions");
-	law(!p->window_inserts == (p->mode == EPF_MODE_TIME) &&
-	    p->window_inserts < 1ULL << 40, "insertions");
-	law(!p->window_ns == (p->mode == EPF_MODE_COUNT) &&
-	    p->window_ns <= 1ULL << 62, "time");
-	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
-	    p->limit_ppt <= EPF_RATE_ONE, "budget and limit");
-	law(strnlen(p->name, EPF_NAME_LEN) < EPF_NAME_LEN && p->name[0] &&
-	    p->name[0] != '.' &&
-	    p->name[strspn(p->name, NAME_CHARACTERS)] == '\0', "name");
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX && p->mode <= EPF_MODE_MAX &&
+		    p->refresh <= EPF_FIRST_SEEN,
+	    "kinds");
+	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 || p->lines_per_key == 4,
+	    "lines a key");
+	law(p->kind ||
+		    (!(p->nr_lines % p->lines_per_key) &&
+		     p->nr_lines <= p->lines_per_key * EPF_PART_LINES_MAX &&
+		     !(p->bits_per_key % p->lines_per_key) && p->bits_per_key >= p->lines_per_key &&
+		     p->bits_per_key <= 15 * p->lines_per_key),
+	    "positions");
+	law(!p->window_inserts == (p->mode == EPF_MODE_TIME) && p->window_inserts < 1ULL << 40,
+	    "insertions");
+	law(!p->window_ns == (p->mode == EPF_MODE_COUNT) && p->window_ns <= 1ULL << 62, "time");
+	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt && p->limit_ppt <= EPF_RATE_ONE,
+	    "budget and limit");
+	law(strnlen(p->name, EPF_NAME_LEN) < EPF_NAME_LEN && p->name[0] && p->name[0] != '.' &&
+		    p->name[strspn(p->name, NAME_CHARACTERS)] == '\0',
+	    "name");
 	law(h.epoch_begin >= 8 && h.epoch_begin <= h.epoch_end, "epochs");
 }
 
@@ -270,8 +268,7 @@ static bool file_is(const char *path, const __u8 *bytes, size_t len)
 {
 	__u8 *got = malloc(len + 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool good = got && read(fd, got, len + 1) == (ssize_t)len &&
-		    !memcmp(got, bytes, len);
+	bool good = got && read(fd, got, len + 1) == (ssize_t)len && !memcmp(got, bytes, len);
 
 	close(fd);
 	free(got);
@@ -296,15 +293,14 @@ static void saved_again(const __u8 *bytes, size_t len)
 	close(lines);
 }
 
-static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
-		     size_t bit)
+static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len, size_t bit)
 {
 	size_t first = head_bytes(bytes);
 
 	what_it_has_to_be(bytes, len);
 	desc_has_to_be(bytes, &f->desc);
 	law(!memcmp(&f->header, bytes, sizeof(f->header)) &&
-	    !memcmp(f->lines, bytes + first, len - first),
+		    !memcmp(f->lines, bytes + first, len - first),
 	    "what is mapped is the file");
 	kernel = f->header;
 	kernel.version = EPF_SNAP_VERSION;
@@ -359,10 +355,9 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 		len = want;
 	}
 	if (how & SNAP_LINES_SUM)
-		h.lines_xxh3 = h.params.kind &&
-			       len > first + sizeof(struct epf_snap_locked) ?
-			locked_sum(bytes + first, len - first) :
-			XXH3_64bits(bytes + first, len - first);
+		h.lines_xxh3 = h.params.kind && len > first + sizeof(struct epf_snap_locked) ?
+				       locked_sum(bytes + first, len - first) :
+				       XXH3_64bits(bytes + first, len - first);
 	if (how & SNAP_HEADER_SUM && h.header_bytes <= sizeof(head))
 		h.header_xxh3 = epf_snap_header_sum(&h, &head.desc);
 	memcpy(bytes, &h, sizeof(h));

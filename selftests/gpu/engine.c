@@ -40,15 +40,14 @@ void claim(const char *text, law_fn law, const char *setting)
 			fprintf(stderr, "# %s\n", wrong);
 		_exit(wrong != NULL);
 	}
-	tap_ok(waitpid(pid, &status, 0) == pid && !status, "%s%s%s", text,
-	       setting ? ", " : "", setting ? setting : "");
+	tap_ok(waitpid(pid, &status, 0) == pid && !status, "%s%s%s", text, setting ? ", " : "",
+	       setting ? setting : "");
 }
 
 /* ---- answers ---- */
 
 /* Insert every other key in one of the last ten epochs. */
-static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
-			__u64 n)
+static void insert_keys(struct sim *s, const unsigned char *key, __u32 len, __u64 n)
 {
 	struct epf_hash hash = { { s->key[0], s->key[1] }, 0, { 0 } };
 	__u64 i, back;
@@ -57,16 +56,15 @@ static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
 		s->epoch = EPOCH - back;
 		for (i = back; i < n; i += 10)
 			if (i % 2 || i % 20 == 0)
-				sim_insert(s, len ? epf_digest(&hash,
-							key + i * len, len) :
+				sim_insert(s, len ? epf_digest(&hash, key + i * len, len) :
 						    epf_get_le64(key + 8 * i));
 	}
 }
 
 static const char *shape(__u32 parts, __u32 k, __u32 len, __u32 shift)
 {
-	static const __u64 numbers[] = { 0, 1, 7, 31, 32, 33, 127, 128, 129, 255,
-					 256, 257, 385, 1000 };
+	static const __u64 numbers[] = { 0,   1,   7,   31,  32,  33,  127,
+					 128, 129, 255, 256, 257, 385, 1000 };
 	const char *wrong = NULL;
 	struct epf_view v;
 	struct sim s;
@@ -93,9 +91,8 @@ static const char *shapes(void)
 	static const struct {
 		__u32 parts, k, len, shift;
 	} all[] = {
-		{ 1, 6, 0, 0 }, { 2, 12, 0, 0 }, { 4, 24, 0, 3 }, { 4, 56, 8, 0 },
-		{ 1, 15, 1, 0 }, { 2, 22, 13, 1 }, { 1, 1, 256, 0 },
-		{ 2, 8, 40, 5 },
+		{ 1, 6, 0, 0 },  { 2, 12, 0, 0 },  { 4, 24, 0, 3 },  { 4, 56, 8, 0 },
+		{ 1, 15, 1, 0 }, { 2, 22, 13, 1 }, { 1, 1, 256, 0 }, { 2, 8, 40, 5 },
 	};
 	const char *wrong = NULL;
 	size_t i;
@@ -218,8 +215,7 @@ static const char *cancelled(void)
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
-	struct epf_answer a = { .bitmap = must(malloc(MANY)),
-				.progress = stop_late };
+	struct epf_answer a = { .bitmap = must(malloc(MANY)), .progress = stop_late };
 	int i;
 
 	for (i = 0; i < 2; i++) {
@@ -251,8 +247,7 @@ static const char *journals(void)
 	epf_lanes_scan(&s.f, 0, 256);
 	for (i = 0; i < sizeof(epochs) / sizeof(*epochs); i++) {
 		n = stream(&s, r, epochs[i], i % 3 ? 40 : 0, i * 1000);
-		if (o->apply(held, r, n, s.epoch, &e) ||
-		    o->fetch(held, there, &e))
+		if (o->apply(held, r, n, s.epoch, &e) || o->fetch(held, there, &e))
 			return "apply fails";
 		if (memcmp(there, s.f.line, 256 * sizeof(*there)))
 			return "lines differ";
@@ -302,8 +297,7 @@ static const char *columns(void)
 	struct epf_cuda_held *held = hold(o, &s);
 	unsigned char *key = key_bytes(&s, MANY * 8);
 	struct epf_cuda_keys keys = { key, MANY, 0, 0 };
-	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)),
-				     .ages = must(malloc(MANY)) };
+	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)), .ages = must(malloc(MANY)) };
 	struct epf_cuda_column *column;
 	struct epf_cuda_error e;
 	struct expected x;
@@ -319,8 +313,7 @@ static const char *columns(void)
 		memset(a.bitmap, 0xff, MANY);
 		if (o->query_column(held, column, 0, MANY, &a, &e))
 			return "query fails";
-		if (memcmp(a.bitmap, x.bitmap, MANY / 8) ||
-		    memcmp(a.ages, x.ages, MANY) ||
+		if (memcmp(a.bitmap, x.bitmap, MANY / 8) || memcmp(a.ages, x.ages, MANY) ||
 		    memcmp(a.ages_of, x.ages_of, sizeof(a.ages_of)))
 			return "answers differ";
 	}
@@ -343,8 +336,7 @@ static const char *audit(const struct epf_view *v, const struct epf_column *c)
 	__u64 first, bytes = c->keys.len ? c->keys.len : 8;
 
 	for (first = 0; first < c->keys.n && !wrong; first += PIECE) {
-		struct epf_keys keys = { data + first * bytes, PIECE,
-					 c->keys.len, c };
+		struct epf_keys keys = { data + first * bytes, PIECE, c->keys.len, c };
 
 		if (c->keys.n - first < PIECE)
 			keys.n = c->keys.n - first;
@@ -358,8 +350,7 @@ static bool used(__u64 columns, __u64 audits)
 	struct epf_gpu_use use;
 
 	epf_gpu_use(&use);
-	return use.columns == columns &&
-	       use.column_asks == audits * ((MANY + PIECE - 1) / PIECE);
+	return use.columns == columns && use.column_asks == audits * ((MANY + PIECE - 1) / PIECE);
 }
 
 /* Return: a column of whose keys every third is present. */
@@ -370,8 +361,7 @@ static struct epf_column column_of(const struct sim *s)
 
 	for (i = 0; i < (int)MANY; i += 3)
 		memcpy(key + 8 * i, &(__u64){ sim_digest(s, 15, (__u64)i) }, 8);
-	return (struct epf_column){ .keys = { key, MANY, 0, NULL },
-				    .serial = epf_view_serial() };
+	return (struct epf_column){ .keys = { key, MANY, 0, NULL }, .serial = epf_view_serial() };
 }
 
 static const char *audited_again(void)
@@ -426,8 +416,9 @@ static const char *estimates(void)
 	struct epf_estimate here, there;
 	struct epf_met m[2];
 	const __u64 seed = 77;
-	const struct epf_probe_opts o = { .size = sizeof(o), .threads = 1,
-					  .keys = 5000, .seed = &seed };
+	const struct epf_probe_opts o = {
+		.size = sizeof(o), .threads = 1, .keys = 5000, .seed = &seed
+	};
 
 	sim_noise(&s, 20);
 	v = sim_view(&s);
@@ -440,7 +431,8 @@ static const char *estimates(void)
 	    epf_view_probe(&v, cuda(), &o, &m[1]))
 		return "no probe";
 	return m[0].found == m[1].found && m[1].engine == cuda() && m[0].found ?
-		       NULL : "other keys are found";
+		       NULL :
+		       "other keys are found";
 }
 
 /* ---- what cannot be ---- */
@@ -454,9 +446,9 @@ static const char *absurd(void)
 	struct epf_cuda_lines lines = { v.lines, s.f.geom, { { 0 }, 0, { 0 } }, 20 };
 	struct epf_cuda_answer a = { .bitmap = must(malloc(8)) };
 	struct epf_cuda_keys keys[] = {
-		{ s.f.line, ~0ULL, 0, 0 }, { s.f.line, 1ULL << 61, 8, 0 },
+		{ s.f.line, ~0ULL, 0, 0 },        { s.f.line, 1ULL << 61, 8, 0 },
 		{ s.f.line, 1ULL << 60, 256, 0 }, { s.f.line, 1, 257, 0 },
-		{ s.f.line, 1, ~0u, 0 }, { NULL, 1, 0, 0 },
+		{ s.f.line, 1, ~0u, 0 },          { NULL, 1, 0, 0 },
 	};
 	struct epf_cuda_column *column;
 	struct epf_cuda_held *none;
@@ -523,7 +515,8 @@ static const char *chosen(void)
 		return "nobody measured, and it is taken";
 	cuda()->rates(cuda(), &v, 1, &rates[i]);
 	return rates[i].here == 0 && rates[i].carry > 0 && rates[i].there > 0 ?
-		       NULL : "its rates cannot be measured";
+		       NULL :
+		       "its rates cannot be measured";
 }
 
 /* ---- copies ---- */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BUFFER "1024"	/* bytes: 128 digests */
+#define BUFFER "1024" /* bytes: 128 digests */
 #define MANY 3000u
 #define EPOCH 43u
 
@@ -43,15 +43,13 @@ static inline unsigned char *key_bytes(const struct sim *s, size_t bytes)
 	return p;
 }
 
-static inline const char *same(const struct epf_view *v, const struct epf_keys *keys,
-			bool ages)
+static inline const char *same(const struct epf_view *v, const struct epf_keys *keys, bool ages)
 {
 	size_t bytes = (keys->n + 7) / 8;
 	struct epf_answer a[2] = { { .bitmap = must(calloc(1, bytes + 1)),
 				     .ages = must(calloc(1, keys->n + 1)) },
 				   { .bitmap = must(calloc(1, bytes + 1)),
-				     .ages = ages ? must(calloc(1, keys->n + 1)) :
-						    NULL } };
+				     .ages = ages ? must(calloc(1, keys->n + 1)) : NULL } };
 	const char *wrong = NULL;
 
 	a[1].bitmap[bytes] = 0x5a;
@@ -103,12 +101,11 @@ static inline const struct epf_cuda_ops *ops(void)
 	return must((void *)(uintptr_t)get());
 }
 
-static inline struct epf_cuda_held *hold(const struct epf_cuda_ops *o,
-				  const struct sim *s)
+static inline struct epf_cuda_held *hold(const struct epf_cuda_ops *o, const struct sim *s)
 {
-	struct epf_cuda_lines lines = { s->f.line, s->f.geom,
-					{ { s->key[0], s->key[1] }, 0, { 0 } },
-					s->epoch };
+	struct epf_cuda_lines lines = {
+		s->f.line, s->f.geom, { { s->key[0], s->key[1] }, 0, { 0 } }, s->epoch
+	};
 	struct epf_cuda_held *held;
 	struct epf_cuda_error e;
 
@@ -133,8 +130,8 @@ static inline void record(struct sim *s, struct epf_journal_record *r, __u64 dig
 }
 
 /* Advance some epochs; ends of epochs are recorded, and stale lanes emptied. */
-static inline __u64 stream(struct sim *s, struct epf_journal_record *r, __u64 epochs,
-		    __u64 each, __u64 seed)
+static inline __u64 stream(struct sim *s, struct epf_journal_record *r, __u64 epochs, __u64 each,
+			   __u64 seed)
 {
 	__u64 n = 0, i, j;
 
@@ -159,8 +156,7 @@ static inline const char *not_there(const char *library, const char *why)
 		return "usable";
 	if (epf_engine_far(epf_engine_near()))
 		return "it is said to be near";
-	return strstr(epf_engine_why(cuda()), why) ? NULL :
-						     epf_engine_why(cuda());
+	return strstr(epf_engine_why(cuda()), why) ? NULL : epf_engine_why(cuda());
 }
 
 #endif /* GPU_ENGINE_H */

@@ -63,8 +63,7 @@ static int begin(struct epf_journal_args *a)
 		return 0;
 	a->shards = 1;
 	a->records = RECORDS_AT;
-	a->bytes = RECORDS_AT +
-		   (sizeof(struct epf_journal_record) << a->order);
+	a->bytes = RECORDS_AT + (sizeof(struct epf_journal_record) << a->order);
 	a->serial = ++filter.serial;
 	filter.order = a->order;
 	free(filter.journal);
@@ -202,8 +201,7 @@ static void brought_on(struct epf_mirror *m)
 	}
 	claim(wrong, "answers of lines that are brought on");
 	tap_ok(used().uploads == before && used().records > 400,
-	       "and they are not copied again: %llu records",
-	       used().records);
+	       "and they are not copied again: %llu records", used().records);
 }
 
 /* More records than are worth keeping: a quarter of the lines' bytes. */
@@ -263,8 +261,7 @@ int main(void)
 		return 1;
 	wrong = asked(m, 0);
 	claim(wrong ? wrong : asked(m, 0), "answers of a mirror's lines");
-	tap_ok(used().uploads == 1 && used().reuses == 1,
-	       "two audits of it copy them once");
+	tap_ok(used().uploads == 1 && used().reuses == 1, "two audits of it copy them once");
 	brought_on(m);
 	too_many(m);
 	renewed(m);

@@ -28,8 +28,7 @@ static bool moved(void)
 	void *context;
 	int device = -1;
 
-	return get_device(&device) || device != 1 || get_context(&context) ||
-	       (size_t)context != 2;
+	return get_device(&device) || device != 1 || get_context(&context) || (size_t)context != 2;
 }
 
 /* A program that uses a device other than the engine's. */
@@ -53,20 +52,17 @@ static const char *other_device(void)
 	if (same(&v, &keys, true) || set_device(1))
 		return "no second device";
 	held = hold(o, &s);
-	if (moved() || o->load(&k, 0, &column, &e) || moved() ||
-	    o->query(held, &k, &a, &e) || moved() ||
-	    o->query_column(held, column, 0, MANY, &a, &e) || moved() ||
-	    o->tally(held, nr, &e) || moved() ||
-	    o->chance(held, 1, 100, &found, &e) || moved() ||
-	    o->apply(held, NULL, 0, s.epoch + 1, &e) || moved() ||
-	    o->fetch(held, there, &e) || moved())
+	if (moved() || o->load(&k, 0, &column, &e) || moved() || o->query(held, &k, &a, &e) ||
+	    moved() || o->query_column(held, column, 0, MANY, &a, &e) || moved() ||
+	    o->tally(held, nr, &e) || moved() || o->chance(held, 1, 100, &found, &e) || moved() ||
+	    o->apply(held, NULL, 0, s.epoch + 1, &e) || moved() || o->fetch(held, there, &e) ||
+	    moved())
 		return "a function fails, or the device is another one";
 	o->release(held);
 	if (moved())
 		return "another device after release()";
 	o->unload(column);
-	return moved() ? "another device after unload()" :
-			 same(&v, &keys, true);
+	return moved() ? "another device after unload()" : same(&v, &keys, true);
 }
 
 /* A program with its own context on the card, or without one. */
@@ -94,7 +90,7 @@ static const char *own_context(void)
 static const char *limit_restored(void)
 {
 	const struct epf_cuda_ops *o = ops();
-	int (*get_limit)(size_t *value, int limit);
+	int (*get_limit)(size_t * value, int limit);
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_cuda_held *held = hold(o, &s);
@@ -117,8 +113,7 @@ static const char *limit_restored(void)
  * harm.
  */
 static const char *in_child(const struct epf_cuda_ops *o, struct epf_cuda_held *held,
-			    const struct epf_cuda_keys *keys,
-			    struct epf_cuda_answer *a)
+			    const struct epf_cuda_keys *keys, struct epf_cuda_answer *a)
 {
 	struct epf_cuda_device device;
 	struct epf_cuda_error e = { "" };
@@ -126,8 +121,7 @@ static const char *in_child(const struct epf_cuda_ops *o, struct epf_cuda_held *
 
 	if (o->query(held, keys, a, &e) != -ENODEV || !strstr(e.text, "forked"))
 		return "the child asks";
-	if (o->probe(&device, &e) != -ENODEV ||
-	    o->chance(held, 1, 1, &found, &e) != -ENODEV)
+	if (o->probe(&device, &e) != -ENODEV || o->chance(held, 1, 1, &found, &e) != -ENODEV)
 		return "the child uses the card";
 	o->release(held);
 	return NULL;
@@ -199,8 +193,7 @@ static const char *pieces(void)
 	const unsigned int least[] = { 1, 1, 2, 16 };
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
-	struct epf_answer a = { .bitmap = must(malloc(1 << 17)),
-				.progress = count_pieces };
+	struct epf_answer a = { .bitmap = must(malloc(1 << 17)), .progress = count_pieces };
 	const void *key = key_bytes(&s, 8 << 20);
 	unsigned int nr, i;
 
@@ -264,8 +257,7 @@ static const char *ready_later(void)
 	for (i = 0; i < 10; i++)
 		if (cuda()->usable())
 			return "probed too early";
-	return strstr(epf_engine_why(cuda()), "not ready yet") ? NULL :
-		       epf_engine_why(cuda());
+	return strstr(epf_engine_why(cuda()), "not ready yet") ? NULL : epf_engine_why(cuda());
 }
 
 static const char *ready_again(void)
@@ -278,8 +270,7 @@ static const char *ready_again(void)
 	setenv("EPF_CUDA_RETRY_MS", "0", 1);
 	for (i = 0; i < 10 && !cuda()->usable(); i++)
 		;
-	return i == 0 ? "usable at once" : i == 10 ? "never" :
-						     same(&v, &keys, true);
+	return i == 0 ? "usable at once" : i == 10 ? "never" : same(&v, &keys, true);
 }
 
 enum end { TOLD, SILENT, NOT_REACHED, PASSED };
@@ -288,8 +279,7 @@ enum end { TOLD, SILENT, NOT_REACHED, PASSED };
 static enum end fail_call(int nr, struct sim *s)
 {
 	const struct epf_cuda_ops *o;
-	struct epf_cuda_lines lines = { s->f.line, s->f.geom, { { 0 }, 0, { 0 } },
-					s->epoch };
+	struct epf_cuda_lines lines = { s->f.line, s->f.geom, { { 0 }, 0, { 0 } }, s->epoch };
 	struct epf_cuda_held *held;
 	struct epf_cuda_error e = { "" };
 	char text[16];

@@ -7,7 +7,8 @@ const struct epf_cuda_ops *epf_cuda_ops(void);
 const struct epf_cuda_ops *epf_cuda_ops(void)
 {
 	static const struct epf_cuda_ops ops = {
-		.version = EPF_CUDA_VERSION + 1, .size = sizeof(ops),
+		.version = EPF_CUDA_VERSION + 1,
+		.size = sizeof(ops),
 	};
 
 	return &ops;

@@ -17,8 +17,10 @@ static uint8_t first[2 * KEYS], ages[2 * KEYS];
 
 static struct libepf_plan plan_of(void)
 {
-	return (struct libepf_plan){ .size = sizeof(struct libepf_plan), .rate = 8.0 * KEYS,
-				     .window_ns = 1000000000, .hash_key = HASH_KEY };
+	return (struct libepf_plan){ .size = sizeof(struct libepf_plan),
+				     .rate = 8.0 * KEYS,
+				     .window_ns = 1000000000,
+				     .hash_key = HASH_KEY };
 }
 
 /* Keys @from .. @from + @n - 1, evenly in @ns, in a file. */
@@ -48,8 +50,14 @@ static const char *compare(const struct libepf_snapshot *s, const char *engine, 
 	struct libepf_keys keys = keys_of(key, 2 * KEYS);
 	static uint8_t bitmap[2 * KEYS / 8];
 	static uint64_t ages_of[LIBEPF_AGES];
-	struct libepf_audit a = { .size = sizeof(a), .engine = engine, .threads = 1 + way,
-				  .ages = ages, .bitmap = bitmap, .ages_of = ages_of };
+	struct libepf_audit a = {
+		.size = sizeof(a),
+		.engine = engine,
+		.threads = 1 + way,
+		.ages = ages,
+		.bitmap = bitmap,
+		.ages_of = ages_of,
+	};
 	uint64_t present = 0, i;
 
 	if (way % 2) {
@@ -104,10 +112,12 @@ static const char *cancelled(void)
 	const char *path = save("cancel.epf", 0, 10, 1000);
 	struct libepf_keys all = keys_of(key, 2 * KEYS);
 	unsigned int calls = 0;
-	struct libepf_audit a = { .size = sizeof(a), .threads = 1, .progress = stop,
-				  .context = &calls };
-	struct libepf_merge m = { .size = sizeof(m), .flags = LIBEPF_MERGE_LOOSE,
-				  .progress = stop, .context = &calls };
+	struct libepf_audit a = {
+		.size = sizeof(a), .threads = 1, .progress = stop, .context = &calls
+	};
+	struct libepf_merge m = {
+		.size = sizeof(m), .flags = LIBEPF_MERGE_LOOSE, .progress = stop, .context = &calls
+	};
 	struct libepf_snapshot *s;
 	int audited, merged;
 
@@ -161,7 +171,9 @@ static void check(const char *what, const char *(*run)(void))
 	wrong = run();
 	printed = silent_end();
 	tap_ok(!wrong && !printed, "%s%s%s", what, wrong || printed ? ": " : "",
-	       wrong ? wrong : printed ? "the library prints" : "");
+	       wrong   ? wrong :
+	       printed ? "the library prints" :
+			 "");
 }
 
 int main(void)

@@ -26,7 +26,8 @@ static void refused_at(int line, int64_t got, int want)
 
 static struct libepf_plan good_plan(void)
 {
-	return (struct libepf_plan){ .size = sizeof(struct libepf_plan), .window_keys = 1000,
+	return (struct libepf_plan){ .size = sizeof(struct libepf_plan),
+				     .window_keys = 1000,
 				     .hash_key = HASH_KEY };
 }
 
@@ -42,12 +43,12 @@ static int try_plan(const struct libepf_plan *p)
 	return err && f ? 1 : err;
 }
 
-#define PLAN(error, member, value)				\
-	do {							\
-		struct libepf_plan p_ = good_plan();		\
-								\
-		p_.member = value;				\
-		refused(try_plan(&p_), error);			\
+#define PLAN(error, member, value)                   \
+	do {                                         \
+		struct libepf_plan p_ = good_plan(); \
+                                                     \
+		p_.member = value;                   \
+		refused(try_plan(&p_), error);       \
 	} while (0)
 
 static void plans(void)
@@ -151,9 +152,14 @@ static void keys(void)
 	uint16_t lens[] = { 1, 256, 257 }, zero[] = { 0 };
 	struct libepf_keys good = { bytes, NULL, 3, 8 }, none = { NULL, NULL, 0, 0 };
 	struct libepf_keys bad[] = {
-		{ NULL, NULL, 1, 8 }, { bytes, NULL, 1, 0 }, { bytes, NULL, 1, 257 },
-		{ bytes, NULL, SIZE_MAX, 8 }, { bytes, NULL, SIZE_MAX, SIZE_MAX },
-		{ bytes, lens, 3, 0 }, { bytes, lens, 1, 8 }, { bytes, zero, 1, 0 },
+		{ NULL, NULL, 1, 8 },
+		{ bytes, NULL, 1, 0 },
+		{ bytes, NULL, 1, 257 },
+		{ bytes, NULL, SIZE_MAX, 8 },
+		{ bytes, NULL, SIZE_MAX, SIZE_MAX },
+		{ bytes, lens, 3, 0 },
+		{ bytes, lens, 1, 8 },
+		{ bytes, zero, 1, 0 },
 	};
 	struct libepf_plan p = good_plan();
 	struct libepf_info info = { .size = 16 };

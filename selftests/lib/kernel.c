@@ -16,8 +16,10 @@ static uint8_t age[KEYS];
 /* All keys may come in one of the eight epochs. */
 static struct libepf_plan plan_of(void)
 {
-	return (struct libepf_plan){ .size = sizeof(struct libepf_plan), .rate = 8 * KEYS / 60.0,
-				     .window_ns = UINT64_C(60000000000), .hash_key = HASH_KEY };
+	return (struct libepf_plan){ .size = sizeof(struct libepf_plan),
+				     .rate = 8 * KEYS / 60.0,
+				     .window_ns = UINT64_C(60000000000),
+				     .hash_key = HASH_KEY };
 }
 
 static const char *insert_and_test(struct libepf_kernel *k)
@@ -39,7 +41,9 @@ static const char *insert_and_test(struct libepf_kernel *k)
 
 static const char *lengths(struct libepf_kernel *k)
 {
-	static const char text[] = "a" "bcd" "efghijkl";
+	static const char text[] = "a"
+				   "bcd"
+				   "efghijkl";
 	uint16_t lens[] = { 1, 3, 8 };
 	struct libepf_keys keys = { text, lens, 3, 0 }, one = { "bcd", NULL, 1, 3 };
 
@@ -115,8 +119,11 @@ static const char *adopt(struct libepf_kernel *k)
 
 static void run(uint32_t backend, const char *what)
 {
-	const struct libepf_kernel_options o = { .size = sizeof(o), .backend = backend,
-						 .flags = LIBEPF_KERNEL_TIMER };
+	const struct libepf_kernel_options o = {
+		.size = sizeof(o),
+		.backend = backend,
+		.flags = LIBEPF_KERNEL_TIMER,
+	};
 	const char *wrong[PARTS] = { NULL };
 	struct libepf_kernel *k, *again;
 	struct libepf_plan p = plan_of();
@@ -147,7 +154,9 @@ static void run(uint32_t backend, const char *what)
 	printed = silent_end();
 	for (i = 0; i < PARTS; i++)
 		tap_ok(!wrong[i] && !printed, "%s, part %d: %s", what, i + 1,
-		       wrong[i] ? wrong[i] : printed ? "the library prints" : "as documented");
+		       wrong[i] ? wrong[i] :
+		       printed  ? "the library prints" :
+				  "as documented");
 }
 
 int main(void)

@@ -9,11 +9,11 @@
  */
 #include "lib.h"
 
-#define W 400u		  /* keys of a window */
-#define T (W * 1000u)	  /* ns of a window: one key in a microsecond */
+#define W 400u        /* keys of a window */
+#define T (W * 1000u) /* ns of a window: one key in a microsecond */
 #define STEPS (10u * W)
-#define ASKED 12u	  /* keys asked for at a time */
-#define EVERY 32u	  /* insertions between two looks at the epoch, which take samples */
+#define ASKED 12u /* keys asked for at a time */
+#define EVERY 32u /* insertions between two looks at the epoch, which take samples */
 
 enum { COUNT, TIME, EITHER, BOTH, MODES };
 static const char *const modes[] = { "count", "time", "either", "both" };
@@ -43,8 +43,9 @@ struct law {
 
 static struct libepf_plan plan_of(const char *kind, int mode)
 {
-	struct libepf_plan p = { .size = sizeof(p), .kind = kind, .error = 1e-9, .limit = 1,
-				 .hash_key = HASH_KEY };
+	struct libepf_plan p = {
+		.size = sizeof(p), .kind = kind, .error = 1e-9, .limit = 1, .hash_key = HASH_KEY
+	};
 
 	if (mode != TIME)
 		p.window_keys = W;

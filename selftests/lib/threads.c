@@ -87,8 +87,13 @@ static const char *both(struct side side[HALVES], void *(*run)(void *))
 
 static void try_kind(const char *kind)
 {
-	struct libepf_plan p = { .size = sizeof(p), .kind = kind, .rate = HALVES * KEYS / 60.0,
-				 .window_ns = UINT64_C(60000000000), .limit = 1 };
+	struct libepf_plan p = {
+		.size = sizeof(p),
+		.kind = kind,
+		.rate = HALVES * KEYS / 60.0,
+		.window_ns = UINT64_C(60000000000),
+		.limit = 1,
+	};
 	struct side side[HALVES] = { { .first = 0 }, { .first = 1 } };
 	const char *path = temp_path("threads.epf");
 	const char *wrong;

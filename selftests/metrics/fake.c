@@ -66,8 +66,7 @@ static void randomize(struct epf_info *i)
 	i->covered_ns = any();
 	i->fpr_ppt = any() % (EPF_RATE_ONE + 1);
 	i->age_ns = any();
-	i->stats = (struct epf_stats){ any(), any(), any(), any(),
-				       any(), any(), any(), any() };
+	i->stats = (struct epf_stats){ any(), any(), any(), any(), any(), any(), any(), any() };
 	i->slices = any() & 1 ? (__u32)any() : 0;
 	i->waits = (__u32)any();
 	i->window_epochs = (__u32)any() % 128;
@@ -102,8 +101,7 @@ static void case_many(void)
 	char name[EPF_NAME_LEN];
 
 	while (nr_filters < MANY) {
-		snprintf(name, sizeof(name), "filter.%u_with-a-long.name",
-			 nr_filters);
+		snprintf(name, sizeof(name), "filter.%u_with-a-long.name", nr_filters);
 		randomize(add(name));
 	}
 }
@@ -193,15 +191,14 @@ static void print_filter(const struct epf_info *i)
 	       "\"memory_bytes\": %llu, \"covered_inserts\": %llu, "
 	       "\"covered_ns\": %llu, \"fpr_ppt\": %llu, \"age_ns\": %llu, "
 	       "\"slices\": %u, \"waits\": %u, \"window_epochs\": %u",
-	       i->id, i->params.kind, i->flags, i->users,
-	       i->params.window_inserts, i->params.window_ns,
-	       i->params.budget_ppt, i->params.limit_ppt, i->epoch,
-	       i->memory_bytes, i->covered_inserts, i->covered_ns, i->fpr_ppt,
-	       i->age_ns, i->slices, i->waits, i->window_epochs);
+	       i->id, i->params.kind, i->flags, i->users, i->params.window_inserts,
+	       i->params.window_ns, i->params.budget_ppt, i->params.limit_ppt, i->epoch,
+	       i->memory_bytes, i->covered_inserts, i->covered_ns, i->fpr_ppt, i->age_ns, i->slices,
+	       i->waits, i->window_epochs);
 	printf(", \"inserts\": %llu, \"hits\": %llu, \"misses\": %llu, "
 	       "\"rotations\": %llu, \"delayed\": %llu, \"saturations\": %llu, "
-	       "\"failed_open\": %llu, \"scanned\": %llu", s->inserts, s->hits,
-	       s->misses, s->rotations, s->delayed, s->saturations,
+	       "\"failed_open\": %llu, \"scanned\": %llu",
+	       s->inserts, s->hits, s->misses, s->rotations, s->delayed, s->saturations,
 	       s->failed_open, s->scanned);
 	print_epochs(i);
 }

@@ -30,8 +30,8 @@ static const struct agent_stats *stats_of(const char *name)
 static int write_page(const char *format, const struct agent_stats *stats)
 {
 	int dev = epf_dev_open();
-	int err = metrics_write(stdout, strcmp(format, "text") ?
-				METRICS_OPENMETRICS : METRICS_TEXT, dev, stats);
+	int err = metrics_write(stdout, strcmp(format, "text") ? METRICS_OPENMETRICS : METRICS_TEXT,
+				dev, stats);
 
 	if (dev >= 0)
 		close(dev);

@@ -29,8 +29,9 @@ static void on_signal(int signal)
 
 int main(int argc, char **argv)
 {
-	struct agent_stats stats = { .audits_done = 3, .keys_asked = 1000,
-				     .keys_present = 10, .clients = 1 };
+	struct agent_stats stats = {
+		.audits_done = 3, .keys_asked = 1000, .keys_present = 10, .clients = 1
+	};
 	struct metrics_conf conf = { .stats = &stats };
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct rec_error e = { "" };
@@ -56,8 +57,7 @@ int main(int argc, char **argv)
 	while ((byte = getchar()) != EOF) {
 		if (byte == 's')
 			kill(getpid(), SIGUSR1);
-		pthread_sigmask(byte == 'u' ? SIG_UNBLOCK : SIG_BLOCK, &usr1,
-				NULL);
+		pthread_sigmask(byte == 'u' ? SIG_UNBLOCK : SIG_BLOCK, &usr1, NULL);
 	}
 	metrics_stop(m);
 	return 0;

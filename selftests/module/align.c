@@ -34,8 +34,7 @@ static struct epf_params params(const char *name)
 
 static long create(const struct epf_params *p, __u32 flags)
 {
-	const struct epf_create_opts o = { .size = sizeof(o), .flags = flags,
-					   .key = test_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .flags = flags, .key = test_key };
 	long ret = epf_dev_create_opts(test_dev, p, &o, NULL);
 
 	test_demand(!ret || ret == -EINVAL);
@@ -94,8 +93,7 @@ static bool long_enough(const struct look *l)
 
 	for (i = 1; i < EPF_EPOCHS && l->info.epochs[i].epoch; i++)
 		if (l->info.epochs[i].epoch != EPF_EPOCH_FIRST &&
-		    l->info.epochs[i].age_ns - l->info.epochs[i - 1].age_ns <
-			    EPOCH_NS)
+		    l->info.epochs[i].age_ns - l->info.epochs[i - 1].age_ns < EPOCH_NS)
 			return false;
 	return true;
 }
@@ -106,15 +104,13 @@ static bool on_time(const struct look *l)
 	struct epf_window w;
 	__u32 i;
 
-	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0, T) &&
-		    !epf_window_align(&w));
+	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0, T) && !epf_window_align(&w));
 	for (i = 1; i < EPF_EPOCHS && l->info.epochs[i].epoch; i++) {
 		const struct epf_epoch_info *e = &l->info.epochs[i];
 		bool first = e->epoch == EPF_EPOCH_FIRST;
 		__u64 lasted = e->age_ns - e[-1].age_ns;
 		__u64 a = epf_window_lasts(&w, l->wall - e->age_ns, first);
-		__u64 b = epf_window_lasts(&w, l->wall + l->slack - e->age_ns,
-					   first);
+		__u64 b = epf_window_lasts(&w, l->wall + l->slack - e->age_ns, first);
 
 		if (lasted + l->slack < (a < b ? a : b))
 			return false;
@@ -145,20 +141,17 @@ static void try_refused(void)
 	p.window_inserts = 700;
 	for (mode = EPF_MODE_EITHER; mode <= EPF_MODE_BOTH; mode++) {
 		p.mode = mode;
-		test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL,
-			"mode %u cannot be aligned: EINVAL", mode);
+		test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL, "mode %u cannot be aligned: EINVAL",
+			mode);
 	}
 	p.mode = EPF_MODE_COUNT;
 	p.window_ns = 0;
-	test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL,
-		"insertions cannot be aligned: EINVAL");
+	test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL, "insertions cannot be aligned: EINVAL");
 	p = params("mod-align-no");
 	p.kind = EPF_KIND_GE;
-	test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL,
-		"locked kinds cannot be aligned: EINVAL");
+	test_is(create(&p, EPF_CREATE_ALIGN), -EINVAL, "locked kinds cannot be aligned: EINVAL");
 	p = params("mod-align-no");
-	test_is(create(&p, EPF_CREATE_MASK + 1), -EINVAL,
-		"an unknown flag: EINVAL");
+	test_is(create(&p, EPF_CREATE_MASK + 1), -EINVAL, "an unknown flag: EINVAL");
 	test_is(test_open(p.name), -ENOENT, "none of them is there");
 }
 
@@ -267,8 +260,7 @@ static struct look turn(bool clock_is_steady)
 	run.before[run.n] = test_now();
 	test_insert(run.fd, 1, run.n * BATCH, BATCH);
 	run.n++;
-	while (run.oldest < run.n - 1 &&
-	       test_now() - run.before[run.oldest] > T)
+	while (run.oldest < run.n - 1 && test_now() - run.before[run.oldest] > T)
 		run.oldest++;
 	check_batch(run.oldest);
 	check_batch(run.oldest + epf_word(run.n, 1) % (run.n - run.oldest));
@@ -298,15 +290,13 @@ static void try_steady(void)
 {
 	run.fd = make("mod-align", EPF_CREATE_ALIGN);
 	tap_ok(align(6, true), "boundaries fall on multiples of the pitch");
-	tap_ok(!run.short_one && !run.early_one,
-	       "no epoch is shorter than it has to be");
-	tap_ok(!run.lost && run.checked, "%llu batches due, %llu lost",
-	       run.checked, run.lost);
+	tap_ok(!run.short_one && !run.early_one, "no epoch is shorter than it has to be");
+	tap_ok(!run.lost && run.checked, "%llu batches due, %llu lost", run.checked, run.lost);
 }
 
 static const __s64 steps[] = {
-	EPOCH_NS / 3, -(__s64)EPOCH_NS / 3, 10 * SEC + 77 * MS,
-	-(__s64)(20 * SEC + 111 * MS), EPOCH_NS / 40, -(__s64)EPOCH_NS / 40,
+	EPOCH_NS / 3,  -(__s64)EPOCH_NS / 3,  10 * SEC + 77 * MS, -(__s64)(20 * SEC + 111 * MS),
+	EPOCH_NS / 40, -(__s64)EPOCH_NS / 40,
 };
 
 #define STEP_POINTS (ARRAY_LEN(steps) + 2)
@@ -318,8 +308,7 @@ static void try_steps(void)
 	for (i = 0; i < ARRAY_LEN(steps); i++) {
 		set_wall(wall() + (__u64)steps[i]);
 		all += steps[i];
-		tap_ok(align(2, false),
-		       "set by %lld ms: boundaries are at multiples again",
+		tap_ok(align(2, false), "set by %lld ms: boundaries are at multiples again",
 		       steps[i] / (__s64)MS);
 	}
 	tap_ok(!run.short_one, "no epoch is shorter than T/7");
@@ -332,10 +321,8 @@ int main(void)
 	bool may_set = getenv("EPF_VM");
 	struct epf_window w = { 0 };
 
-	test_begin(REFUSED_POINTS + KEPT_POINTS + STEADY_POINTS +
-		   (may_set ? STEP_POINTS : 1));
-	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0, T) &&
-		    !epf_window_align(&w));
+	test_begin(REFUSED_POINTS + KEPT_POINTS + STEADY_POINTS + (may_set ? STEP_POINTS : 1));
+	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0, T) && !epf_window_align(&w));
 	pitch = w.align_ns;
 	near = epf_align_near(pitch);
 	try_refused();

@@ -160,11 +160,9 @@ static void fill_journal(void *args)
 
 static void undo_journal(long ret)
 {
-	struct epf_journal_args a = { .size = sizeof(a),
-				      .flags = EPF_JOURNAL_END };
+	struct epf_journal_args a = { .size = sizeof(a), .flags = EPF_JOURNAL_END };
 
-	test_demand(test_ioctl(filter, EPF_IOC_JOURNAL, &a) ==
-		    (ret ? -EINVAL : 0));
+	test_demand(test_ioctl(filter, EPF_IOC_JOURNAL, &a) == (ret ? -EINVAL : 0));
 }
 
 static void undo_nothing(long ret)
@@ -174,35 +172,32 @@ static void undo_nothing(long ret)
 
 #define CONTROL true
 #define FILTER false
-#define C(name, type, flags, control, out, fill, undo)                        \
-	{ #name, EPF_IOC_##name, sizeof(struct type), flags, control, out,    \
-	  fill, undo }
+#define C(name, type, flags, control, out, fill, undo)                                      \
+	{                                                                                   \
+#name, EPF_IOC_##name, sizeof(struct type), flags, control, out, fill, undo \
+	}
 
 static const struct command commands[] = {
-	C(CREATE, epf_create, EPF_CREATE_MASK, CONTROL, true, fill_create,
-	  undo_create),
-	C(DESTROY, epf_ref_args, EPF_DESTROY_MASK, CONTROL, false,
-	  fill_destroy, undo_destroy),
+	C(CREATE, epf_create, EPF_CREATE_MASK, CONTROL, true, fill_create, undo_create),
+	C(DESTROY, epf_ref_args, EPF_DESTROY_MASK, CONTROL, false, fill_destroy, undo_destroy),
 	C(LIST, epf_list, 0, CONTROL, true, fill_list, undo_nothing),
 	C(OPEN, epf_ref_args, 0, CONTROL, false, fill_open, undo_open),
 	C(SWAP, epf_swap, 0, CONTROL, false, fill_swap, undo_nothing),
 	C(INFO, epf_info,
-	  EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL |
-	  EPF_INFO_ALIGNED, FILTER,
-	  true, fill_nothing, undo_nothing),
-	C(TEST, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER, true,
+	  EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | EPF_INFO_ALIGNED, FILTER, true,
+	  fill_nothing, undo_nothing),
+	C(TEST, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER, true, fill_batch,
+	  undo_nothing),
+	C(INSERT, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER, true, fill_batch,
+	  undo_nothing),
+	C(TEST_AND_INSERT, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER, true,
 	  fill_batch, undo_nothing),
-	C(INSERT, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER,
-	  true, fill_batch, undo_nothing),
-	C(TEST_AND_INSERT, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED,
-	  FILTER, true, fill_batch, undo_nothing),
 	C(ROTATE, epf_rotate_args, 0, FILTER, true, fill_rotate, undo_nothing),
 	C(KEY, epf_key_args, 0, FILTER, true, fill_nothing, undo_nothing),
 	C(SNAP_BEGIN, epf_snap, 0, FILTER, true, fill_begin, end_snapshot),
 	C(SNAP_END, epf_snap, 0, FILTER, true, fill_end, end_snapshot),
 	C(RESTORE, epf_restore, 0, FILTER, false, fill_restore, undo_nothing),
-	C(JOURNAL, epf_journal_args, EPF_JOURNAL_MASK, FILTER, true,
-	  fill_journal, undo_journal),
+	C(JOURNAL, epf_journal_args, EPF_JOURNAL_MASK, FILTER, true, fill_journal, undo_journal),
 	C(DESCRIBE, epf_describe, 0, FILTER, true, fill_nothing, undo_nothing),
 };
 
@@ -240,8 +235,7 @@ static long call(const struct command *c, const struct spoil *s)
 	head->size = s->size;
 	head->flags |= s->flags;
 	memcpy(image + s->off, &s->value, s->bytes);
-	memcpy(s->at, image, end - s->at < IMAGE_BYTES ? end - s->at :
-							 IMAGE_BYTES);
+	memcpy(s->at, image, end - s->at < IMAGE_BYTES ? end - s->at : IMAGE_BYTES);
 	ret = test_ioctl(c->control ? test_dev : filter, c->cmd, s->at);
 	c->undo(ret);
 	return ret;
@@ -269,8 +263,7 @@ static bool flags_refused(const struct command *c)
 	int bit;
 
 	for (bit = 0; bit < 32; bit++) {
-		struct spoil s = { .at = room, .size = c->size,
-				   .flags = 1u << bit };
+		struct spoil s = { .at = room, .size = c->size, .flags = 1u << bit };
 
 		if (!(c->flags & s.flags) && call(c, &s) != -EINVAL) {
 			printf("# flag 1 << %d\n", bit);
@@ -282,8 +275,7 @@ static bool flags_refused(const struct command *c)
 
 static bool tails_refused(const struct command *c)
 {
-	struct spoil s = { .at = room, .size = c->size + 64, .bytes = 1,
-			   .value = 1 };
+	struct spoil s = { .at = room, .size = c->size + 64, .bytes = 1, .value = 1 };
 
 	s.off = c->size;
 	if (call(c, &s) != -E2BIG)
@@ -311,7 +303,7 @@ static long call_readonly(const struct command *c)
 static __u32 first_size(const struct command *c)
 {
 	return c->cmd == EPF_IOC_CREATE ? offsetof(struct epf_create, shape) :
-	       c->cmd == EPF_IOC_INFO ? offsetof(struct epf_info, shape) :
+	       c->cmd == EPF_IOC_INFO   ? offsetof(struct epf_info, shape) :
 	       c->cmd == EPF_IOC_SNAP_BEGIN || c->cmd == EPF_IOC_SNAP_END ?
 					offsetof(struct epf_snap, journal) :
 	       c->cmd == EPF_IOC_RESTORE ? offsetof(struct epf_restore, desc) :
@@ -339,35 +331,27 @@ static bool keeps_behind(const struct command *c, __u32 size)
 #define COMMAND_POINTS 9
 static void try_command(const struct command *c)
 {
-	struct spoil half = { .at = room + IMAGE_BYTES - (c->size - 8),
-			      .size = c->size };
+	struct spoil half = { .at = room + IMAGE_BYTES - (c->size - 8), .size = c->size };
 	long ret;
 
-	tap_ok(call_sized(c, c->size) >= 0 &&
-	       call_sized(c, first_size(c)) >= 0,
+	tap_ok(call_sized(c, c->size) >= 0 && call_sized(c, first_size(c)) >= 0,
 	       "%s works, of the first size too", c->name);
 	tap_ok(keeps_behind(c, c->size) && keeps_behind(c, first_size(c)),
 	       "%s: its size stays, and what is behind the struct", c->name);
 	tap_ok(call_sized(c, 0) == -EINVAL && call_sized(c, 1) == -EINVAL &&
-	       call_sized(c, first_size(c) - 1) == -EINVAL,
+		       call_sized(c, first_size(c) - 1) == -EINVAL,
 	       "%s: sizes 0, 1, one below the first: EINVAL", c->name);
 	tap_ok(call_sized(c, c->size + 8) >= 0 && call_sized(c, PAGE) >= 0,
 	       "%s: zeros behind the struct are taken", c->name);
-	tap_ok(tails_refused(c), "%s: a byte set behind the struct: E2BIG",
-	       c->name);
-	tap_ok(call_sized(c, PAGE + 1) == -E2BIG &&
-	       call_sized(c, -1) == -E2BIG,
+	tap_ok(tails_refused(c), "%s: a byte set behind the struct: E2BIG", c->name);
+	tap_ok(call_sized(c, PAGE + 1) == -E2BIG && call_sized(c, -1) == -E2BIG,
 	       "%s: larger than a page: E2BIG", c->name);
 	tap_ok(flags_refused(c), "%s: unknown flags: EINVAL", c->name);
-	tap_ok(call_at(c, NULL) == -EFAULT &&
-	       call_at(c, room + IMAGE_BYTES) == -EFAULT &&
-	       call_at(c, (void *)-4096L) == -EFAULT &&
-	       call(c, &half) == -EFAULT,
-	       "%s: pointers to nothing, to half of it, to the kernel: EFAULT",
-	       c->name);
+	tap_ok(call_at(c, NULL) == -EFAULT && call_at(c, room + IMAGE_BYTES) == -EFAULT &&
+		       call_at(c, (void *)-4096L) == -EFAULT && call(c, &half) == -EFAULT,
+	       "%s: pointers to nothing, to half of it, to the kernel: EFAULT", c->name);
 	ret = call_readonly(c);
-	tap_ok(c->out ? ret == -EFAULT : ret >= 0,
-	       "%s: read-only memory: %s", c->name,
+	tap_ok(c->out ? ret == -EFAULT : ret >= 0, "%s: read-only memory: %s", c->name,
 	       c->out ? "EFAULT" : "enough");
 }
 
@@ -380,10 +364,11 @@ static const struct command *find(unsigned long cmd)
 	return c;
 }
 
-#define F(cmd, type, field, value)                                            \
-	{ #cmd ": " #field " = " #value, EPF_IOC_##cmd,                       \
-	  offsetof(struct type, field),                                       \
-	  sizeof(((struct type *)0)->field), value }
+#define F(cmd, type, field, value)                                                          \
+	{                                                                                   \
+#cmd ": " #field " = " #value, EPF_IOC_##cmd, offsetof(struct type, field), \
+			sizeof(((struct type *)0)->field), value                            \
+	}
 
 /* EINVAL for each. */
 static const struct {
@@ -417,10 +402,13 @@ static void try_fields(void)
 
 	for (i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct command *c = find(fields[i].cmd);
-		struct spoil s = { .at = room, .size = c->size,
-				   .off = fields[i].off,
-				   .bytes = fields[i].bytes,
-				   .value = fields[i].value };
+		struct spoil s = {
+			.at = room,
+			.size = c->size,
+			.off = fields[i].off,
+			.bytes = fields[i].bytes,
+			.value = fields[i].value,
+		};
 
 		test_is(call(c, &s), -EINVAL, "%s: EINVAL", fields[i].claim);
 	}
@@ -432,8 +420,7 @@ static bool notty(int fd, unsigned int type, int first, int last)
 
 	for (nr = first; nr <= last; nr++)
 		for (dir = 0; dir < 4; dir++)
-			if (test_ioctl(fd, _IOC(dir, type, nr, 64), room) !=
-			    -ENOTTY) {
+			if (test_ioctl(fd, _IOC(dir, type, nr, 64), room) != -ENOTTY) {
 				printf("# command %d\n", nr);
 				return false;
 			}
@@ -447,17 +434,15 @@ static void try_unknown(void)
 
 	memset(room, 0, IMAGE_BYTES);
 	head->size = 64;
-	tap_ok(notty(test_dev, EPF_IOC_MAGIC, 0x05, 0xff),
-	       "the device: all other numbers: ENOTTY");
-	tap_ok(notty(filter, EPF_IOC_MAGIC, 0x00, 0x0f) &&
-	       notty(filter, EPF_IOC_MAGIC, 0x1d, 0xff),
+	tap_ok(notty(test_dev, EPF_IOC_MAGIC, 0x05, 0xff), "the device: all other numbers: ENOTTY");
+	tap_ok(notty(filter, EPF_IOC_MAGIC, 0x00, 0x0f) && notty(filter, EPF_IOC_MAGIC, 0x1d, 0xff),
 	       "a filter: all other numbers: ENOTTY");
 	tap_ok(notty(test_dev, EPF_IOC_MAGIC - 1, 0, 0xff) &&
-	       notty(filter, EPF_IOC_MAGIC + 1, 0, 0xff),
+		       notty(filter, EPF_IOC_MAGIC + 1, 0, 0xff),
 	       "another magic: ENOTTY");
 	tap_ok(test_ioctl(test_dev, 0, room) == -ENOTTY &&
-	       test_ioctl(filter, FIONREAD, room) == -ENOTTY &&
-	       test_ioctl(filter, -1UL, room) == -ENOTTY,
+		       test_ioctl(filter, FIONREAD, room) == -ENOTTY &&
+		       test_ioctl(filter, -1UL, room) == -ENOTTY,
 	       "numbers of others: ENOTTY");
 }
 
@@ -468,25 +453,21 @@ static void try_list(void)
 	__u32 ids[4] = { 77, 77, 77, 77 };
 	__u32 nr;
 
-	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), 0,
-		"LIST without room");
+	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), 0, "LIST without room");
 	nr = l.count;
 	test_demand(nr >= 3);
 	l.ids = (uintptr_t)ids;
 	l.count = 2;
-	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), 0,
-		"LIST with little room");
+	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), 0, "LIST with little room");
 	tap_ok(l.count == nr && ids[0] < ids[1] && ids[2] == 77,
 	       "it tells how many there are, and writes what fits");
 	l.ids = (uintptr_t)room + IMAGE_BYTES;
 	l.count = 2;
-	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), -EFAULT,
-		"LIST to nowhere: EFAULT");
+	test_is(test_ioctl(test_dev, EPF_IOC_LIST, &l), -EFAULT, "LIST to nowhere: EFAULT");
 	l.ids = (uintptr_t)ids;
 	l.count = 0xffffffff;
 	ids[3] = 77;
-	tap_ok(nr > 3 ||
-	       (!test_ioctl(test_dev, EPF_IOC_LIST, &l) && ids[3] == 77),
+	tap_ok(nr > 3 || (!test_ioctl(test_dev, EPF_IOC_LIST, &l) && ids[3] == 77),
 	       "LIST with room beyond measure writes what there is");
 }
 
@@ -512,8 +493,7 @@ static void try_undone(void)
 	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ));
 	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EFAULT,
 		"CREATE that cannot tell the id: EFAULT");
-	tap_ok(nr_filters() == before && test_open(p.name) == -ENOENT,
-	       "and there is no filter");
+	tap_ok(nr_filters() == before && test_open(p.name) == -ENOENT, "and there is no filter");
 	test_demand(!epf_dev_create(test_dev, &p, NULL, NULL));
 	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EEXIST,
 		"where one of that name exists: EEXIST");
@@ -523,13 +503,12 @@ static void try_undone(void)
 	*s = (struct epf_snap){ .size = sizeof(*s), .pin_ns = EPF_PIN_MAX_NS };
 	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ));
 	tap_ok(test_ioctl(filter, EPF_IOC_SNAP_BEGIN, s) == -EFAULT &&
-	       !(test_info(filter).flags & EPF_INFO_PINNED),
+		       !(test_info(filter).flags & EPF_INFO_PINNED),
 	       "SNAP_BEGIN that cannot tell the header: EFAULT, no pin");
 	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ | PROT_WRITE));
 	s->pin_ns = 0;
 	tap_ok(test_ioctl(filter, EPF_IOC_SNAP_END, s) == -EINVAL &&
-	       !epf_filter_rotate(filter, 1, NULL) &&
-	       test_info(filter).epoch == epoch + 1,
+		       !epf_filter_rotate(filter, 1, NULL) && test_info(filter).epoch == epoch + 1,
 	       "no snapshot is under way, and rotation goes on");
 }
 
@@ -540,8 +519,8 @@ int main(void)
 	__u32 before;
 	size_t i;
 
-	test_begin(ARRAY_LEN(commands) * COMMAND_POINTS + ARRAY_LEN(fields) +
-		   UNKNOWN_POINTS + LIST_POINTS + UNDONE_POINTS + 1);
+	test_begin(ARRAY_LEN(commands) * COMMAND_POINTS + ARRAY_LEN(fields) + UNKNOWN_POINTS +
+		   LIST_POINTS + UNDONE_POINTS + 1);
 	room = test_guarded(2);
 	filter = test_make(&p);
 	strcpy(p.name, "mod-args-a");

@@ -20,13 +20,17 @@
 
 #define LINES 4096u
 #define EPOCH 1500u
-#define START 40u /* an epoch at which tags have wrapped */
+#define START 40u          /* an epoch at which tags have wrapped */
 #define SPAN_NS (700 * MS) /* window in time */
 #define MOMENTS (3 * 8 * 3 + 3 * 8 * 2)
 #define ENGINES_MAX EPF_ENGINES_MAX
 
-static const struct { __u16 parts, bits; } shapes[] = {
-	{ 1, 5 }, { 2, 10 }, { 4, 12 },
+static const struct {
+	__u16 parts, bits;
+} shapes[] = {
+	{ 1, 5 },
+	{ 2, 10 },
+	{ 4, 12 },
 };
 
 static __u64 n; /* keys at each moment */
@@ -34,8 +38,7 @@ static __u64 *digest;
 static unsigned char *want_bitmap, *want_ages;
 static struct epf_answer got;
 /* 32 bytes off cache line boundaries, as in a file */
-static char room[LINES * EPF_LINE_BYTES + EPF_LINE_BYTES]
-	__attribute__((aligned(64)));
+static char room[LINES * EPF_LINE_BYTES + EPF_LINE_BYTES] __attribute__((aligned(64)));
 static char *const copy = room + 32;
 
 /**
@@ -59,25 +62,28 @@ static void make_keys(__u64 epoch)
 		__u64 r = epf_word(epoch << 32 | i, 3);
 		__u64 back = r % 4 ? r / 4 % EPF_LANES : r / 4 % 40;
 
-		digest[i] = test_digest(r % 5 ? epoch - back : 1u << 20,
-					r / 1024 % EPOCH);
+		digest[i] = test_digest(r % 5 ? epoch - back : 1u << 20, r / 1024 % EPOCH);
 	}
 }
 
 static void ask_kernel(int fd, struct outcome *o)
 {
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = (__u32)n, .keys = (uintptr_t)digest,
-			       .bitmap = (uintptr_t)want_bitmap,
-			       .ages = (uintptr_t)want_ages };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = (__u32)n,
+		.keys = (uintptr_t)digest,
+		.bitmap = (uintptr_t)want_bitmap,
+		.ages = (uintptr_t)want_ages,
+	};
 
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 	o->asked += n;
 	o->present += b.present;
 }
 
-static void ask_engines(const struct epf_view *v, struct outcome *o,
-			const char *bitmap, const char *ages)
+static void ask_engines(const struct epf_view *v, struct outcome *o, const char *bitmap,
+			const char *ages)
 {
 	struct epf_keys keys = { digest, n, 0, NULL };
 	const struct epf_engine *e;
@@ -119,8 +125,7 @@ static void ask_quiet(int fd, struct outcome *o)
 
 	test_demand(!epf_view_filter(&live, fd, true, &info));
 	epf_copy_words(copy, live.lines, LINES * EPF_LINE_BYTES);
-	test_demand(!epf_view_init(&view, copy, &info.params, live.hash.key,
-				   info.epoch));
+	test_demand(!epf_view_init(&view, copy, &info.params, live.hash.key, info.epoch));
 	make_keys(info.epoch);
 	ask_kernel(fd, o);
 	ask_engines(&live, o, "in place: bitmap", "in place: ages");
@@ -199,8 +204,7 @@ static void by_time(int fd, struct outcome *o)
 
 static int make(unsigned int shape, __u32 mode)
 {
-	struct epf_params p = test_params("mod-audit", LINES,
-					  shapes[shape].parts,
+	struct epf_params p = test_params("mod-audit", LINES, shapes[shape].parts,
 					  shapes[shape].bits, 0);
 	int fd;
 
@@ -230,10 +234,8 @@ static void claim(const struct outcome *o, const char *mode, __u32 parts)
 	}
 	tap_ok(!wrong && asked >= 2, "L=%u, %s: %u engines give what the kernel gives, %llu keys",
 	       parts, mode, asked, o->asked);
-	tap_ok(o->phases == 0xff && o->present > o->asked / 4 &&
-	       o->present < o->asked * 3 / 4,
-	       "at all phases; %llu present; the scan under way %u times",
-	       o->present, o->early);
+	tap_ok(o->phases == 0xff && o->present > o->asked / 4 && o->present < o->asked * 3 / 4,
+	       "at all phases; %llu present; the scan under way %u times", o->present, o->early);
 }
 
 static void quiet(unsigned int shape, __u32 mode)
@@ -246,8 +248,7 @@ static void quiet(unsigned int shape, __u32 mode)
 	else
 		by_time(fd, &o);
 	close(fd);
-	claim(&o, mode == EPF_MODE_COUNT ? "count" : "time",
-	      shapes[shape].parts);
+	claim(&o, mode == EPF_MODE_COUNT ? "count" : "time", shapes[shape].parts);
 }
 
 /* --------------------------------------------------------- it moves ---- */
@@ -292,8 +293,7 @@ struct moved {
 /* Judge one key by the property of struct epf_view: the audit begins at @e and ends at
  * @f.
  */
-static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f,
-		  struct moved *m)
+static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f, struct moved *m)
 {
 	m->asked++;
 	if (age == EPF_AGE_ABSENT)
@@ -303,8 +303,7 @@ static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f,
 		m->wrong += e - age < b->low && b->low + 7 >= f;
 }
 
-static void audit_moving(int fd, const struct epf_engine *engine,
-			 struct moved *m)
+static void audit_moving(int fd, const struct epf_engine *engine, struct moved *m)
 {
 	struct epf_keys keys = { digest, BACK * BATCH, 0, NULL };
 	__u64 done = __atomic_load_n(&batches_done, __ATOMIC_ACQUIRE);
@@ -319,10 +318,8 @@ static void audit_moving(int fd, const struct epf_engine *engine,
 	test_demand(!engine->query(&v, &keys, &got));
 	f = test_info(fd).epoch;
 	for (i = 0; i < keys.n; i++)
-		judge(&batches[(first + i / BATCH) % LOG], got.ages[i],
-		      v.epoch, f, m);
-	test_demand(__atomic_load_n(&batches_done, __ATOMIC_ACQUIRE) <
-		    first + LOG);
+		judge(&batches[(first + i / BATCH) % LOG], got.ages[i], v.epoch, f, m);
+	test_demand(__atomic_load_n(&batches_done, __ATOMIC_ACQUIRE) < first + LOG);
 	m->audits += f > v.epoch;
 	epf_view_close(&v);
 }
@@ -353,17 +350,14 @@ int main(int argc, char **argv)
 {
 	unsigned int shape;
 
-	n = (argc > 1 ? strtoull(argv[1], NULL, 10) :
-			  test_rounds(2000000, 10000000)) /
-		    MOMENTS + 1;
+	n = (argc > 1 ? strtoull(argv[1], NULL, 10) : test_rounds(2000000, 10000000)) / MOMENTS + 1;
 	test_begin(2 * 6 + 2);
 	digest = calloc(n + BACK * BATCH, sizeof(*digest));
 	want_bitmap = calloc(n / 8 + 1, 1);
 	want_ages = calloc(n, 1);
 	got.bitmap = calloc(n + BACK * BATCH, 1);
 	got.ages = calloc(n + BACK * BATCH, 1);
-	test_demand(digest && want_bitmap && want_ages && got.bitmap &&
-		    got.ages);
+	test_demand(digest && want_bitmap && want_ages && got.bitmap && got.ages);
 	for (shape = 0; shape < ARRAY_LEN(shapes); shape++) {
 		quiet(shape, EPF_MODE_COUNT);
 		quiet(shape, EPF_MODE_TIME);

@@ -27,7 +27,8 @@ static long run(unsigned long cmd, struct epf_batch *b)
 
 static struct epf_batch digests(const void *keys, __u32 count)
 {
-	return (struct epf_batch){ .flags = EPF_BATCH_DIGESTS, .count = count,
+	return (struct epf_batch){ .flags = EPF_BATCH_DIGESTS,
+				   .count = count,
 				   .keys = (uintptr_t)keys };
 }
 
@@ -51,36 +52,34 @@ static void try_sizes(void)
 	fill(keys, 1, EPF_BATCH_MAX);
 	b.done = 7;
 	b.present = 7;
-	tap_ok(!run(EPF_IOC_TEST, &b) && !b.done && !b.present &&
-	       !run(EPF_IOC_INSERT, &b) && !run(EPF_IOC_TEST_AND_INSERT, &b),
+	tap_ok(!run(EPF_IOC_TEST, &b) && !b.done && !b.present && !run(EPF_IOC_INSERT, &b) &&
+		       !run(EPF_IOC_TEST_AND_INSERT, &b),
 	       "no keys at all: nothing is read");
 	b = digests(keys, 1);
 	b.bitmap = (uintptr_t)bitmap;
-	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 &&
-	       !b.present && !bitmap[0], "one key, new");
-	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 &&
-	       b.present == 1 && bitmap[0] == 1, "one key, again");
+	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 && !b.present && !bitmap[0],
+	       "one key, new");
+	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 && b.present == 1 && bitmap[0] == 1,
+	       "one key, again");
 	b = digests(keys, EPF_BATCH_MAX);
 	tap_ok(!run(EPF_IOC_INSERT, &b) && b.done == EPF_BATCH_MAX,
 	       "EPF_BATCH_MAX keys are inserted");
 	b.bitmap = (uintptr_t)bitmap;
-	tap_ok(!run(EPF_IOC_TEST, &b) && b.done == EPF_BATCH_MAX &&
-	       b.present == EPF_BATCH_MAX && bitmap[EPF_BATCH_MAX / 8 - 1] ==
-	       0xff, "and found, to the last");
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.done == EPF_BATCH_MAX && b.present == EPF_BATCH_MAX &&
+		       bitmap[EPF_BATCH_MAX / 8 - 1] == 0xff,
+	       "and found, to the last");
 	b = digests(keys, EPF_BATCH_MAX + 1);
 	b.done = 7;
 	test_is(run(EPF_IOC_INSERT, &b), -E2BIG, "one key more: E2BIG");
-	test_is(inserts() - before, EPF_BATCH_MAX + 2,
-		"as many were inserted as batches said");
+	test_is(inserts() - before, EPF_BATCH_MAX + 2, "as many were inserted as batches said");
 	free(keys);
 	free(bitmap);
 }
 
-#define FORM(what, cmd, ...)                                                  \
-	do {                                                                  \
-		struct epf_batch b = { .count = 2, .keys = (uintptr_t)bytes,  \
-				       __VA_ARGS__ };                         \
-		test_is(run(cmd, &b), -EINVAL, "%s: EINVAL", what);           \
+#define FORM(what, cmd, ...)                                                                \
+	do {                                                                                \
+		struct epf_batch b = { .count = 2, .keys = (uintptr_t)bytes, __VA_ARGS__ }; \
+		test_is(run(cmd, &b), -EINVAL, "%s: EINVAL", what);                         \
 	} while (0)
 
 #define FORM_POINTS 9
@@ -92,16 +91,12 @@ static void try_forms(void)
 	FORM("key length 0 without lens", EPF_IOC_TEST, .key_len = 0);
 	FORM("key length 257", EPF_IOC_TEST, .key_len = EPF_KEY_MAX + 1);
 	FORM("key length 2^32 - 1", EPF_IOC_INSERT, .key_len = -1);
-	FORM("key length and lens", EPF_IOC_TEST, .key_len = 1,
-	     .lens = (uintptr_t)lens);
-	FORM("digests with a key length", EPF_IOC_TEST,
-	     .flags = EPF_BATCH_DIGESTS, .key_len = 8);
+	FORM("key length and lens", EPF_IOC_TEST, .key_len = 1, .lens = (uintptr_t)lens);
+	FORM("digests with a key length", EPF_IOC_TEST, .flags = EPF_BATCH_DIGESTS, .key_len = 8);
 	FORM("digests with lens", EPF_IOC_TEST, .flags = EPF_BATCH_DIGESTS,
 	     .lens = (uintptr_t)lens);
-	FORM("INSERT with a bitmap", EPF_IOC_INSERT, .key_len = 1,
-	     .bitmap = (uintptr_t)bytes);
-	FORM("INSERT with ages", EPF_IOC_INSERT, .key_len = 1,
-	     .ages = (uintptr_t)bytes);
+	FORM("INSERT with a bitmap", EPF_IOC_INSERT, .key_len = 1, .bitmap = (uintptr_t)bytes);
+	FORM("INSERT with ages", EPF_IOC_INSERT, .key_len = 1, .ages = (uintptr_t)bytes);
 	lens[1] = EPF_KEY_MAX + 1;
 	FORM("lens with a 257", EPF_IOC_TEST, .lens = (uintptr_t)lens);
 }
@@ -114,9 +109,11 @@ static void try_keys(void)
 	static __u8 bytes[1 + EPF_KEY_MAX * (EPF_KEY_MAX + 1) / 2];
 	__u64 keys[EPF_KEY_MAX];
 	__u16 lens[EPF_KEY_MAX];
-	struct epf_batch b = { .count = EPF_KEY_MAX,
-			       .keys = (uintptr_t)bytes + 1,
-			       .lens = (uintptr_t)lens };
+	struct epf_batch b = {
+		.count = EPF_KEY_MAX,
+		.keys = (uintptr_t)bytes + 1,
+		.lens = (uintptr_t)lens,
+	};
 	__u32 i, j, off = 1;
 	bool same = true;
 
@@ -132,20 +129,16 @@ static void try_keys(void)
 	       "keys of 1 .. 256 bytes are found by their digests");
 	test_demand(!run(EPF_IOC_TEST, &b));
 	for (i = 1; i <= EPF_KEY_MAX; i += 51) {
-		struct epf_batch k = { .count = 100, .key_len = i,
-				       .keys = (uintptr_t)bytes + 3 };
+		struct epf_batch k = { .count = 100, .key_len = i, .keys = (uintptr_t)bytes + 3 };
 		struct epf_batch d = digests(keys, 100);
 
 		for (j = 0; j < 100; j++)
 			keys[j] = epf_digest(&hash, bytes + 3 + j * i, i);
-		same &= !run(EPF_IOC_INSERT, &d) && !run(EPF_IOC_TEST, &k) &&
-			k.present == 100;
+		same &= !run(EPF_IOC_INSERT, &d) && !run(EPF_IOC_TEST, &k) && k.present == 100;
 	}
 	tap_ok(same, "digests are found by their keys");
-	b = (struct epf_batch){ .count = EPF_KEY_MAX, .key_len = 4,
-				.keys = (uintptr_t)bytes };
-	tap_ok(!run(EPF_IOC_TEST, &b) && !b.present,
-	       "other keys are not found");
+	b = (struct epf_batch){ .count = EPF_KEY_MAX, .key_len = 4, .keys = (uintptr_t)bytes };
+	tap_ok(!run(EPF_IOC_TEST, &b) && !b.present, "other keys are not found");
 }
 
 #define ANSWER_POINTS 6
@@ -164,18 +157,17 @@ static void try_answers(void)
 	test_demand(!run(EPF_IOC_TEST_AND_INSERT, &b));
 	tap_ok(b.present == 1 && bitmap[0] == 1 << 5 && !bitmap[1],
 	       "in order: a repeat inside the batch is present");
-	tap_ok(ages[5] == 0 && ages[2] == EPF_AGE_ABSENT &&
-	       ages[12] == EPF_AGE_ABSENT, "its age is 0, others are absent");
-	tap_ok(bitmap[2] == 0xaa && ages[13] == 0xaa,
-	       "nothing is written behind the answers");
+	tap_ok(ages[5] == 0 && ages[2] == EPF_AGE_ABSENT && ages[12] == EPF_AGE_ABSENT,
+	       "its age is 0, others are absent");
+	tap_ok(bitmap[2] == 0xaa && ages[13] == 0xaa, "nothing is written behind the answers");
 	b.ages = 0;
-	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 &&
-	       bitmap[0] == 0xff && bitmap[1] == 0x1f, "the bitmap alone");
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 && bitmap[0] == 0xff && bitmap[1] == 0x1f,
+	       "the bitmap alone");
 	test_demand(!epf_filter_rotate(filter, 3, NULL));
 	b.ages = (uintptr_t)ages;
 	b.bitmap = 0;
-	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 && ages[0] == 3 &&
-	       ages[12] == 3, "the ages alone");
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 && ages[0] == 3 && ages[12] == 3,
+	       "the ages alone");
 	b.ages = 0;
 	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13, "neither");
 }
@@ -185,13 +177,11 @@ static void try_answers(void)
  */
 static bool exact(const struct epf_batch *b, __u64 before, __u64 s)
 {
-	bool good = inserts() - before == b->done &&
-		    test_count(filter, s, 0, b->done) == b->done &&
+	bool good = inserts() - before == b->done && test_count(filter, s, 0, b->done) == b->done &&
 		    test_count(filter, s, b->done, MANY - b->done) == 0;
 
 	if (!good)
-		printf("# done %u, inserted %llu\n", b->done,
-		       inserts() - before);
+		printf("# done %u, inserted %llu\n", b->done, inserts() - before);
 	return good;
 }
 
@@ -216,8 +206,7 @@ static void try_faults(void)
 	struct epf_batch b = digests(NULL, 3);
 	long ret;
 
-	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done,
-	       "keys at NULL: EFAULT, none done");
+	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done, "keys at NULL: EFAULT, none done");
 	b = digests((void *)-4096L, 3);
 	tap_ok(run(EPF_IOC_TEST, &b) == -EFAULT && !b.done,
 	       "keys in the kernel: EFAULT, none done");
@@ -228,8 +217,7 @@ static void try_faults(void)
 
 	fill(partial, 4, fit);
 	b = digests(partial, MANY);
-	test_is(run(EPF_IOC_INSERT, &b), -EFAULT,
-		"3001 of 5000 keys are readable: EFAULT");
+	test_is(run(EPF_IOC_INSERT, &b), -EFAULT, "3001 of 5000 keys are readable: EFAULT");
 	tap_ok(b.done && b.done <= fit && exact(&b, before, 4),
 	       "what was done was inserted, and no more");
 
@@ -238,21 +226,21 @@ static void try_faults(void)
 	b.bitmap = (uintptr_t)half(fit / 8, 1);
 	before = inserts();
 	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
-	tap_ok(ret == -EFAULT && b.done >= fit / 8 * 8 - 512 &&
-	       exact(&b, before, 5), "a bitmap too short: EFAULT, likewise");
+	tap_ok(ret == -EFAULT && b.done >= fit / 8 * 8 - 512 && exact(&b, before, 5),
+	       "a bitmap too short: EFAULT, likewise");
 	fill(keys, 6, MANY);
 	b = digests(keys, MANY);
 	b.ages = (uintptr_t)half(fit, 1);
 	before = inserts();
 	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
-	tap_ok(ret == -EFAULT && exact(&b, before, 6),
-	       "ages too short: EFAULT, likewise");
+	tap_ok(ret == -EFAULT && exact(&b, before, 6), "ages too short: EFAULT, likewise");
 
-	b = (struct epf_batch){ .count = MANY, .keys = (uintptr_t)keys,
+	b = (struct epf_batch){ .count = MANY,
+				.keys = (uintptr_t)keys,
 				.lens = (uintptr_t)half(0, 2) };
 	before = inserts();
-	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done &&
-	       inserts() == before, "lens at nowhere: EFAULT, none done");
+	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done && inserts() == before,
+	       "lens at nowhere: EFAULT, none done");
 	b.lens = 8;
 	test_is(run(EPF_IOC_INSERT, &b), -EFAULT, "lens at 8: EFAULT");
 	b = digests(keys, 8);
@@ -270,7 +258,8 @@ static long bad_length(struct epf_batch *b, __u32 count, __u32 at, __u16 len)
 	for (i = 0; i < count; i++)
 		lens[i] = 8;
 	lens[at] = len;
-	*b = (struct epf_batch){ .count = count, .keys = (uintptr_t)bytes,
+	*b = (struct epf_batch){ .count = count,
+				 .keys = (uintptr_t)bytes,
 				 .lens = (uintptr_t)lens };
 	return run(EPF_IOC_INSERT, b);
 }
@@ -281,14 +270,12 @@ static void try_lens(void)
 	__u64 before = inserts();
 	struct epf_batch b;
 
-	tap_ok(bad_length(&b, 20, 10, 0) == -EINVAL && !b.done &&
-	       inserts() == before,
+	tap_ok(bad_length(&b, 20, 10, 0) == -EINVAL && !b.done && inserts() == before,
 	       "a length 0 in the middle: EINVAL, nothing inserted");
-	tap_ok(bad_length(&b, 20, 19, 257) == -EINVAL && !b.done &&
-	       inserts() == before,
+	tap_ok(bad_length(&b, 20, 19, 257) == -EINVAL && !b.done && inserts() == before,
 	       "a length 257 at the end: EINVAL, nothing inserted");
-	tap_ok(bad_length(&b, MANY, MANY - 5, 0) == -EINVAL &&
-	       b.done <= MANY - 5 && inserts() == before + b.done,
+	tap_ok(bad_length(&b, MANY, MANY - 5, 0) == -EINVAL && b.done <= MANY - 5 &&
+		       inserts() == before + b.done,
 	       "a length 0 far behind: EINVAL, what was done was inserted");
 }
 
@@ -298,8 +285,7 @@ static void try_flags(void)
 {
 	static const unsigned long cmds[] = { EPF_IOC_TEST, EPF_IOC_INSERT,
 					      EPF_IOC_TEST_AND_INSERT };
-	static const char *const names[] = { "TEST", "INSERT",
-					     "TEST_AND_INSERT" };
+	static const char *const names[] = { "TEST", "INSERT", "TEST_AND_INSERT" };
 	__u64 keys[8];
 	struct epf_batch b;
 	long ret;
@@ -310,21 +296,18 @@ static void try_flags(void)
 		b = digests(keys, ARRAY_LEN(keys));
 		b.flags |= EPF_BATCH_SATURATED;
 		ret = run(cmds[i], &b);
-		tap_ok(!ret && b.done == ARRAY_LEN(keys) &&
-		       b.flags == EPF_BATCH_DIGESTS,
-		       "%s of a filter that answers takes SATURATED back",
-		       names[i]);
+		tap_ok(!ret && b.done == ARRAY_LEN(keys) && b.flags == EPF_BATCH_DIGESTS,
+		       "%s of a filter that answers takes SATURATED back", names[i]);
 	}
 	b = digests(NULL, 3);
 	b.flags |= EPF_BATCH_SATURATED;
 	ret = run(EPF_IOC_TEST, &b);
-	tap_ok(ret == -EFAULT && b.flags == EPF_BATCH_DIGESTS,
-	       "also where the batch fails");
+	tap_ok(ret == -EFAULT && b.flags == EPF_BATCH_DIGESTS, "also where the batch fails");
 	b = digests(keys, ARRAY_LEN(keys));
 	b.flags |= EPF_BATCH_SATURATED;
 	ret = epf_filter_batch(filter, EPF_IOC_TEST, &b);
-	tap_ok(!ret && b.present == ARRAY_LEN(keys) &&
-	       b.flags == EPF_BATCH_DIGESTS, "and in libepf");
+	tap_ok(!ret && b.present == ARRAY_LEN(keys) && b.flags == EPF_BATCH_DIGESTS,
+	       "and in libepf");
 }
 
 static void nothing(int sig)
@@ -355,19 +338,17 @@ static void try_signals(void)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	test_is(ret, -EINTR, "a signal ends a batch: EINTR");
-	tap_ok(b.done && b.done < EPF_BATCH_MAX && b.done % 8 == 0 &&
-	       inserts() - before == b.done,
+	tap_ok(b.done && b.done < EPF_BATCH_MAX && b.done % 8 == 0 && inserts() - before == b.done,
 	       "what was done is a multiple of 8 and was inserted");
 	free(keys);
 }
 
 int main(void)
 {
-	struct epf_params p = test_params("mod-batch", 1 << 17, 2, 16,
-					  1ULL << 40 >> 1);
+	struct epf_params p = test_params("mod-batch", 1 << 17, 2, 16, 1ULL << 40 >> 1);
 
-	test_begin(SIZE_POINTS + FORM_POINTS + KEY_POINTS + ANSWER_POINTS +
-		   FAULT_POINTS + LENS_POINTS + FLAG_POINTS + SIGNAL_POINTS);
+	test_begin(SIZE_POINTS + FORM_POINTS + KEY_POINTS + ANSWER_POINTS + FAULT_POINTS +
+		   LENS_POINTS + FLAG_POINTS + SIGNAL_POINTS);
 	filter = test_make(&p);
 	try_sizes();
 	try_forms();

@@ -34,7 +34,7 @@ static struct pulse {
 	atomic_ullong worst_ns;
 	atomic_ullong batches;
 	atomic_ullong still_ns[2];
-} *pulse;
+} * pulse;
 
 static void pin(int cpu)
 {
@@ -90,8 +90,8 @@ static void start_pulse(void)
 {
 	int fd = test_make_plain("mod-pulse", 7000), i;
 
-	pulse = mmap(NULL, sizeof(*pulse), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pulse = mmap(NULL, sizeof(*pulse), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	test_demand(pulse != MAP_FAILED);
 	fflush(stdout);
 	for (i = 0; i < 3; i++) {
@@ -155,8 +155,7 @@ static bool freed(void *arg)
 /* Touch every page up to the last, in an order that defeats read-ahead. */
 static void touch_all(int fd, __u64 bytes)
 {
-	const volatile char *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd,
-				       0);
+	const volatile char *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
 	__u64 off;
 
 	test_demand(at != MAP_FAILED);
@@ -169,16 +168,14 @@ static void touch_all(int fd, __u64 bytes)
 static void try_big(void)
 {
 	__u64 mib = test_number("/proc/meminfo", "MemAvailable:") / 1024 * 2 / 3;
-	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 2, 10,
-					  1ULL << 30);
+	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 2, 10, 1ULL << 30);
 	/* KASAN keeps freed memory, and its metadata, for a while. */
 	long long before = free_kib() - (64 + (long long)mib / 16) * 1024;
 	int fd;
 
 	start_pulse();
 	watch();
-	test_is(epf_dev_create(test_dev, &p, test_key, NULL), 0,
-		"a filter of %llu MiB", mib);
+	test_is(epf_dev_create(test_dev, &p, test_key, NULL), 0, "a filter of %llu MiB", mib);
 	calm("creating");
 	fd = test_open(p.name);
 	test_demand(fd >= 0);
@@ -207,8 +204,7 @@ static void try_big(void)
 static void try_too_much(void)
 {
 	__u64 mib = test_number("/proc/meminfo", "MemTotal:") / 1024;
-	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 1, 5,
-					  700);
+	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 1, 5, 700);
 	long long before = free_kib() - 64 * 1024;
 	long err = 0;
 	int i, nr;
@@ -227,8 +223,7 @@ static void try_too_much(void)
 		test_demand(!test_destroy(p.name, 0));
 	}
 	tap_ok(test_wait(freed, &before), "the memory comes back");
-	test_is(test_number("/proc/vmstat", "oom_kill "), 0,
-		"nobody was killed for it");
+	test_is(test_number("/proc/vmstat", "oom_kill "), 0, "nobody was killed for it");
 }
 
 /* Create in a new memory control group. Return: result of the creation. */
@@ -263,15 +258,13 @@ static bool uncharged(void *arg)
 static bool make_group(void)
 {
 	test_write(CGROUP "/cgroup.subtree_control", "+memory");
-	return (!mkdir(GROUP, 0755) || errno == EEXIST) &&
-	       !access(GROUP "/memory.max", W_OK);
+	return (!mkdir(GROUP, 0755) || errno == EEXIST) && !access(GROUP "/memory.max", W_OK);
 }
 
 #define GROUP_POINTS 6
 static void try_group(void)
 {
-	struct epf_params p = test_params("mod-group", 64 * MIB_LINES, 2, 10,
-					  700);
+	struct epf_params p = test_params("mod-group", 64 * MIB_LINES, 2, 10, 700);
 	int i;
 
 	if (!make_group()) {
@@ -280,15 +273,12 @@ static void try_group(void)
 		return;
 	}
 	test_is(create_in_group(&p), 0, "64 MiB made in a control group");
-	tap_ok(charged() >= (long long)(64 * MIB),
-	       "are charged to it: %llu KiB", charged() / 1024);
+	tap_ok(charged() >= (long long)(64 * MIB), "are charged to it: %llu KiB", charged() / 1024);
 	test_demand(!test_destroy(p.name, 0));
-	tap_ok(test_wait(uncharged, NULL),
-	       "destroyed by another, they are uncharged");
+	tap_ok(test_wait(uncharged, NULL), "destroyed by another, they are uncharged");
 	test_demand(!test_write(GROUP "/memory.max", "33554432"));
 	test_is(create_in_group(&p), -ENOMEM, "above memory.max: ENOMEM");
-	test_is(test_number(GROUP "/memory.events", "oom_kill "), 0,
-		"nobody was killed for it");
+	test_is(test_number(GROUP "/memory.events", "oom_kill "), 0, "nobody was killed for it");
 	p.nr_lines = 16 * MIB_LINES;
 	test_is(create_in_group(&p), 0, "below memory.max");
 	test_demand(!test_destroy(p.name, 0));

@@ -93,8 +93,7 @@ static struct tally run(int fd, due_fn due)
 	struct tally t = {};
 	__u64 n, oldest = 0;
 
-	for (n = 0; n < BATCHES_MAX && (test_now() - start < RUN_NS ||
-					t.checked <= CHECKS_MIN);) {
+	for (n = 0; n < BATCHES_MAX && (test_now() - start < RUN_NS || t.checked <= CHECKS_MIN);) {
 		before[n] = test_now();
 		test_insert(fd, 1, n * BATCH, BATCH);
 		n++;
@@ -122,8 +121,7 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 	__u64 e;
 
 	tap_ok(!t.lost && t.checked > CHECKS_MIN,
-	       "%s: none lost of %llu batches due, back to %llu before", name,
-	       t.checked, t.reach);
+	       "%s: none lost of %llu batches due, back to %llu before", name, t.checked, t.reach);
 	test_wait_epoch(fd, info.epoch + 1); /* its timer may be late */
 	e = test_info(fd).epoch;
 	tap_ok(e > info.epoch, "%s: epochs end: %llu", name, e - info.epoch);
@@ -131,14 +129,12 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 		tap_ok(e - info.epoch <= (test_now() - born) / EPOCH_NS,
 		       "%s: none is shorter than its time", name);
 	else
-		tap_ok(e - info.epoch <= t.batches * BATCH,
-		       "%s: no more than insertions", name);
+		tap_ok(e - info.epoch <= t.batches * BATCH, "%s: no more than insertions", name);
 	info = test_info(fd);
-	tap_ok(info.covered_ns <= test_now() - born &&
-	       info.covered_inserts <= info.stats.inserts &&
-	       (info.covered_inserts > 0 || mode == EPF_MODE_TIME),
-	       "%s: the last %llu insertions and %llu ms are covered", name,
-	       info.covered_inserts, info.covered_ns / MS);
+	tap_ok(info.covered_ns <= test_now() - born && info.covered_inserts <= info.stats.inserts &&
+		       (info.covered_inserts > 0 || mode == EPF_MODE_TIME),
+	       "%s: the last %llu insertions and %llu ms are covered", name, info.covered_inserts,
+	       info.covered_ns / MS);
 	close(fd);
 }
 
@@ -159,13 +155,11 @@ static void try_forget(void)
 	e = test_info(fd).epoch;
 	ended = test_wait_epoch(fd, e + 8);
 	tap_ok(ended, "time: eight epochs end without any insertion");
-	tap_ok(test_now() - start >= 7 * EPOCH_NS,
-	       "time: not before seven times their length");
-	test_is(test_count(fd, 2, 0, 1000), 0,
-		"time: all keys are forgotten then");
+	tap_ok(test_now() - start >= 7 * EPOCH_NS, "time: not before seven times their length");
+	test_is(test_count(fd, 2, 0, 1000), 0, "time: all keys are forgotten then");
 	info = test_info(fd);
 	tap_ok(info.epochs[1].age_ns - info.epochs[0].age_ns >= EPOCH_NS &&
-	       info.epochs[7].age_ns - info.epochs[0].age_ns >= 7 * EPOCH_NS,
+		       info.epochs[7].age_ns - info.epochs[0].age_ns >= 7 * EPOCH_NS,
 	       "time: epochs say when they began");
 	close(fd);
 }
@@ -233,15 +227,14 @@ static void try_clock(void)
 	now = test_now();
 	tap_ok(info.age_ns >= told - late && info.age_ns <= now - early,
 	       "a filter's age is of CLOCK_MONOTONIC");
-	tap_ok(info.epochs[0].age_ns >= told - late &&
-	       info.epochs[0].age_ns <= now - early, "and that of its epoch");
+	tap_ok(info.epochs[0].age_ns >= told - late && info.epochs[0].age_ns <= now - early,
+	       "and that of its epoch");
 	close(fd);
 }
 
 int main(void)
 {
-	test_begin(4 * MODE_POINTS + FORGET_POINTS + BOUNDARY_POINTS +
-		   SHORT_POINTS + CLOCK_POINTS);
+	test_begin(4 * MODE_POINTS + FORGET_POINTS + BOUNDARY_POINTS + SHORT_POINTS + CLOCK_POINTS);
 	try_clock();
 	try_mode("time", EPF_MODE_TIME, 0, due_time);
 	try_mode("either", EPF_MODE_EITHER, W, due_either);

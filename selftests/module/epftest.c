@@ -90,8 +90,8 @@ long test_ioctl(int fd, unsigned long cmd, void *arg)
 	return ret < 0 ? -errno : ret;
 }
 
-struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
-			      __u32 bits, __u64 window)
+struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts, __u32 bits,
+			      __u64 window)
 {
 	struct epf_params p = {
 		.lines_per_key = parts,
@@ -107,8 +107,7 @@ struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 	return p;
 }
 
-struct epf_params test_locked_params(const char *name, __u32 kind,
-				    __u64 window)
+struct epf_params test_locked_params(const char *name, __u32 kind, __u64 window)
 {
 	struct epf_params p = test_params(name, 0, 0, 0, window);
 
@@ -128,11 +127,9 @@ int test_make(const struct epf_params *params)
 	return test_make_kind(params, NULL);
 }
 
-int test_make_kind(const struct epf_params *params,
-		   const struct epf_shape *shape)
+int test_make_kind(const struct epf_params *params, const struct epf_shape *shape)
 {
-	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape,
-					   .key = test_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape, .key = test_key };
 	int ret = test_destroy(params->name, EPF_DESTROY_FORCE);
 
 	test_demand(!ret || ret == -ENOENT);

@@ -19,7 +19,7 @@
 #include "epf.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define MS 1000000ULL	 /* ns */
+#define MS 1000000ULL     /* ns */
 #define SEC 1000000000ULL /* ns */
 #define PAGE 4096u
 /* How long to wait for an expected event, on a slow emulated machine. */
@@ -53,9 +53,8 @@ static inline int test_end(void)
 }
 
 /* Report the test point that @got equals @want, both errnos or numbers. */
-__attribute__((format(printf, 3, 4)))
-static inline bool test_is(long long got, long long want, const char *claim,
-			   ...)
+__attribute__((format(printf, 3, 4))) static inline bool test_is(long long got, long long want,
+								 const char *claim, ...)
 {
 	char text[200];
 	va_list args;
@@ -79,22 +78,20 @@ static inline void test_skip(const char *claim, const char *reason)
 long test_ioctl(int fd, unsigned long cmd, void *arg);
 
 /* Return: parameters of mode count, refresh, without a limit. */
-struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
-			      __u32 bits, __u64 window);
+struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts, __u32 bits,
+			      __u64 window);
 /* The same for a locked kind. */
-struct epf_params test_locked_params(const char *name, __u32 kind,
-				    __u64 window);
+struct epf_params test_locked_params(const char *name, __u32 kind, __u64 window);
 /* Is it a resizable kind, whose window is one of time? */
 bool test_is_resizable(__u32 kind);
 /* Create the filter, after destroying any of that name. Return: descriptor. */
 int test_make(const struct epf_params *params);
-int test_make_kind(const struct epf_params *params,
-		   const struct epf_shape *shape);
+int test_make_kind(const struct epf_params *params, const struct epf_shape *shape);
 /* The same with 1024 lines, L = 2, k = 10: the false-positive rate is below 1e-9 while
  * it holds fewer than 300 keys.
  */
 int test_make_plain(const char *name, __u64 window);
-int test_open(const char *name);		/* descriptor or -errno */
+int test_open(const char *name);                  /* descriptor or -errno */
 long test_destroy(const char *name, __u32 flags); /* 0 or -errno */
 struct epf_info test_info(int fd);
 

@@ -48,8 +48,7 @@ static int sleep_in_poll(int fd, int which)
 	struct pollfd p = { .fd = fd, .events = which };
 	__u64 start = test_now();
 
-	if (poll(&p, 1, PATIENCE_NS / MS) != 1 ||
-	    test_now() - start >= PATIENCE_NS)
+	if (poll(&p, 1, PATIENCE_NS / MS) != 1 || test_now() - start >= PATIENCE_NS)
 		return NOT_WOKEN;
 	return p.revents;
 }
@@ -106,27 +105,22 @@ static void try_poll(void)
 	test_is(events(fd), POLLIN, "POLLIN stays until EPF_IOC_INFO");
 	test_info(fd);
 	test_is(events(fd), 0, "EPF_IOC_INFO has seen it");
-	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
-		"a rotation wakes a thread in poll()");
+	test_is(woken_by(fd, POLLIN, rotate), POLLIN, "a rotation wakes a thread in poll()");
 	test_is(events(fd2), POLLIN, "each descriptor is told");
 	test_info(fd2);
 	test_is(events(fd), POLLIN, "and is served by its own EPF_IOC_INFO");
 	test_info(fd);
-	test_is(woken_by(fd, POLLIN, insert_epoch), POLLIN,
-		"a rotation by count wakes it, too");
+	test_is(woken_by(fd, POLLIN, insert_epoch), POLLIN, "a rotation by count wakes it, too");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, exchange), POLLIN, "so does a swap");
 	test_info(fd);
 	test_info(other);
-	test_is(woken_by(other, POLLIN, exchange), POLLIN,
-		"so it does for the second of the two");
+	test_is(woken_by(other, POLLIN, exchange), POLLIN, "so it does for the second of the two");
 	test_info(fd);
 	test_info(other);
-	test_is(woken_by(other, POLLIN, rotate), POLLIN,
-		"which hears of its own contents");
+	test_is(woken_by(other, POLLIN, rotate), POLLIN, "which hears of its own contents");
 	test_info(fd);
-	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
-		"and what becomes of the new contents");
+	test_is(woken_by(fd, POLLIN, rotate), POLLIN, "and what becomes of the new contents");
 	test_info(fd);
 	close(fd2);
 	test_is(woken_by(fd, POLLIN, destroy), POLLHUP,
@@ -170,8 +164,9 @@ static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 {
 	static __u64 keys[1000];
 	static __u8 bitmap[125];
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = n, .keys = (uintptr_t)keys };
+	struct epf_batch b = {
+		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = n, .keys = (uintptr_t)keys
+	};
 	__u32 i, set = 0;
 
 	for (i = 0; i < n; i++)
@@ -193,10 +188,13 @@ static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
 {
 	static __u64 keys[1000];
 	static __u8 ages[1000];
-	struct epf_batch b = { .size = sizeof(b), .count = n,
-			       .flags = EPF_BATCH_DIGESTS | flags,
-			       .keys = (uintptr_t)keys,
-			       .ages = (uintptr_t)ages };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.count = n,
+		.flags = EPF_BATCH_DIGESTS | flags,
+		.keys = (uintptr_t)keys,
+		.ages = (uintptr_t)ages,
+	};
 	__u32 i, unknown = 0;
 
 	for (i = 0; i < n; i++)
@@ -238,31 +236,28 @@ static int try_saturate(void)
 
 	test_insert(fd, 1, 0, 100);
 	b = ask(fd, EPF_IOC_TEST, 1, 100);
-	tap_ok(b.present == 100 && !(b.flags & EPF_BATCH_SATURATED) &&
-	       !saturated(&fd), "a filter within its budget answers");
+	tap_ok(b.present == 100 && !(b.flags & EPF_BATCH_SATURATED) && !saturated(&fd),
+	       "a filter within its budget answers");
 	test_insert(fd, 1, 0, KEYS);
 	tap_ok(test_wait(saturated, &fd), "filled twenty times: saturated");
 	test_wait(estimated, &fd); /* it opens earlier than that */
 	info = test_info(fd);
 	tap_ok(info.fpr_ppt > p.limit_ppt && info.epochs[0].fpr_ppt > 0 &&
-	       info.epochs[0].fill_ppt > EPF_RATE_ONE / 2,
-	       "its estimated error, %llu ppm, is above the limit",
-	       info.fpr_ppt / 1000000);
+		       info.epochs[0].fill_ppt > EPF_RATE_ONE / 2,
+	       "its estimated error, %llu ppm, is above the limit", info.fpr_ppt / 1000000);
 	test_is(info.stats.saturations, 1, "that is counted");
 	b = ask(fd, EPF_IOC_TEST, 1, 1000);
 	tap_ok(!b.present && b.flags & EPF_BATCH_SATURATED,
 	       "verdicts fail open, and the batch says so");
 	b = ask(fd, EPF_IOC_TEST_AND_INSERT, 1, 1000);
-	tap_ok(!b.present && b.flags & EPF_BATCH_SATURATED,
-	       "those of TEST_AND_INSERT too");
+	tap_ok(!b.present && b.flags & EPF_BATCH_SATURATED, "those of TEST_AND_INSERT too");
 	info = test_info(fd);
 	tap_ok(info.stats.failed_open == 2000 && info.stats.misses == 2000 &&
-	       info.stats.hits == 100, "both are counted as failed open");
+		       info.stats.hits == 100,
+	       "both are counted as failed open");
 	b = ask(fd, EPF_IOC_INSERT, 3, 100);
-	tap_ok(!(b.flags & EPF_BATCH_SATURATED),
-	       "a batch without verdicts does not say so");
-	test_is(test_info(fd).stats.inserts, 100 + KEYS + 1000 + 100,
-		"insertions go on");
+	tap_ok(!(b.flags & EPF_BATCH_SATURATED), "a batch without verdicts does not say so");
+	test_is(test_info(fd).stats.inserts, 100 + KEYS + 1000 + 100, "insertions go on");
 	b = ask(fd, EPF_IOC_TEST, 9, 100);
 	test_is(b.present, 0, "a key never inserted is absent");
 	return fd;
@@ -279,11 +274,9 @@ static void try_recover(int fd)
 	test_insert(fd, 2, 0, 200);
 	test_demand(!epf_filter_rotate(fd, 4, NULL));
 	tap_ok(test_wait(recovered, &fd), "it recovers when they are out");
-	test_is(test_count(fd, 2, 0, 200), 200,
-		"what was inserted meanwhile is found");
+	test_is(test_count(fd, 2, 0, 200), 200, "what was inserted meanwhile is found");
 	info = test_info(fd);
-	tap_ok(info.fpr_ppt <= info.params.limit_ppt,
-	       "its estimated error is within the limit");
+	tap_ok(info.fpr_ppt <= info.params.limit_ppt, "its estimated error is within the limit");
 	test_is(info.stats.saturations, 1, "it was saturated once");
 	test_insert(fd, 4, 0, KEYS);
 	tap_ok(wait_events(fd, POLLPRI) || wait_events(fd, POLLPRI | POLLIN),
@@ -327,10 +320,8 @@ static void try_never(void)
 	test_insert(fd, 1, 0, KEYS);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
 	info = test_info(fd);
-	tap_ok(!(info.flags & EPF_INFO_SATURATED) &&
-	       info.fpr_ppt > EPF_RATE_ONE / 2,
-	       "without a limit it never saturates, at %llu ppm",
-	       info.fpr_ppt / 1000000);
+	tap_ok(!(info.flags & EPF_INFO_SATURATED) && info.fpr_ppt > EPF_RATE_ONE / 2,
+	       "without a limit it never saturates, at %llu ppm", info.fpr_ppt / 1000000);
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "all keys are found");
 	close(fd);
 }
@@ -361,8 +352,7 @@ static struct epf_shape locked_shape_of(const struct kind *k)
 /* Make a filter with a window of insertions or, if @ns is given, of time. */
 static int make_locked(const struct kind *k, __u64 ns)
 {
-	struct epf_params p = test_locked_params("mod-events", k->kind,
-						ns ? 0 : LOCKED_KEYS);
+	struct epf_params p = test_locked_params("mod-events", k->kind, ns ? 0 : LOCKED_KEYS);
 	struct epf_shape shape = locked_shape_of(k);
 
 	if (ns) {
@@ -435,9 +425,9 @@ static void try_locked_pace(const struct kind *k)
 	int fd = make_locked(k, k->fixed ? 0 : 700 * MS);
 
 	test_insert(fd, 5, 0, 10);
-	test_is(woken_by(fd, POLLIN, k->fixed ? insert_window : wait_idle),
-		POLLIN, "%s: the end of an epoch, by %s, wakes who polls",
-		k->name, k->fixed ? "count" : "time");
+	test_is(woken_by(fd, POLLIN, k->fixed ? insert_window : wait_idle), POLLIN,
+		"%s: the end of an epoch, by %s, wakes who polls", k->name,
+		k->fixed ? "count" : "time");
 	close(fd);
 }
 
@@ -463,17 +453,14 @@ static void try_locked(const struct kind *k)
 	test_info(fd);
 	test_is(events(fd2) & POLLIN, POLLIN, "the other descriptor is told");
 	test_info(other);
-	test_is(woken_by(other, POLLIN, exchange), POLLIN,
-		"a swap wakes who polls what was lanes");
+	test_is(woken_by(other, POLLIN, exchange), POLLIN, "a swap wakes who polls what was lanes");
 	test_insert(other, 5, 0, 10);
 	test_info(other);
 	test_info(fd);
-	test_is(woken_by(other, POLLIN, rotate), POLLIN,
-		"and then hears of it as %s", k->name);
+	test_is(woken_by(other, POLLIN, rotate), POLLIN, "and then hears of it as %s", k->name);
 	exchange(fd);
 	test_info(fd);
-	test_is(woken_by(fd, POLLIN | POLLPRI, destroy), POLLHUP,
-		"destruction by force wakes");
+	test_is(woken_by(fd, POLLIN | POLLPRI, destroy), POLLHUP, "destruction by force wakes");
 	close(fd);
 	close(fd2);
 	close(other);
@@ -484,8 +471,7 @@ static void try_kinds(void)
 	__u32 kind;
 
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++) {
-		struct kind k = { kind, epf_kind_name(kind),
-				  !test_is_resizable(kind) };
+		struct kind k = { kind, epf_kind_name(kind), !test_is_resizable(kind) };
 
 		try_locked_pace(&k);
 		try_locked(&k);
@@ -494,9 +480,8 @@ static void try_kinds(void)
 
 int main(void)
 {
-	test_begin((int)EPF_KIND_MAX * (LOCKED_POINTS + 1) + POLL_POINTS +
-		   SATURATE_POINTS + UNKNOWN_POINTS + RECOVER_POINTS +
-		   FIRST_SEEN_POINTS + NEVER_POINTS);
+	test_begin((int)EPF_KIND_MAX * (LOCKED_POINTS + 1) + POLL_POINTS + SATURATE_POINTS +
+		   UNKNOWN_POINTS + RECOVER_POINTS + FIRST_SEEN_POINTS + NEVER_POINTS);
 	try_poll();
 	try_recover(try_saturate());
 	try_unknown();

@@ -28,13 +28,13 @@
 #define ENOUGH 10
 #define LINES 1024u
 #define IMAGE_LINES 4096u
-#define L 7u /* epochs of a window, also in locked_shape() for tlbf and chain */
+#define L 7u                /* epochs of a window, also in locked_shape() for tlbf and chain */
 #define LOCKED_WORDS 65536u /* words of a snapshot, at most */
 
-static int filter;	      /* "mod-faults": KEYS keys of stream 1 */
-static struct epf_restore image; /* KEYS keys of stream 2, other lines */
-static __u32 locked_kind;	 /* the kind under test */
-static int locked;		 /* "mod-faults-locked": KEYS keys of stream 1 */
+static int filter;                      /* "mod-faults": KEYS keys of stream 1 */
+static struct epf_restore image;        /* KEYS keys of stream 2, other lines */
+static __u32 locked_kind;               /* the kind under test */
+static int locked;                      /* "mod-faults-locked": KEYS keys of stream 1 */
 static struct epf_restore locked_image; /* snapshot of that kind: stream 2 */
 /* The state of a locked kind, followed by its memory. */
 static union copy {
@@ -72,8 +72,7 @@ static bool has_own_keys(long err)
 	struct epf_info info = test_info(filter);
 
 	(void)err;
-	return test_count(filter, 1, 0, KEYS) == KEYS &&
-	       info.params.nr_lines == LINES &&
+	return test_count(filter, 1, 0, KEYS) == KEYS && info.params.nr_lines == LINES &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
 
@@ -95,8 +94,7 @@ static long create_locked(const char *name, __u32 kind, __u64 span_ns)
 {
 	struct epf_params p = test_locked_params(name, kind, 700);
 	struct epf_shape s = locked_shape(kind);
-	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s,
-					   .key = test_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s, .key = test_key };
 
 	if (locked_is_resizable(kind)) {
 		p.mode = EPF_MODE_TIME;
@@ -106,11 +104,11 @@ static long create_locked(const char *name, __u32 kind, __u64 span_ns)
 	return epf_dev_create_opts(test_dev, &p, &o, NULL);
 }
 
-#define CREATE(kind)							      \
-static long call_##kind(void)						      \
-{									      \
-	return create_locked("mod-faults-new", EPF_KIND_##kind, 3600 * SEC);   \
-}
+#define CREATE(kind)                                                                 \
+	static long call_##kind(void)                                                \
+	{                                                                            \
+		return create_locked("mod-faults-new", EPF_KIND_##kind, 3600 * SEC); \
+	}
 CREATE(GE)
 CREATE(GEBL)
 CREATE(APBF)
@@ -169,8 +167,7 @@ static void undo_open(long ret)
 static long call_list(void)
 {
 	__u32 ids[16];
-	struct epf_list l = { .size = sizeof(l), .ids = (uintptr_t)ids,
-			      .count = ARRAY_LEN(ids) };
+	struct epf_list l = { .size = sizeof(l), .ids = (uintptr_t)ids, .count = ARRAY_LEN(ids) };
 
 	return test_ioctl(test_dev, EPF_IOC_LIST, &l);
 }
@@ -200,8 +197,7 @@ static long call_insert(void)
 /* Keys inserted before it met an invalid pointer stay inserted. */
 static bool kept_insert(long err)
 {
-	bool good = has_own_keys(err) &&
-		    (err == -EFAULT || !test_count(filter, 3, 0, 1));
+	bool good = has_own_keys(err) && (err == -EFAULT || !test_count(filter, 3, 0, 1));
 
 	renew();
 	return good;
@@ -375,8 +371,9 @@ static void end_locked(void)
 
 static long read_locked(__u32 flags, __u64 bytes, void *to)
 {
-	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
-				   .bytes = bytes, .data = (uintptr_t)to };
+	struct epf_snap_read r = {
+		.size = sizeof(r), .flags = flags, .bytes = bytes, .data = (uintptr_t)to
+	};
 
 	return test_ioctl(locked, EPF_IOC_SNAP_READ, &r);
 }
@@ -390,7 +387,7 @@ static long read_state(void)
 static long read_memory(void)
 {
 	return read_locked(0, copy.s.words * sizeof(__u64),
-			  copy.words + sizeof(copy.s) / sizeof(__u64));
+			   copy.words + sizeof(copy.s) / sizeof(__u64));
 }
 
 static long locked_begin(void)
@@ -429,8 +426,7 @@ static bool kept_locked_end(long err)
 /* The snapshot can go on. */
 static bool kept_read(long err)
 {
-	return !read_state() && !read_memory() && !locked_end() &&
-	       locked_has_keys(err);
+	return !read_state() && !read_memory() && !locked_end() && locked_has_keys(err);
 }
 
 static long restore_locked(void)
@@ -447,15 +443,11 @@ static void undo_restore_locked(long ret)
 }
 
 static const struct call locked_calls[] = {
-	{ "SNAP_BEGIN", no_prepare, locked_begin, locked_has_keys,
-	  undo_locked_begin },
-	{ "READ of the state", begin_locked, read_state, kept_read,
-	  undo_locked_begin },
-	{ "READ of memory", begin_locked, read_memory, kept_read,
-	  undo_locked_begin },
+	{ "SNAP_BEGIN", no_prepare, locked_begin, locked_has_keys, undo_locked_begin },
+	{ "READ of the state", begin_locked, read_state, kept_read, undo_locked_begin },
+	{ "READ of memory", begin_locked, read_memory, kept_read, undo_locked_begin },
 	{ "SNAP_END", begin_locked, locked_end, kept_locked_end, no_undo },
-	{ "RESTORE", no_prepare, restore_locked, locked_has_keys,
-	  undo_restore_locked },
+	{ "RESTORE", no_prepare, restore_locked, locked_has_keys, undo_restore_locked },
 };
 
 /* Make a snapshot of a filter of @locked_kind. */
@@ -502,8 +494,7 @@ static bool every_fault(const struct call *c, bool on, struct tally *t)
 	c->undo(ret);
 	for (n = 1; since < ENOUGH && n < N_MAX; n++) {
 		c->prepare();
-		test_demand(put_number(make_it_fail, on) &&
-			    put_number(fail_nth, n));
+		test_demand(put_number(make_it_fail, on) && put_number(fail_nth, n));
 		ret = c->fn();
 		met = struck();
 		since = met ? 0 : since + 1;
@@ -511,10 +502,8 @@ static bool every_fault(const struct call *c, bool on, struct tally *t)
 			c->undo(ret);
 		t->failed += met && ret < 0;
 		t->absorbed += met && ret >= 0;
-		if (ret < 0 && (!met || (ret != -ENOMEM && ret != -EFAULT) ||
-				!c->kept(ret))) {
-			printf("# fault %d%s: %s\n", n, on ? " and on" : "",
-			       strerror(-ret));
+		if (ret < 0 && (!met || (ret != -ENOMEM && ret != -EFAULT) || !c->kept(ret))) {
+			printf("# fault %d%s: %s\n", n, on ? " and on" : "", strerror(-ret));
 			return false;
 		}
 	}
@@ -624,8 +613,7 @@ static bool nothing_charged(void)
 
 static void make_image(void)
 {
-	struct epf_params p = test_params("mod-faults-3", IMAGE_LINES, 2, 10,
-					  7000);
+	struct epf_params p = test_params("mod-faults-3", IMAGE_LINES, 2, 10, 7000);
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
 	int fd = test_make(&p);
 	void *at, *lines = malloc(IMAGE_LINES * 64);
@@ -706,14 +694,11 @@ int main(void)
 		all += meet("", &calls[i]);
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
 		all += meet_locked(kind);
-	tell("worker of tlbf", every_worker_fault(EPF_KIND_TLBF, &worker[0]),
-	     &worker[0]);
-	tell("worker of chain", every_worker_fault(EPF_KIND_CHAIN, &worker[1]),
-	     &worker[1]);
+	tell("worker of tlbf", every_worker_fault(EPF_KIND_TLBF, &worker[0]), &worker[0]);
+	tell("worker of chain", every_worker_fault(EPF_KIND_CHAIN, &worker[1]), &worker[1]);
 	tap_ok(all > 20, "%d faults met a call", all);
 	test_is(nr_filters(), filters, "no filter more and none less");
-	tap_ok(test_wait(areas_are, &before) && nothing_charged(),
-	       "no memory more and none less");
+	tap_ok(test_wait(areas_are, &before) && nothing_charged(), "no memory more and none less");
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 	return test_end();
 }

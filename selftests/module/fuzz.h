@@ -10,8 +10,8 @@
 
 #include <pthread.h>
 
-#define FUZZ_FDS 32  /* filter descriptors that all threads share */
-#define FUZZ_MAPS 8  /* mappings of each thread */
+#define FUZZ_FDS 32 /* filter descriptors that all threads share */
+#define FUZZ_MAPS 8 /* mappings of each thread */
 #define FUZZ_DATA_PAGES 4
 #define FUZZ_IMAGE_PAGES 64
 
@@ -94,7 +94,6 @@ static inline __u64 fuzz_draw(struct fuzzer *f, __u64 sides)
 /* fuzz_args.c: */
 const struct fuzz_command *fuzz_draw_command(struct fuzzer *f);
 __u64 fuzz_hostile(struct fuzzer *f);
-void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd,
-	       union fuzz_args *a);
+void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd, union fuzz_args *a);
 
 #endif /* EPF_FUZZ_H */

@@ -27,7 +27,7 @@ static void fill_params(struct fuzzer *f, struct epf_params *p)
 	p->nr_lines = 64u << fuzz_draw(f, fuzz_draw(f, 32) ? 7 : 20);
 	if (p->mode != EPF_MODE_TIME)
 		p->window_inserts = fuzz_draw(f, 8) ? 1 << 20 :
-				    windows[fuzz_draw(f, ARRAY_LEN(windows))];
+						      windows[fuzz_draw(f, ARRAY_LEN(windows))];
 	if (p->mode != EPF_MODE_COUNT)
 		p->window_ns = 1 + fuzz_draw(f, SEC);
 	p->budget_ppt = 1 + fuzz_draw(f, EPF_RATE_ONE / 1000);
@@ -97,8 +97,7 @@ static void fill_chain(struct fuzzer *f, struct epf_create *c)
 	c->shape.chain.lines_max = 256 << fuzz_draw(f, 3);
 	c->shape.chain.load = 16 + fuzz_draw(f, 5000);
 	c->shape.chain.lines_per_key = 1 << fuzz_draw(f, 3);
-	c->shape.chain.bits_per_key = c->shape.chain.lines_per_key *
-				      (1 + fuzz_draw(f, 15));
+	c->shape.chain.bits_per_key = c->shape.chain.lines_per_key * (1 + fuzz_draw(f, 15));
 }
 
 static void fill_elastic(struct fuzzer *f, struct epf_create *c)
@@ -213,8 +212,7 @@ static void fill_restore(struct fuzzer *f, union fuzz_args *a)
 	struct fuzz_map *m = &f->maps[fuzz_draw(f, FUZZ_MAPS)];
 
 	a->restore.header = fuzz_header;
-	a->restore.lines = m->at && fuzz_draw(f, 2) ? (uintptr_t)m->at :
-						 (uintptr_t)fuzz_image;
+	a->restore.lines = m->at && fuzz_draw(f, 2) ? (uintptr_t)m->at : (uintptr_t)fuzz_image;
 }
 
 static void fill_journal(struct fuzzer *f, union fuzz_args *a)
@@ -246,8 +244,10 @@ static void fill_describe(struct fuzzer *f, union fuzz_args *a)
 		a->describe.desc.flags = fuzz_draw(f, 2) << fuzz_draw(f, 16);
 }
 
-#define COMMAND(_name, _type, _weight, _control, _fill)			\
-	{ #_name, EPF_IOC_##_name, sizeof(_type), _weight, _control, _fill }
+#define COMMAND(_name, _type, _weight, _control, _fill)                          \
+	{                                                                        \
+#_name, EPF_IOC_##_name, sizeof(_type), _weight, _control, _fill \
+	}
 
 const struct fuzz_command fuzz_commands[] = {
 	COMMAND(CREATE, struct epf_create, 20, true, fill_create),
@@ -308,8 +308,7 @@ __u64 fuzz_hostile(struct fuzzer *f)
 	case 7:
 		return (uintptr_t)fuzz_readonly + fuzz_draw(f, 2 * PAGE);
 	case 8:
-		return (uintptr_t)f->data + PAGE * FUZZ_DATA_PAGES -
-		       fuzz_draw(f, 128);
+		return (uintptr_t)f->data + PAGE * FUZZ_DATA_PAGES - fuzz_draw(f, 128);
 	case 9:
 		return (uintptr_t)f->args + fuzz_draw(f, PAGE); /* overlap */
 	case 10:
@@ -356,8 +355,8 @@ static void mutate(struct fuzzer *f, union fuzz_args *a, size_t size)
 /* Larger than the kernel's struct, with or without zeros at the end; or too small. */
 static void odd_size(struct fuzzer *f, union fuzz_args *a, size_t size)
 {
-	static const __u32 sizes[] = { 0, 1, 4, 8, 64, PAGE - 8, PAGE, PAGE + 1,
-				       0x80000000, 0xffffffff };
+	static const __u32 sizes[] = { 0,        1,    4,        8,          64,
+				       PAGE - 8, PAGE, PAGE + 1, 0x80000000, 0xffffffff };
 
 	switch (fuzz_draw(f, 4)) {
 	case 0:
@@ -376,8 +375,7 @@ static void odd_size(struct fuzzer *f, union fuzz_args *a, size_t size)
 }
 
 /* Fill in arguments of @c; @odd: with some errors in them. */
-void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd,
-	       union fuzz_args *a)
+void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd, union fuzz_args *a)
 {
 	int i;
 

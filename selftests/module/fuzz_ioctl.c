@@ -39,7 +39,7 @@
 #define TOTAL_BYTES (8ull << 20)
 #define PARAMS "/sys/module/epochfilter/parameters/"
 #define PASS_CALLS 250000u /* calls in a pass, at most; there are at least four passes */
-#define MORE_PASSES 20 /* extra passes until each command has succeeded, at most */
+#define MORE_PASSES 20     /* extra passes until each command has succeeded, at most */
 
 static int fds[FUZZ_FDS]; /* -1: none */
 char *fuzz_shifting;
@@ -99,16 +99,13 @@ static void note(size_t nr, int ret, int err)
 	if (ret >= 0)
 		count(&succeeded[nr]);
 	else
-		__atomic_fetch_or(&errors[err / 64], 1ull << err % 64,
-				  __ATOMIC_RELAXED);
+		__atomic_fetch_or(&errors[err / 64], 1ull << err % 64, __ATOMIC_RELAXED);
 }
 
-static void after(const struct fuzzer *f, const struct fuzz_command *c,
-		  const void *at)
+static void after(const struct fuzzer *f, const struct fuzz_command *c, const void *at)
 {
 	if (c->cmd == EPF_IOC_SNAP_END && at == f->args)
-		memcpy(&fuzz_header, &((const struct epf_snap *)at)->header,
-		       sizeof(fuzz_header));
+		memcpy(&fuzz_header, &((const struct epf_snap *)at)->header, sizeof(fuzz_header));
 	else if (c->cmd == EPF_IOC_INFO && at == f->args &&
 		 ((const struct epf_info *)at)->memory_bytes > TOTAL_BYTES)
 		count(&over_limit);
@@ -152,8 +149,7 @@ static void call_mmap(struct fuzzer *f)
 	off += fuzz_draw(f, 3) ? 0 : (off_t)EPF_MMAP_JOURNAL;
 	drop_map(m);
 	m->bytes = PAGE << fuzz_draw(f, fuzz_draw(f, 16) ? 8 : 30);
-	m->at = mmap(NULL, m->bytes, prot,
-		     fuzz_draw(f, 4) ? MAP_SHARED : MAP_PRIVATE, draw_fd(f),
+	m->at = mmap(NULL, m->bytes, prot, fuzz_draw(f, 4) ? MAP_SHARED : MAP_PRIVATE, draw_fd(f),
 		     off);
 	if (m->at == MAP_FAILED)
 		m->at = NULL;
@@ -209,8 +205,7 @@ static void call_poll(struct fuzzer *f)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		p[i] = (struct pollfd){ .fd = draw_fd(f),
-					.events = POLLIN | POLLPRI };
+		p[i] = (struct pollfd){ .fd = draw_fd(f), .events = POLLIN | POLLPRI };
 	poll(p, 3, fuzz_draw(f, 16) ? 0 : 1);
 }
 
@@ -331,8 +326,7 @@ static void *fuzz(void *arg)
 /* Remove all filters, because changed names and ids have created and hit any filters. */
 static void remove_filters(void)
 {
-	struct epf_ref_args a = { .size = sizeof(a),
-				  .flags = EPF_DESTROY_FORCE };
+	struct epf_ref_args a = { .size = sizeof(a), .flags = EPF_DESTROY_FORCE };
 	int i, nr;
 	__u32 *ids;
 
@@ -351,10 +345,8 @@ static void remove_filters(void)
 static char *far_pages(size_t pages)
 {
 	static __u64 next = 1ull << 44;
-	char *at = mmap((void *)next, (pages + 1) * PAGE,
-			PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-			0);
+	char *at = mmap((void *)next, (pages + 1) * PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	test_demand(at == (char *)next);
 	test_demand(!mprotect(at + pages * PAGE, PAGE, PROT_NONE));
@@ -380,8 +372,7 @@ static void run(__u64 calls, __u64 *seed)
 	}
 	alarms(true);
 	for (i = 0; i < THREADS; i++)
-		test_demand(!pthread_create(&fuzzers[i].id, NULL, fuzz,
-					    &fuzzers[i]));
+		test_demand(!pthread_create(&fuzzers[i].id, NULL, fuzz, &fuzzers[i]));
 	for (i = 0; i < THREADS; i++)
 		pthread_join(fuzzers[i].id, NULL);
 	alarms(false);
@@ -470,8 +461,8 @@ static void passes(__u64 all, __u64 *seed)
 	}
 	for (i = 0; i < MORE_PASSES && !all_succeeded(); i++)
 		run(calls, seed);
-	tap_ok(kept, "memory available %lld -> %lld KiB, less than %lld missing",
-	       p.before, available(), p.margin);
+	tap_ok(kept, "memory available %lld -> %lld KiB, less than %lld missing", p.before,
+	       available(), p.margin);
 }
 
 static void report(void)
@@ -479,9 +470,8 @@ static void report(void)
 	size_t i;
 
 	for (i = 0; i < fuzz_nr_commands; i++)
-		printf("# %s: %llu calls, %llu succeeded\n",
-		       fuzz_commands[i].name,
-		       tried[i], succeeded[i]);
+		printf("# %s: %llu calls, %llu succeeded\n", fuzz_commands[i].name, tried[i],
+		       succeeded[i]);
 	printf("# errors:");
 	for (i = 1; i < MAX_ERRNO; i++)
 		if (errors[i / 64] >> i % 64 & 1)
@@ -506,8 +496,7 @@ static void set_limits(bool low, long long was[3])
 		if (low)
 			was[i] = test_number(limits[i][0], "");
 		snprintf(text, sizeof(text), "%lld", was[i]);
-		test_demand(!test_write(limits[i][0],
-					low ? limits[i][1] : text));
+		test_demand(!test_write(limits[i][0], low ? limits[i][1] : text));
 	}
 }
 
@@ -526,10 +515,10 @@ static void set_up_shared(void)
 	test_demand(page >= 0 && !ftruncate(page, PAGE));
 	shared = far_pages(1);
 	fuzz_readonly = far_pages(1);
-	test_demand(mmap(shared, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, page, 0) == shared);
-	test_demand(mmap(fuzz_readonly, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED,
-			 page, 0) == fuzz_readonly);
+	test_demand(mmap(shared, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, page, 0) ==
+		    shared);
+	test_demand(mmap(fuzz_readonly, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, page, 0) ==
+		    fuzz_readonly);
 	close(page);
 }
 
@@ -557,8 +546,7 @@ static bool remove_module(void *name)
 static void unload(void)
 {
 	close(test_dev);
-	tap_ok(test_wait(remove_module, "epochfilter_kinds"),
-	       "the module of the kinds unloads");
+	tap_ok(test_wait(remove_module, "epochfilter_kinds"), "the module of the kinds unloads");
 	tap_ok(remove_module("epochfilter"), "the module unloads");
 }
 
@@ -585,8 +573,7 @@ int main(int argc, char **argv)
 	report();
 	tap_ok(!over_limit, "no filter was larger than all may be together");
 	test_is(epf_dev_list(test_dev, &ids), 0, "no filter is left");
-	test_is(most_lines(), lines,
-		"nothing is charged: so many lines fit as before");
+	test_is(most_lines(), lines, "nothing is charged: so many lines fit as before");
 	set_limits(false, was);
 	unload();
 	return tap_end();

@@ -26,8 +26,7 @@ static void set_broken(unsigned int flags)
 
 static int make(void)
 {
-	struct epf_params p = test_locked_params("mod-half", EPF_KIND_GE,
-						EPOCHS * 2 * KEYS);
+	struct epf_params p = test_locked_params("mod-half", EPF_KIND_GE, EPOCHS * 2 * KEYS);
 	struct epf_shape shape = { 0 };
 
 	shape.ge.segment_bits = 1 << 17; /* the sweep takes the lock several times */
@@ -77,21 +76,18 @@ static void try_covered(void)
 	fill(fd);
 	info = test_info(fd);
 	e = info.epoch;
-	tap_ok(info.covered_inserts == all + KEYS &&
-	       info.covered_ns == info.epochs[EPOCHS].age_ns,
+	tap_ok(info.covered_inserts == all + KEYS && info.covered_ns == info.epochs[EPOCHS].age_ns,
 	       "the window and the current epoch are covered");
 	stop_half_way(fd);
 	info = test_info(fd);
-	test_is((long long)info.epoch, (long long)e,
-		"half swept: the epoch is the same");
+	test_is((long long)info.epoch, (long long)e, "half swept: the epoch is the same");
 	test_is(test_count(fd, 0, 0, KEYS), 0, "the oldest is not found");
 	test_is((long long)info.covered_inserts, all, "nor covered");
-	test_is((long long)info.covered_ns,
-		(long long)info.epochs[EPOCHS - 1].age_ns, "nor is its time");
+	test_is((long long)info.covered_ns, (long long)info.epochs[EPOCHS - 1].age_ns,
+		"nor is its time");
 	set_broken(0);
 	test_demand(test_wait_epoch(fd, e + 1));
-	test_is((long long)test_info(fd).covered_inserts, all,
-		"swept: as many are covered");
+	test_is((long long)test_info(fd).covered_inserts, all, "swept: as many are covered");
 	close(fd);
 }
 

@@ -20,8 +20,7 @@ int main(int argc, char **argv)
 	test_insert(fd, 1, 0, 5000);
 	test_demand(test_count(fd, 1, 4300, 700) == 700);
 	if (!strcmp(argv[1], "mapping"))
-		test_demand(mmap(NULL, 4096 * 64, PROT_READ, MAP_SHARED, fd,
-				 0) != MAP_FAILED);
+		test_demand(mmap(NULL, 4096 * 64, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
 	if (strcmp(argv[1], "filter"))
 		close(fd);
 	if (strcmp(argv[1], "control"))

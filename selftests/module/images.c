@@ -19,7 +19,7 @@
 #define AGAIN "mod-image-new"
 #define FILE_NAME "/tmp/mod-image.snap"
 #define WINDOW 20000u
-#define ASKED_MAX 160000u /* keys asked for, of each kind */
+#define ASKED_MAX 160000u   /* keys asked for, of each kind */
 #define SPAN (360000 * SEC) /* its timer fires once an hour at most */
 
 /* A copy as the device returns it. */
@@ -96,10 +96,14 @@ static void draw_digests(void)
 
 static void ask(int fd, struct answer *a)
 {
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = asked, .keys = (uintptr_t)digests,
-			       .bitmap = (uintptr_t)a->bitmap,
-			       .ages = (uintptr_t)a->ages };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = asked,
+		.keys = (uintptr_t)digests,
+		.bitmap = (uintptr_t)a->bitmap,
+		.ages = (uintptr_t)a->ages,
+	};
 
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 }
@@ -131,8 +135,7 @@ static struct epf_snap_file saved(int fd)
 }
 
 /* The engines compute histogram and checksum themselves: audit/engines. */
-static void audit(const struct epf_snap_file *file, struct answer *a,
-		  const char *engine, int want)
+static void audit(const struct epf_snap_file *file, struct answer *a, const char *engine, int want)
 {
 	struct epf_keys keys = { .data = digests, .n = asked };
 	struct epf_answer got = { .bitmap = a->bitmap, .ages = a->ages };
@@ -150,8 +153,7 @@ static bool same(const char *what)
 
 	for (i = 0; i < asked; i++)
 		if (live.ages[i] != filed.ages[i]) {
-			printf("# %s: key %u: age %u, %u\n", what, i,
-			       live.ages[i], filed.ages[i]);
+			printf("# %s: key %u: age %u, %u\n", what, i, live.ages[i], filed.ages[i]);
 			return false;
 		}
 	return !memcmp(live.bitmap, filed.bitmap, sizeof(live.bitmap));
@@ -206,22 +208,20 @@ static void alike(__u32 kind)
 	file = saved(fd);
 	ask(fd, &live);
 	audit(&file, &filed, "scalar", 0);
-	tap_ok(same(name), "%s: an audit of the file: %u keys, %u ages, as the filter says",
-	       name, asked, different_ages(&live));
+	tap_ok(same(name), "%s: an audit of the file: %u keys, %u ages, as the filter says", name,
+	       asked, different_ages(&live));
 	test_insert(fd, 3, 0, 1000);
 	audit(&file, &filed, "scalar", 0);
 	tap_ok(same("still"), "and still when keys have come to the filter");
 	audit(&file, &filed, "ring", -EOPNOTSUPP);
-	tap_ok(different_ages(&live) > c.epochs / 2, "%u ages are told",
-	       different_ages(&live));
+	tap_ok(different_ages(&live) > c.epochs / 2, "%u ages are told", different_ages(&live));
 	close(fd);
 
 	fd = make(&c, NAME);
 	test_demand(!epf_snap_restore(fd, &file));
 	old = test_info(fd);
 	ask(fd, &filed);
-	tap_ok(same("restored"), "%s: restored, all answers and ages are equal",
-	       name);
+	tap_ok(same("restored"), "%s: restored, all answers and ages are equal", name);
 	epf_snap_close(&file);
 	file = saved(fd);
 	other = make(&c, AGAIN);
@@ -229,14 +229,12 @@ static void alike(__u32 kind)
 	test_demand(!epf_snap_restore(other, &file));
 	info = test_info(other);
 	tap_ok(info.epoch == old.epoch && info.epoch == file.header.epoch_end &&
-	       info.covered_inserts == old.covered_inserts &&
-	       info.covered_ns >= old.covered_ns &&
-	       info.stats.inserts == old.stats.inserts &&
-	       !memcmp(&info.shape, &old.shape, sizeof(info.shape)),
-	       "so are epoch, insertions, what is covered: %llu, and shape",
-	       info.covered_inserts);
-	test_is(test_count(other, 4, 0, 1000) > 100, 0,
-		"what it held before is gone");
+		       info.covered_inserts == old.covered_inserts &&
+		       info.covered_ns >= old.covered_ns &&
+		       info.stats.inserts == old.stats.inserts &&
+		       !memcmp(&info.shape, &old.shape, sizeof(info.shape)),
+	       "so are epoch, insertions, what is covered: %llu, and shape", info.covered_inserts);
+	test_is(test_count(other, 4, 0, 1000) > 100, 0, "what it held before is gone");
 	if (test_is_resizable(kind))
 		tap_ok(go_on(fd, &c), "it goes on, and forgets");
 	else
@@ -246,10 +244,10 @@ static void alike(__u32 kind)
 	close(other);
 	other = test_make_plain(AGAIN, 1000);
 	file = saved(fd);
-	tap_ok(!epf_snap_restore(other, &file) &&
-	       test_info(other).params.kind == kind &&
-	       test_count(other, 3, 100 * c.epochs, 100) ==
-	       test_count(fd, 3, 100 * c.epochs, 100), "also a filter of lanes");
+	tap_ok(!epf_snap_restore(other, &file) && test_info(other).params.kind == kind &&
+		       test_count(other, 3, 100 * c.epochs, 100) ==
+			       test_count(fd, 3, 100 * c.epochs, 100),
+	       "also a filter of lanes");
 	epf_snap_close(&file);
 	close(other);
 	close(fd);
@@ -279,9 +277,13 @@ static long end(int fd, struct epf_snap_header *h)
 
 static long read_at(int fd, __u32 flags, __u64 at, __u64 bytes, void *to)
 {
-	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
-				   .offset = at, .bytes = bytes,
-				   .data = (uintptr_t)to };
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = flags,
+		.offset = at,
+		.bytes = bytes,
+		.data = (uintptr_t)to,
+	};
 
 	return test_ioctl(fd, EPF_IOC_SNAP_READ, &r);
 }
@@ -352,8 +354,7 @@ static void outlives(int fd, const struct epf_compared *c, __u64 keys)
 	tap_ok(!begun && passed, "BEGIN for a millisecond, which passes");
 	test_is(read, want, "an epoch has ended: READ: %s",
 		want ? "ESTALE" : "tables are what they were");
-	tap_ok(over == want && end(fd, NULL) == -EINVAL,
-	       "END: likewise, and it is over");
+	tap_ok(over == want && end(fd, NULL) == -EINVAL, "END: likewise, and it is over");
 }
 
 #define PIN_POINTS 13
@@ -370,14 +371,13 @@ static void pins(__u32 kind)
 	test_insert(fd, 1, 0, each / 2);
 	e = test_info(fd).epoch;
 	test_is(begin(fd, EPF_PIN_MAX_NS, NULL), 0, "BEGIN");
-	tap_ok(pinned(fd2) && begin(fd2, SEC, NULL) == -EBUSY,
-	       "one at a time: EBUSY");
+	tap_ok(pinned(fd2) && begin(fd2, SEC, NULL) == -EBUSY, "one at a time: EBUSY");
 	test_is(read_at(fd2, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
 		"READ on another descriptor: EINVAL");
 	test_is(epf_filter_rotate(fd, 1, NULL), -EBUSY, "ROTATE: EBUSY");
 	test_insert(fd, 1, each / 2, 2 * each);
-	tap_ok(test_info(fd).epoch == e && test_count(fd, 1, 0, 2 * each) ==
-	       (long)(2 * each), "an epoch takes keys for two, all are found");
+	tap_ok(test_info(fd).epoch == e && test_count(fd, 1, 0, 2 * each) == (long)(2 * each),
+	       "an epoch takes keys for two, all are found");
 	test_is(read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), 0, "READ");
 	test_is(end(fd, NULL), 0, "END");
 	end_epoch(fd, &c, e);
@@ -410,14 +410,12 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-static bool has_moved(int fd, const struct epf_compared *c,
-		      const struct epf_info *old)
+static bool has_moved(int fd, const struct epf_compared *c, const struct epf_info *old)
 {
 	struct epf_info info = test_info(fd);
 
-	return c->number == EPF_KIND_CHAIN ?
-		       info.memory_bytes != old->memory_bytes :
-		       info.epoch > old->epoch;
+	return c->number == EPF_KIND_CHAIN ? info.memory_bytes != old->memory_bytes :
+					     info.epoch > old->epoch;
 }
 
 /* For chain a table comes or goes; for the others an epoch ends. How many keys a table
@@ -483,8 +481,8 @@ static void voids(__u32 kind)
 	test_demand(test_wait(unpinned, &m.fd));
 	move_on(m.fd, &c);
 	tap_ok(read_at(m.fd, 0, 0, 64, &s) == -ESTALE &&
-	       read_at(m.fd, EPF_SNAP_STATE, 0, sizeof(s), &s) == -ESTALE &&
-	       end(m.fd, NULL) == -ESTALE && end(m.fd, NULL) == -EINVAL,
+		       read_at(m.fd, EPF_SNAP_STATE, 0, sizeof(s), &s) == -ESTALE &&
+		       end(m.fd, NULL) == -ESTALE && end(m.fd, NULL) == -EINVAL,
 	       "nor can memory be read, or the state, or the copy be ended well");
 	hurried = false;
 	test_demand(!epf_snap_save(m.fd, FILE_NAME, pass, &m, NULL));
@@ -493,11 +491,9 @@ static void voids(__u32 kind)
 
 /* ---------------------------------------------------------- refused ---- */
 
-static long restore_from(int fd, const struct epf_snap_header *h,
-			 const void *from)
+static long restore_from(int fd, const struct epf_snap_header *h, const void *from)
 {
-	struct epf_restore r = { .size = sizeof(r), .header = *h,
-				 .lines = (uintptr_t)from };
+	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
 
 	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
 }
@@ -523,8 +519,8 @@ static void reads(void)
 		"READ of some of the state");
 	test_is(read_at(fd, 2, 0, 64, to), -EINVAL, "READ with an unknown flag");
 	test_is(read_at(fd, 0, 0, 64, NULL), -EFAULT, "READ to NULL: EFAULT");
-	tap_ok(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED &&
-	       errno == EOPNOTSUPP, "no mapping: EOPNOTSUPP");
+	tap_ok(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EOPNOTSUPP,
+	       "no mapping: EOPNOTSUPP");
 	test_demand(!end(fd, NULL));
 	test_demand(!begin(lanes, SEC, NULL));
 	test_is(read_at(lanes, 0, 0, 64, to), -EOPNOTSUPP, "lanes: EOPNOTSUPP");
@@ -540,9 +536,11 @@ struct spoil {
 	__u64 value;
 };
 
-#define S(claim, field, value)						\
-	{ claim, offsetof(struct epf_snap_locked, field),		\
-	  sizeof(((struct epf_snap_locked *)0)->field), value }
+#define S(claim, field, value)                                              \
+	{                                                                   \
+		claim, offsetof(struct epf_snap_locked, field),             \
+			sizeof(((struct epf_snap_locked *)0)->field), value \
+	}
 
 static const struct spoil any_spoils[] = {
 	S("another size", size, 8),
@@ -590,8 +588,7 @@ static const struct spoil chain_spoils[] = {
 	S("more begun than taken", begun, 1ULL << 59),
 };
 
-static __u32 refused(int fd, const struct image *i, const struct spoil *s,
-		     size_t n)
+static __u32 refused(int fd, const struct image *i, const struct spoil *s, size_t n)
 {
 	struct epf_snap_locked old = *i->locked;
 	__u32 wrong = 0;
@@ -630,8 +627,7 @@ static __u32 odd_lines(int fd, const struct image *i)
 	__u64 *head = (__u64 *)(i->locked + 1) + 5 * line + line / 8, keep = *head;
 
 	for (s = 0; s < ARRAY_LEN(spoils); s++) {
-		*head = s == 3 || s == 5 ? keep | spoils[s].flip :
-					   keep ^ spoils[s].flip;
+		*head = s == 3 || s == 5 ? keep | spoils[s].flip : keep ^ spoils[s].flip;
 		long ret = restore_from(fd, &i->header, i->locked);
 
 		if (ret != -EBADMSG) {
@@ -691,11 +687,11 @@ static void refuses(__u32 kind)
 	test_is(restore_from(fd, &i.header, (char *)i.locked + 64), -EBADMSG,
 		"another place: EBADMSG");
 	tap_ok(restore_from(fd, &i.header, NULL) == -EFAULT &&
-	       restore_from(fd, &i.header, (void *)-4096L) == -EFAULT,
+		       restore_from(fd, &i.header, (void *)-4096L) == -EFAULT,
 	       "no place: EFAULT");
 	memcpy(room + PAGE, i.locked, i.bytes - PAGE);
-	tap_ok(restore_from(fd, &i.header, room + PAGE) == -EFAULT &&
-	       !full_buckets(fd, &i), "some words missing: EFAULT");
+	tap_ok(restore_from(fd, &i.header, room + PAGE) == -EFAULT && !full_buckets(fd, &i),
+	       "some words missing: EFAULT");
 	ask(fd, &filed);
 	test_demand(same("refused")); /* the old contents are unchanged */
 	free(i.locked);
@@ -720,8 +716,7 @@ static void wild(__u32 kind)
 		if (kind == EPF_KIND_DICT && n % 8 < 5)
 			continue;
 		/* of a line, remainders may be anything */
-		if (kind == EPF_KIND_ELASTIC &&
-		    (n + 1) % i.locked->shape.elastic.line_words)
+		if (kind == EPF_KIND_ELASTIC && (n + 1) % i.locked->shape.elastic.line_words)
 			continue;
 		word[n] = epf_word(n, 7);
 	}
@@ -730,8 +725,7 @@ static void wild(__u32 kind)
 	test_insert(fd, 5, 0, 2 * WINDOW);
 	good = good && test_count(fd, 5, 2 * WINDOW - 100, 100) == 100;
 	if (!test_is_resizable(kind))
-		good = good && !epf_filter_clear(fd) &&
-		       !test_count(fd, 5, 0, 2 * WINDOW);
+		good = good && !epf_filter_clear(fd) && !test_count(fd, 5, 0, 2 * WINDOW);
 	tap_ok(good, "%s: memory of anything is taken, and goes with its epochs",
 	       epf_kind_name(kind));
 	free(i.locked);
@@ -742,9 +736,11 @@ static void wild(__u32 kind)
 #define BEHIND_POINTS 1
 static void behind(void)
 {
-	struct epf_compared c = { .number = EPF_KIND_APBF, .epochs = 4,
-				  .shape.apbf = { .slice_bits = 65, .k = 4,
-						  .l = 4 } };
+	struct epf_compared c = {
+		.number = EPF_KIND_APBF,
+		.epochs = 4,
+		.shape.apbf = { .slice_bits = 65, .k = 4, .l = 4 },
+	};
 	int fd = make(&c, NAME);
 	struct image i = take(fd);
 
@@ -760,8 +756,8 @@ int main(void)
 {
 	__u32 kind;
 
-	test_begin(EPF_KIND_MAX * (ALIKE_POINTS + PIN_POINTS + VOID_POINTS +
-				   REFUSE_POINTS + WILD_POINTS) +
+	test_begin(EPF_KIND_MAX *
+			   (ALIKE_POINTS + PIN_POINTS + VOID_POINTS + REFUSE_POINTS + WILD_POINTS) +
 		   READ_POINTS + BEHIND_POINTS + 1);
 	draw_digests();
 	reads();

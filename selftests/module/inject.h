@@ -18,16 +18,15 @@
 #define DEBUG "/sys/kernel/debug/"
 #define WORKERS 256u
 
-static int fail_nth;	      /* FAIL_NTH, kept open because opening it allocates */
-static int make_it_fail;      /* likewise */
+static int fail_nth;     /* FAIL_NTH, kept open because opening it allocates */
+static int make_it_fail; /* likewise */
 
 /* Set up all kinds of faults, without log output. Return: false if this kernel has
  * none.
  */
 static bool arm(void)
 {
-	static const char *const kinds[] = { "failslab", "fail_page_alloc",
-					     "fail_usercopy" };
+	static const char *const kinds[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 	char path[128];
 	size_t i;
 
@@ -127,8 +126,7 @@ static bool workers_struck(void)
 		char text[16] = "";
 
 		put_number(w->make_it_fail, 0);
-		yes |= pread(w->fail_nth, text, sizeof(text) - 1, 0) > 0 &&
-		       !atoi(text);
+		yes |= pread(w->fail_nth, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 		put_number(w->fail_nth, 0);
 		close(w->make_it_fail);
 		close(w->fail_nth);

@@ -54,10 +54,8 @@ static void *insert(void *arg)
 	for (i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
 		n = 1 + epf_word(t->stream, (__u32)i) % BATCH_MAX;
 		pthread_rwlock_rdlock(&resting);
-		test_demand(test_digests(fd, i % 2 ? EPF_IOC_INSERT :
-					 EPF_IOC_TEST_AND_INSERT,
-					 i % 3 ? t->stream : 99,
-					 t->done % 100000, n) >= 0);
+		test_demand(test_digests(fd, i % 2 ? EPF_IOC_INSERT : EPF_IOC_TEST_AND_INSERT,
+					 i % 3 ? t->stream : 99, t->done % 100000, n) >= 0);
 		pthread_rwlock_unlock(&resting);
 		__atomic_fetch_add(&t->done, n, __ATOMIC_RELAXED);
 		sched_yield();
@@ -72,8 +70,7 @@ static void start_inserters(void)
 	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
 	for (i = 0; i < THREADS; i++) {
 		inserters[i].stream = (__u64)i + 1;
-		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
-					    &inserters[i]));
+		test_demand(!pthread_create(&inserters[i].id, NULL, insert, &inserters[i]));
 	}
 }
 
@@ -95,8 +92,8 @@ static __u64 stop_inserters(void)
 
 static struct epf_params shape(__u32 parts, __u32 mode)
 {
-	struct epf_params p = test_params("mod-journal", LINES, parts,
-					  4 * parts, EPOCH * EPF_LIVE_EPOCHS);
+	struct epf_params p = test_params("mod-journal", LINES, parts, 4 * parts,
+					  EPOCH * EPF_LIVE_EPOCHS);
 
 	p.mode = mode;
 	if (mode != EPF_MODE_COUNT)
@@ -114,8 +111,7 @@ static __u32 phase(const struct epf_mirror *m, __u32 mode)
 	epf_mirror_header(m, &h);
 	if (mode == EPF_MODE_COUNT)
 		part = h.epochs[h.epoch_end & 7].inserts * QUARTERS / EPOCH;
-	return (h.epoch_end & 7) * QUARTERS +
-	       (part < QUARTERS ? part : QUARTERS - 1);
+	return (h.epoch_end & 7) * QUARTERS + (part < QUARTERS ? part : QUARTERS - 1);
 }
 
 /* Equal except for the insertions of the current epoch: in mode time CPUs hold some
@@ -128,8 +124,7 @@ static bool as_counted(const struct mirrored *d, __u32 mode, __u64 made)
 
 	return d->ret >= 0 && !d->words && !d->starts && d->counts == 1 &&
 	       d->mirror.epoch_end == e &&
-	       ((mode == EPF_MODE_TIME &&
-		 n > d->fresh.epochs[e & 7].inserts) ||
+	       ((mode == EPF_MODE_TIME && n > d->fresh.epochs[e & 7].inserts) ||
 		(e <= made && n < d->fresh.epochs[e & 7].inserts));
 }
 
@@ -156,8 +151,7 @@ static void law_of(__u32 parts, __u32 mode, __u32 shards, const char *what)
 	start_inserters();
 	test_demand(!epf_mirror_open(fd, ORDER, shards, &m));
 	made = epoch_of(m);
-	while ((phases < want || tries < TRIES || records < RECORDS) &&
-	       test_now() < end) {
+	while ((phases < want || tries < TRIES || records < RECORDS) && test_now() < end) {
 		n = epf_mirror_follow(m);
 		if (n == -EOVERFLOW) {
 			renewed++;
@@ -182,11 +176,10 @@ static void law_of(__u32 parts, __u32 mode, __u32 shards, const char *what)
 	}
 	inserts = stop_inserters();
 	tap_ok(same == tries && tries >= TRIES,
-	       "L = %u, %s, %u rings: %u of %u times equal to a fresh copy",
-	       parts, what, shards, same, tries);
+	       "L = %u, %s, %u rings: %u of %u times equal to a fresh copy", parts, what, shards,
+	       same, tries);
 	tap_ok(phases == want, "at %u of %u phases", phases, want);
-	tap_ok(records >= RECORDS,
-	       "%llu insertions, %ld records followed meanwhile, %u new copies",
+	tap_ok(records >= RECORDS, "%llu insertions, %ld records followed meanwhile, %u new copies",
 	       inserts, records, renewed);
 	epf_mirror_close(m);
 	close(fd);
@@ -194,8 +187,8 @@ static void law_of(__u32 parts, __u32 mode, __u32 shards, const char *what)
 
 static void law(__u32 parts, __u32 mode, __u32 shards)
 {
-	static const char *const names[] = { "mode count", "mode time",
-					     "mode either", "mode both" };
+	static const char *const names[] = { "mode count", "mode time", "mode either",
+					     "mode both" };
 	struct epf_params p = shape(parts, mode);
 
 	fd = test_make(&p);
@@ -210,16 +203,18 @@ static struct epf_window aligned_window(void)
 {
 	struct epf_window w;
 
-	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0,
-				     PITCH_NS * EPF_LIVE_EPOCHS) &&
+	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0, PITCH_NS * EPF_LIVE_EPOCHS) &&
 		    !epf_window_align(&w));
 	return w;
 }
 
 static void make_aligned(__u32 parts, __u64 epoch_ns)
 {
-	const struct epf_create_opts o = { .size = sizeof(o), .key = test_key,
-					   .flags = EPF_CREATE_ALIGN };
+	const struct epf_create_opts o = {
+		.size = sizeof(o),
+		.key = test_key,
+		.flags = EPF_CREATE_ALIGN,
+	};
 	struct epf_params p = shape(parts, EPF_MODE_TIME);
 
 	p.window_ns = epoch_ns * EPF_LIVE_EPOCHS;
@@ -260,8 +255,7 @@ static __u64 wall(void)
 static void set_clock(__s64 by_ns)
 {
 	__u64 ns = wall() + (__u64)by_ns;
-	struct timespec ts = { .tv_sec = (time_t)(ns / SEC),
-			       .tv_nsec = (long)(ns % SEC) };
+	struct timespec ts = { .tv_sec = (time_t)(ns / SEC), .tv_nsec = (long)(ns % SEC) };
 
 	test_demand(!clock_settime(CLOCK_REALTIME, &ts));
 }
@@ -280,8 +274,7 @@ static bool mirrors(struct epf_mirror *m, __u64 made)
 {
 	struct mirrored d;
 
-	if ((mirrored_equal(fd, m, &d) || as_counted(&d, EPF_MODE_TIME, made)) &&
-	    tells_now(m))
+	if ((mirrored_equal(fd, m, &d) || as_counted(&d, EPF_MODE_TIME, made)) && tells_now(m))
 		return true;
 	mirrored_tell(&d);
 	return false;
@@ -291,8 +284,7 @@ static bool mirrors(struct epf_mirror *m, __u64 made)
 #define ALIGNED_POINTS 6
 static void try_aligned(void)
 {
-	static const __s64 steps[] = { 10 * SEC + 7 * MS, -20 * (__s64)SEC,
-				       PITCH_NS / 3 };
+	static const __s64 steps[] = { 10 * SEC + 7 * MS, -20 * (__s64)SEC, PITCH_NS / 3 };
 	struct epf_mirror *m;
 	struct mirrored d;
 	__s64 all = 0;
@@ -308,8 +300,7 @@ static void try_aligned(void)
 	for (i = 0; i < ARRAY_LEN(steps); i++) {
 		set_clock(steps[i]);
 		same = mirrors(m, made) && same;
-		tap_ok(test_wait(at_multiples, m),
-		       "the clock set by %lld ms: soon it does again",
+		tap_ok(test_wait(at_multiples, m), "the clock set by %lld ms: soon it does again",
 		       steps[i] / (__s64)MS);
 		same = mirrors(m, made) && same;
 		all += steps[i];
@@ -352,8 +343,7 @@ static void try_overrun(void)
 		same += mirrored_equal(fd, m, &d);
 	}
 	test_is(same, 300, "equal each time, renewed or not");
-	tap_ok(over >= 120 && over < 300, "renewed where more came: %u times",
-	       over);
+	tap_ok(over >= 120 && over < 300, "renewed where more came: %u times", over);
 	epf_mirror_close(m);
 	close(fd);
 }
@@ -413,8 +403,7 @@ static void try_storm(void)
 		pthread_rwlock_unlock(&resting);
 	}
 	stop_inserters();
-	tap_ok(over >= 100 && !wrong, "two records, threads: overrun %u of %u times",
-	       over, i);
+	tap_ok(over >= 100 && !wrong, "two records, threads: overrun %u of %u times", over, i);
 	test_is(equals, i / 8, "and each time it rests, equal");
 	epf_mirror_close(m);
 	close(fd);
@@ -454,7 +443,7 @@ static void try_contents(void)
 	test_insert(other, 3, 50, 50);
 	test_is(epf_mirror_follow(m), -ESTALE, "swapped: ESTALE");
 	tap_ok(!(test_info(fd).flags & EPF_INFO_JOURNAL) &&
-	       !(test_info(other).flags & EPF_INFO_JOURNAL),
+		       !(test_info(other).flags & EPF_INFO_JOURNAL),
 	       "neither has a journal any more");
 	test_is(epf_mirror_open(other, ORDER, 0, &m2), 0,
 		"another reader may begin with what it was");
@@ -482,16 +471,14 @@ static void try_contents(void)
 
 static long begin(int f, __u32 order, __u32 shards)
 {
-	struct epf_journal_args a = { .size = sizeof(a), .order = order,
-				      .shards = shards };
+	struct epf_journal_args a = { .size = sizeof(a), .order = order, .shards = shards };
 
 	return test_ioctl(f, EPF_IOC_JOURNAL, &a);
 }
 
 static long end(int f)
 {
-	struct epf_journal_args a = { .size = sizeof(a),
-				      .flags = EPF_JOURNAL_END };
+	struct epf_journal_args a = { .size = sizeof(a), .flags = EPF_JOURNAL_END };
 
 	return test_ioctl(f, EPF_IOC_JOURNAL, &a);
 }
@@ -499,48 +486,40 @@ static long end(int f)
 #define ARGS_POINTS 16
 static void try_args(void)
 {
-	struct epf_params p = test_locked_params("mod-journal-ge", EPF_KIND_GE,
-						700);
+	struct epf_params p = test_locked_params("mod-journal-ge", EPF_KIND_GE, 700);
 	struct epf_shape s = locked_shape(EPF_KIND_GE);
-	struct epf_journal_args a = { .size = sizeof(a), .order = 4,
-				      .shards = 3 };
+	struct epf_journal_args a = { .size = sizeof(a), .order = 4, .shards = 3 };
 	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = SEC };
 	int f = test_make_plain("mod-journal", 700), g = test_open("mod-journal");
 	int locked = test_make_kind(&p, &s);
 	__u64 bytes = test_info(f).memory_bytes;
 
 	test_is(begin(f, 0, 1), -EINVAL, "rings of one record: EINVAL");
-	test_is(begin(f, EPF_JOURNAL_ORDER_MAX + 1, 1), -EINVAL,
-		"2^25 records: EINVAL");
+	test_is(begin(f, EPF_JOURNAL_ORDER_MAX + 1, 1), -EINVAL, "2^25 records: EINVAL");
 	test_is(begin(f, 4, 3), -EINVAL, "three rings: EINVAL");
-	test_is(begin(f, 4, 2 * EPF_JOURNAL_SHARDS_MAX), -EINVAL,
-		"2048 rings: EINVAL");
-	test_is(begin(f, EPF_JOURNAL_ORDER_MAX, EPF_JOURNAL_SHARDS_MAX),
-		-E2BIG, "512 GiB: E2BIG");
+	test_is(begin(f, 4, 2 * EPF_JOURNAL_SHARDS_MAX), -EINVAL, "2048 rings: EINVAL");
+	test_is(begin(f, EPF_JOURNAL_ORDER_MAX, EPF_JOURNAL_SHARDS_MAX), -E2BIG, "512 GiB: E2BIG");
 	test_is(end(f), -EINVAL, "END without a journal: EINVAL");
 	a.shards = 1;
 	a.flags = EPF_JOURNAL_END;
-	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), -EINVAL,
-		"END with a size: EINVAL");
+	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), -EINVAL, "END with a size: EINVAL");
 	a.flags = 0;
 	a.serial = 1;
-	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), -EINVAL,
-		"a serial given: EINVAL");
+	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), -EINVAL, "a serial given: EINVAL");
 	test_is(begin(locked, 4, 1), -EOPNOTSUPP, "a locked kind: EOPNOTSUPP");
-	test_is(test_info(f).memory_bytes, (long long)bytes,
-		"no memory was taken");
+	test_is(test_info(f).memory_bytes, (long long)bytes, "no memory was taken");
 	a.serial = 0;
 	test_is(test_ioctl(f, EPF_IOC_JOURNAL, &a), 0, "a journal begins");
-	test_is((long long)(test_info(f).memory_bytes - bytes),
-		(long long)a.bytes, "its memory is charged");
+	test_is((long long)(test_info(f).memory_bytes - bytes), (long long)a.bytes,
+		"its memory is charged");
 	test_is(begin(f, 4, 1), -EBUSY, "a second: EBUSY");
 	test_is(begin(g, 4, 1), -EBUSY, "of another descriptor: EBUSY");
 	test_demand(!test_ioctl(f, EPF_IOC_SNAP_BEGIN, &snap));
 	tap_ok(a.serial && snap.journal == a.serial, "BEGIN tells its serial");
 	snap.pin_ns = 0;
 	test_demand(!test_ioctl(f, EPF_IOC_SNAP_END, &snap));
-	tap_ok(snap.journal == a.serial &&
-	       test_info(g).flags & EPF_INFO_JOURNAL, "so END; INFO says so");
+	tap_ok(snap.journal == a.serial && test_info(g).flags & EPF_INFO_JOURNAL,
+	       "so END; INFO says so");
 	close(locked);
 	close(g);
 	close(f);
@@ -553,36 +532,30 @@ static bool refused(int err, const void *at)
 
 static void *map(int f, size_t bytes, int prot, __u64 off)
 {
-	return mmap(NULL, bytes, prot, MAP_SHARED, f,
-		    (off_t)(EPF_MMAP_JOURNAL + off));
+	return mmap(NULL, bytes, prot, MAP_SHARED, f, (off_t)(EPF_MMAP_JOURNAL + off));
 }
 
 #define MAPPING_POINTS 10
 static void try_mapping(void)
 {
 	int f = test_make_plain("mod-journal", 700), g = test_open("mod-journal");
-	struct epf_journal_args a = { .size = sizeof(a), .order = 7,
-				      .shards = 2 };
+	struct epf_journal_args a = { .size = sizeof(a), .order = 7, .shards = 2 };
 	__u64 bytes = test_info(f).memory_bytes;
 	const struct epf_journal_head *head;
 	const struct epf_journal_shard *shard;
 	char *at;
 
-	tap_ok(refused(EINVAL, map(f, PAGE, PROT_READ, 0)),
-	       "without a journal: EINVAL");
+	tap_ok(refused(EINVAL, map(f, PAGE, PROT_READ, 0)), "without a journal: EINVAL");
 	test_demand(!test_ioctl(f, EPF_IOC_JOURNAL, &a));
-	tap_ok(refused(EACCES, map(f, PAGE, PROT_READ | PROT_WRITE, 0)),
-	       "to write to: EACCES");
+	tap_ok(refused(EACCES, map(f, PAGE, PROT_READ | PROT_WRITE, 0)), "to write to: EACCES");
 	tap_ok(refused(EINVAL, map(f, a.bytes + PAGE, PROT_READ, 0)) &&
-	       refused(EINVAL, map(f, PAGE, PROT_READ, a.bytes)) &&
-	       refused(EINVAL, map(f, PAGE, PROT_READ, 1ULL << 45)),
+		       refused(EINVAL, map(f, PAGE, PROT_READ, a.bytes)) &&
+		       refused(EINVAL, map(f, PAGE, PROT_READ, 1ULL << 45)),
 	       "behind its end: EINVAL");
-	tap_ok(refused(EINVAL, map(g, PAGE, PROT_READ, 0)),
-	       "of another descriptor: EINVAL");
+	tap_ok(refused(EINVAL, map(g, PAGE, PROT_READ, 0)), "of another descriptor: EINVAL");
 	at = map(f, a.bytes, PROT_READ, 0);
 	test_demand(at != MAP_FAILED);
-	tap_ok(mprotect(at, a.bytes, PROT_READ | PROT_WRITE) < 0,
-	       "it cannot be made writable");
+	tap_ok(mprotect(at, a.bytes, PROT_READ | PROT_WRITE) < 0, "it cannot be made writable");
 	head = (void *)at;
 	shard = (void *)(at + EPF_JOURNAL_SHARD_BYTES);
 	test_insert(g, 1, 0, 20);
@@ -592,8 +565,8 @@ static void try_mapping(void)
 	test_insert(g, 1, 20, 20);
 	tap_ok(head->over && shard[0].next + shard[1].next == 2 * 128 + 20,
 	       "ended, nothing is added; the mapping stays");
-	test_is((long long)(test_info(g).memory_bytes - bytes),
-		(long long)a.bytes, "and holds the memory");
+	test_is((long long)(test_info(g).memory_bytes - bytes), (long long)a.bytes,
+		"and holds the memory");
 	test_is(begin(g, 4, 1), 0, "another may begin meanwhile");
 	munmap(at, a.bytes);
 	close(g);
@@ -613,8 +586,7 @@ static void try_life(void)
 	int g;
 
 	for (i = 0; i < 200; i++) {
-		a = (struct epf_journal_args){ .size = sizeof(a), .order = 10,
-					       .shards = 4 };
+		a = (struct epf_journal_args){ .size = sizeof(a), .order = 10, .shards = 4 };
 		g = test_open("mod-journal");
 		test_demand(!test_ioctl(g, EPF_IOC_JOURNAL, &a));
 		at = map(g, a.bytes, PROT_READ, 0);
@@ -630,8 +602,7 @@ static void try_life(void)
 	}
 	test_is((long long)test_info(f).memory_bytes, (long long)bytes,
 		"200 journals, ended in every way: no memory is charged");
-	tap_ok(test_number("/proc/meminfo", "VmallocUsed:") - before < 4096,
-	       "nor used");
+	tap_ok(test_number("/proc/meminfo", "VmallocUsed:") - before < 4096, "nor used");
 	close(f);
 	test_is(test_destroy("mod-journal", 0), 0, "nothing holds the filter");
 }
@@ -687,8 +658,7 @@ int main(int argc, char **argv)
 		return !by_turns();
 	}
 	test_begin(1 + 9 * LAW_POINTS + ALIGNED_POINTS + OVERRUN_POINTS + STORM_POINTS +
-		   CONTENTS_POINTS + ARGS_POINTS + MAPPING_POINTS +
-		   LIFE_POINTS + 1);
+		   CONTENTS_POINTS + ARGS_POINTS + MAPPING_POINTS + LIFE_POINTS + 1);
 	try_args();
 	try_mapping();
 	try_life();

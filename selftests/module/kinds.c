@@ -56,14 +56,13 @@ static int do_here(struct pair *p, unsigned long cmd, __u64 digest)
 {
 	int verdict = cmd == EPF_IOC_INSERT ? 0 : locked_test(&p->here, digest);
 
-	if (cmd == EPF_IOC_INSERT || (cmd == EPF_IOC_TEST_AND_INSERT &&
-				      !(p->first_seen && verdict)))
+	if (cmd == EPF_IOC_INSERT ||
+	    (cmd == EPF_IOC_TEST_AND_INSERT && !(p->first_seen && verdict)))
 		put(p, digest);
 	return verdict;
 }
 
-static bool same_answer(const __u8 *bitmap, const __u8 *ages, __u32 i,
-			int verdict)
+static bool same_answer(const __u8 *bitmap, const __u8 *ages, __u32 i, int verdict)
 {
 	return (bitmap[i / 8] >> i % 8 & 1) == (verdict > 0) &&
 	       ages[i] == (verdict ? verdict - EPF_PRESENT : EPF_AGE_ABSENT);
@@ -72,9 +71,8 @@ static bool same_answer(const __u8 *bitmap, const __u8 *ages, __u32 i,
 /* Run a random batch in both. */
 static bool same_batch(struct pair *p)
 {
-	static const unsigned long cmds[] = {
-		EPF_IOC_TEST, EPF_IOC_INSERT, EPF_IOC_TEST_AND_INSERT
-	};
+	static const unsigned long cmds[] = { EPF_IOC_TEST, EPF_IOC_INSERT,
+					      EPF_IOC_TEST_AND_INSERT };
 	unsigned long cmd = cmds[below(p, ARRAY_LEN(cmds))];
 	__u8 bitmap[BATCH / 8], ages[BATCH];
 	__u64 digests[BATCH];
@@ -101,9 +99,8 @@ static bool same_batch(struct pair *p)
 			struct epf_info info = test_info(p->fd);
 
 			printf("# key %u of %u: age %u, here %d; epoch %llu of %llu insertions, %llu in all, here %llu\n",
-			       i, b.count, ages[i], verdict - EPF_PRESENT,
-			       info.epoch, info.epochs[0].inserts,
-			       info.stats.inserts, p->inserts);
+			       i, b.count, ages[i], verdict - EPF_PRESENT, info.epoch,
+			       info.epochs[0].inserts, info.stats.inserts, p->inserts);
 			return false;
 		}
 	}
@@ -154,8 +151,7 @@ static int make(__u32 kind, __u8 refresh, __u64 window)
 static void lockstep(__u32 kind, __u8 refresh)
 {
 	struct epf_shape shape = locked_shape(kind);
-	struct pair p = { .first_seen = refresh == EPF_FIRST_SEEN,
-			  .shape = shape };
+	struct pair p = { .first_seen = refresh == EPF_FIRST_SEEN, .shape = shape };
 	struct epf_info info;
 
 	test_demand(locked_init(&p.here, kind, &shape));
@@ -165,9 +161,8 @@ static void lockstep(__u32 kind, __u8 refresh)
 	       refresh ? "first-seen" : "refresh", ROUNDS);
 	info = test_info(p.fd);
 	tap_ok(info.stats.rotations >= 40 && info.stats.hits > 50,
-	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations",
-	       info.stats.inserts, info.stats.hits, info.stats.misses,
-	       info.stats.rotations);
+	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations", info.stats.inserts,
+	       info.stats.hits, info.stats.misses, info.stats.rotations);
 	locked_rotate(&p.here);
 	tap_ok(!same(&p, 20), "noticed: a rotation on one side only");
 	locked_free(&p.here);
@@ -182,8 +177,7 @@ static bool all_found(int fd)
 	for (i = 1; i <= 3 * WINDOW; i++) {
 		test_insert(fd, 2, i, 1);
 		first = i > WINDOW ? i - WINDOW + 1 : 1;
-		if (test_count(fd, 2, first, i - first + 1) !=
-		    (long)(i - first + 1)) {
+		if (test_count(fd, 2, first, i - first + 1) != (long)(i - first + 1)) {
 			printf("# lost after insertion %llu\n", i);
 			return false;
 		}
@@ -204,8 +198,7 @@ static void estimate_holds(int fd, const char *name)
 	got = (double)test_count(fd, 3, 0, (__u64)n) / n;
 	off = got > want ? got - want : want - got;
 	tap_ok(want > 0 && off <= .1 * want + 4 * sqrt(want / n),
-	       "%s: estimated error %.4f, measured %.4f # chance 1e-20", name,
-	       want, got);
+	       "%s: estimated error %.4f, measured %.4f # chance 1e-20", name, want, got);
 }
 
 #define LAW_POINTS 9
@@ -222,31 +215,29 @@ static void laws(__u32 kind)
 	       "%s: all of a new one's time is covered", locked_name(kind));
 	test_insert(fd, 6, 0, each + 1);
 	info = test_info(fd);
-	tap_ok(info.covered_ns == info.age_ns &&
-	       info.covered_inserts == each + 1 && info.epochs[1].inserts == each,
+	tap_ok(info.covered_ns == info.age_ns && info.covered_inserts == each + 1 &&
+		       info.epochs[1].inserts == each,
 	       "likewise a little later, with its %u insertions", each + 1);
 	test_demand(!epf_filter_clear(fd));
-	tap_ok(all_found(fd), "%s: the last %u insertions at every phase",
-	       locked_name(kind), WINDOW);
+	tap_ok(all_found(fd), "%s: the last %u insertions at every phase", locked_name(kind),
+	       WINDOW);
 	info = test_info(fd);
-	tap_ok(info.covered_inserts >= WINDOW &&
-	       info.covered_inserts <= (epochs + 1) * each,
+	tap_ok(info.covered_inserts >= WINDOW && info.covered_inserts <= (epochs + 1) * each,
 	       "covered: %llu insertions", info.covered_inserts);
 	tap_ok(info.window_epochs == epochs && info.slices > epochs &&
-	       info.needs == (EPF_NEEDS_LOCK | EPF_NEEDS_WORKER) &&
-	       !memcmp(&info.shape, &shape, sizeof(shape)) &&
-	       info.params.kind == kind && !info.params.nr_lines,
-	       "told: %u epochs of %u slices, needs a lock and a worker",
-	       info.window_epochs, info.slices);
+		       info.needs == (EPF_NEEDS_LOCK | EPF_NEEDS_WORKER) &&
+		       !memcmp(&info.shape, &shape, sizeof(shape)) && info.params.kind == kind &&
+		       !info.params.nr_lines,
+	       "told: %u epochs of %u slices, needs a lock and a worker", info.window_epochs,
+	       info.slices);
 	estimate_holds(fd, locked_name(kind));
 	info = test_info(fd); /* the current epoch was ended for that */
 	tap_ok(info.epochs[2].inserts == each && info.epochs[2].fill_ppt &&
-	       info.epochs[2].fill_ppt < EPF_RATE_ONE,
+		       info.epochs[2].fill_ppt < EPF_RATE_ONE,
 	       "an epoch of %llu, %.2f full", info.epochs[2].inserts,
 	       (double)info.epochs[2].fill_ppt / EPF_RATE_ONE);
 	test_demand(!epf_filter_clear(fd));
-	test_is(test_count(fd, 2, 2 * WINDOW, WINDOW), 0,
-		"cleared: none of them is left");
+	test_is(test_count(fd, 2, 2 * WINDOW, WINDOW), 0, "cleared: none of them is left");
 	test_is(test_info(fd).covered_inserts, 0, "and covered is nothing");
 	close(fd);
 }
@@ -257,8 +248,7 @@ static void flood(__u32 kind)
 {
 	struct epf_params params = test_locked_params("mod-kinds", kind, 0);
 	struct epf_shape shape = locked_shape(kind);
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = 1 };
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = 1 };
 	__u64 digest = test_digest(4, 1);
 	struct epf_info info;
 	int fd;
@@ -270,16 +260,14 @@ static void flood(__u32 kind)
 	test_insert(fd, 4, 0, 10 * WINDOW);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
 	info = test_info(fd);
-	tap_ok(info.flags & EPF_INFO_SATURATED, "%s: a flood saturates it, %.2f",
-	       locked_name(kind), (double)info.fpr_ppt / EPF_RATE_ONE);
+	tap_ok(info.flags & EPF_INFO_SATURATED, "%s: a flood saturates it, %.2f", locked_name(kind),
+	       (double)info.fpr_ppt / EPF_RATE_ONE);
 	b.keys = (uintptr_t)&digest;
 	test_is(test_ioctl(fd, EPF_IOC_TEST, &b), 0, "asked for a key in it");
-	tap_ok((b.flags & EPF_BATCH_SATURATED) && !b.present,
-	       "it fails open");
+	tap_ok((b.flags & EPF_BATCH_SATURATED) && !b.present, "it fails open");
 	test_demand(!epf_filter_clear(fd));
 	info = test_info(fd);
-	tap_ok(!(info.flags & EPF_INFO_SATURATED) && !info.fpr_ppt,
-	       "cleared: it has recovered");
+	tap_ok(!(info.flags & EPF_INFO_SATURATED) && !info.fpr_ppt, "cleared: it has recovered");
 	close(fd);
 }
 
@@ -301,8 +289,7 @@ static void *sight(void *arg)
 	__u32 i;
 
 	for (i = 0; i < SIGHTINGS; i++) {
-		long present = test_digests(s->fd, EPF_IOC_TEST_AND_INSERT, 5,
-					    i, 1);
+		long present = test_digests(s->fd, EPF_IOC_TEST_AND_INSERT, 5, i, 1);
 
 		__atomic_fetch_add(&s->absent, !present, __ATOMIC_RELAXED);
 	}
@@ -328,8 +315,7 @@ static struct epf_shape roomy(__u32 kind)
 #define SIGHT_POINTS 1
 static void sightings(__u32 kind)
 {
-	struct epf_params params = test_locked_params("mod-kinds", kind,
-						4 * SIGHTINGS);
+	struct epf_params params = test_locked_params("mod-kinds", kind, 4 * SIGHTINGS);
 	struct epf_shape shape = roomy(kind);
 	struct sighting s = { .fd = test_make_kind(&params, &shape) };
 	pthread_t id[3];
@@ -339,8 +325,7 @@ static void sightings(__u32 kind)
 		test_demand(!pthread_create(&id[i], NULL, sight, &s));
 	for (i = 0; i < ARRAY_LEN(id); i++)
 		pthread_join(id[i], NULL);
-	test_is(s.absent, SIGHTINGS,
-		"%s: of three sightings of each key exactly one is new",
+	test_is(s.absent, SIGHTINGS, "%s: of three sightings of each key exactly one is new",
 		locked_name(kind));
 	close(s.fd);
 }
@@ -357,11 +342,10 @@ static void swaps(__u32 kind)
 	test_insert(b, 7, 0, 50);
 	test_demand(!epf_dev_swap(test_dev, "mod-kinds", "mod-kinds-lanes"));
 	found = test_count(b, 6, 0, 50) + test_count(a, 7, 0, 50);
-	test_is(found, 100, "%s: swapped with lanes, all keys are there",
-		locked_name(kind));
-	tap_ok(test_info(a).params.kind == EPF_KIND_LANES &&
-	       test_info(b).params.kind == kind &&
-	       !test_info(a).needs && test_info(b).needs, "and so are the kinds");
+	test_is(found, 100, "%s: swapped with lanes, all keys are there", locked_name(kind));
+	tap_ok(test_info(a).params.kind == EPF_KIND_LANES && test_info(b).params.kind == kind &&
+		       !test_info(a).needs && test_info(b).needs,
+	       "and so are the kinds");
 	close(a);
 	close(b);
 }
@@ -372,8 +356,7 @@ static void no_mapping(__u32 kind)
 	int fd = make(kind, EPF_REFRESH, WINDOW);
 	void *map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
-	test_is(map == MAP_FAILED ? -errno : 0, -EOPNOTSUPP, "%s: no mapping",
-		locked_name(kind));
+	test_is(map == MAP_FAILED ? -errno : 0, -EOPNOTSUPP, "%s: no mapping", locked_name(kind));
 	close(fd);
 }
 
@@ -382,10 +365,13 @@ static __u8 age_told(int fd, __u32 flags)
 {
 	__u64 digest = test_digest(6, 1);
 	__u8 age = 0;
-	struct epf_batch b = { .size = sizeof(b), .count = 1,
-			       .flags = EPF_BATCH_DIGESTS | flags,
-			       .keys = (uintptr_t)&digest,
-			       .ages = (uintptr_t)&age };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.count = 1,
+		.flags = EPF_BATCH_DIGESTS | flags,
+		.keys = (uintptr_t)&digest,
+		.ages = (uintptr_t)&age,
+	};
 
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	return age;
@@ -396,8 +382,7 @@ static __u8 age_told(int fd, __u32 flags)
 #define OLD_POINTS 3
 static void old_ages(void)
 {
-	struct epf_params p = test_locked_params("mod-kinds", EPF_KIND_DICT,
-						1000000);
+	struct epf_params p = test_locked_params("mod-kinds", EPF_KIND_DICT, 1000000);
 	struct epf_shape shape = locked_shape(EPF_KIND_DICT);
 	__u32 age;
 	int fd;
@@ -417,7 +402,7 @@ static void old_ages(void)
 	       "one more: 254, or 253 where 254 is \"do not know\"");
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
 	tap_ok(age_told(fd, 0) == EPF_AGE_ABSENT &&
-	       age_told(fd, EPF_BATCH_UNKNOWN) == EPF_AGE_ABSENT,
+		       age_told(fd, EPF_BATCH_UNKNOWN) == EPF_AGE_ABSENT,
 	       "one more: absent");
 	close(fd);
 }
@@ -430,9 +415,8 @@ int main(void)
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	test_demand(!sched_setaffinity(0, sizeof(one), &one));
-	test_begin((int)nr *
-		   (2 * LOCKSTEP_POINTS + LAW_POINTS + FLOOD_POINTS +
-		    SIGHT_POINTS + SWAP_POINTS + NO_POINTS) +
+	test_begin((int)nr * (2 * LOCKSTEP_POINTS + LAW_POINTS + FLOOD_POINTS + SIGHT_POINTS +
+			      SWAP_POINTS + NO_POINTS) +
 		   OLD_POINTS);
 	for (i = 0; i < nr; i++) {
 		lockstep(kinds[i], EPF_REFRESH);

@@ -17,8 +17,7 @@ static char *guarded;
 
 static void fail_batches(int fd)
 {
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = KEYS };
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = KEYS };
 
 	b.keys = (uintptr_t)guarded + PAGE - 64;
 	test_demand(test_ioctl(fd, EPF_IOC_TEST, &b) == -EFAULT);
@@ -37,8 +36,7 @@ static void copy(int fd)
 	test_demand(test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s) == -EBUSY);
 	at = mmap(NULL, LINES * 64, PROT_READ, MAP_SHARED, fd, 0);
 	test_demand(at != MAP_FAILED);
-	test_demand(mmap(NULL, LINES * 64 + PAGE, PROT_READ, MAP_SHARED, fd,
-			 0) == MAP_FAILED);
+	test_demand(mmap(NULL, LINES * 64 + PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
 	s.pin_ns = 0;
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
 	r.header = s.header;
@@ -52,16 +50,13 @@ static void copy(int fd)
 /* End journals while they are mapped, and let the close of the descriptor end others. */
 static void keep_journals(int fd, const char *name)
 {
-	struct epf_journal_args a = { .size = sizeof(a), .order = 7,
-				      .shards = 1 };
-	struct epf_journal_args end = { .size = sizeof(end),
-					.flags = EPF_JOURNAL_END };
+	struct epf_journal_args a = { .size = sizeof(a), .order = 7, .shards = 1 };
+	struct epf_journal_args end = { .size = sizeof(end), .flags = EPF_JOURNAL_END };
 	int other = test_open(name);
 	void *at;
 
 	test_demand(!test_ioctl(fd, EPF_IOC_JOURNAL, &a));
-	at = mmap(NULL, a.bytes, PROT_READ, MAP_SHARED, fd,
-		  EPF_MMAP_JOURNAL);
+	at = mmap(NULL, a.bytes, PROT_READ, MAP_SHARED, fd, EPF_MMAP_JOURNAL);
 	test_demand(at != MAP_FAILED && !test_ioctl(fd, EPF_IOC_JOURNAL, &end));
 	a.bytes = a.records = a.serial = 0;
 	test_demand(!test_ioctl(other, EPF_IOC_JOURNAL, &a));
@@ -82,31 +77,39 @@ static const struct shape {
 	__u32 kind;
 	struct epf_shape shape;
 } shapes[] = {
-	{ EPF_KIND_GE, { .ge = { .segment_bits = LOCKED_BYTES, .epochs = 5,
-				 .bits = 6 } } },
-	{ EPF_KIND_GEBL, { .gebl = { .blocks = LOCKED_BYTES / 128,
-				     .block_bits = 256, .epochs = 3,
-				     .bits = 6 } } },
-	{ EPF_KIND_APBF, { .apbf = { .slice_bits = LOCKED_BYTES, .k = 4,
-				     .l = 4 } } },
-	{ EPF_KIND_APBBF, { .apbbf = { .blocks = LOCKED_BYTES / 256, .k = 4,
-				       .l = 4, .block_bits = 256,
-				       .bits = 2 } } },
-	{ EPF_KIND_TLBF, { .tlbf = { .words_first = LOCKED_BYTES / 32,
-				     .words_min = LOCKED_BYTES / 32,
-				     .words_max = LOCKED_BYTES / 8, .k = 4,
-				     .l = 4 } } },
-	{ EPF_KIND_DICT, { .dict = { .buckets = LOCKED_BYTES / 64, .yard = 10,
-				     .generations = 5, .tag_bits = 3,
-				     .rem_bits = 30, .slots = 8,
-				     .lines = 1 } } },
-	{ EPF_KIND_CHAIN, { .chain = { .lines_first = LOCKED_BYTES / 64,
-				       .lines_min = 64,
-				       .lines_max = LOCKED_BYTES / 16,
-				       .load = 128, .lines_per_key = 2,
-				       .bits_per_key = 10 } } },
-	{ EPF_KIND_ELASTIC, { .elastic = { .lines = LOCKED_BYTES / 64,
-					   .line_words = 8, .epochs = 5 } } },
+	{ EPF_KIND_GE, { .ge = { .segment_bits = LOCKED_BYTES, .epochs = 5, .bits = 6, } } },
+	{ EPF_KIND_GEBL,
+	  { .gebl = { .blocks = LOCKED_BYTES / 128, .block_bits = 256, .epochs = 3, .bits = 6, } } },
+	{ EPF_KIND_APBF, { .apbf = { .slice_bits = LOCKED_BYTES, .k = 4, .l = 4, } } },
+	{ EPF_KIND_APBBF,
+	  { .apbbf = { .blocks = LOCKED_BYTES / 256,
+		       .k = 4,
+		       .l = 4,
+		       .block_bits = 256,
+		       .bits = 2, } } },
+	{ EPF_KIND_TLBF,
+	  { .tlbf = { .words_first = LOCKED_BYTES / 32,
+		      .words_min = LOCKED_BYTES / 32,
+		      .words_max = LOCKED_BYTES / 8,
+		      .k = 4,
+		      .l = 4, } } },
+	{ EPF_KIND_DICT,
+	  { .dict = { .buckets = LOCKED_BYTES / 64,
+		      .yard = 10,
+		      .generations = 5,
+		      .tag_bits = 3,
+		      .rem_bits = 30,
+		      .slots = 8,
+		      .lines = 1, } } },
+	{ EPF_KIND_CHAIN,
+	  { .chain = { .lines_first = LOCKED_BYTES / 64,
+		       .lines_min = 64,
+		       .lines_max = LOCKED_BYTES / 16,
+		       .load = 128,
+		       .lines_per_key = 2,
+		       .bits_per_key = 10, } } },
+	{ EPF_KIND_ELASTIC,
+	  { .elastic = { .lines = LOCKED_BYTES / 64, .line_words = 8, .epochs = 5, } } },
 };
 
 /* Its worker allocates and frees, or empties, memory before it is destroyed. */
@@ -115,8 +118,7 @@ static void round_of_locked(int i)
 	const struct shape *s = &shapes[i % ARRAY_LEN(shapes)];
 	struct epf_params p = test_locked_params("mod-leak", s->kind, 1000);
 	struct epf_shape bad = s->shape;
-	const struct epf_create_opts o = { .size = sizeof(o), .shape = &bad,
-					   .key = test_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = &bad, .key = test_key };
 	int fd;
 
 	bad.all[7] = 1;
@@ -199,7 +201,7 @@ int main(void)
 	test_sleep(SEC);
 	for (i = 0; i < 4 && !kept; i++)
 		kept = keeps_memory(&before);
-	tap_ok(kept, "%d rounds of everything: memory available %lld -> %lld KiB",
-	       ROUNDS, before, available());
+	tap_ok(kept, "%d rounds of everything: memory available %lld -> %lld KiB", ROUNDS, before,
+	       available());
 	return test_end();
 }

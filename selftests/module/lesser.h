@@ -20,9 +20,7 @@ static inline bool become_nobody(void)
 /* Drop one capability of root. */
 static inline bool drop_net_admin(void)
 {
-	struct __user_cap_header_struct h = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2];
 
 	if (syscall(SYS_capget, &h, d))

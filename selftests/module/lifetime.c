@@ -13,8 +13,7 @@
 
 static long destroy_id(__u32 id, __u32 flags)
 {
-	struct epf_ref_args a = { .size = sizeof(a), .flags = flags,
-				  .name.id = id };
+	struct epf_ref_args a = { .size = sizeof(a), .flags = flags, .name.id = id };
 
 	return test_ioctl(test_dev, EPF_IOC_DESTROY, &a);
 }
@@ -32,12 +31,10 @@ static void try_names(void)
 	tap_ok(one && two > one, "ids grow and are never 0");
 	fd = test_open("mod-one");
 	fd2 = epf_dev_filter_id(test_dev, one);
-	tap_ok(fd >= 0 && fd2 >= 0 && test_info(fd).id == one &&
-	       test_info(fd2).id == one &&
-	       !strcmp(test_info(fd2).params.name, "mod-one"),
+	tap_ok(fd >= 0 && fd2 >= 0 && test_info(fd).id == one && test_info(fd2).id == one &&
+		       !strcmp(test_info(fd2).params.name, "mod-one"),
 	       "a name and an id open the same filter");
-	tap_ok(fcntl(fd, F_GETFD) & FD_CLOEXEC,
-	       "descriptors are closed on exec");
+	tap_ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "descriptors are closed on exec");
 	test_is(test_info(fd).users, 2, "both descriptors are users");
 	close(fd2);
 	test_is(destroy_id(one, 0), -EBUSY, "DESTROY of an open filter: EBUSY");
@@ -45,10 +42,9 @@ static void try_names(void)
 	tap_ok(test_count(fd, 1, 0, 10) == 10, "which goes on working");
 	close(fd);
 	test_is(destroy_id(one, 0), 0, "DESTROY by id once it is closed");
-	tap_ok(test_open("mod-one") == -ENOENT &&
-	       epf_dev_filter_id(test_dev, one) == -ENOENT &&
-	       destroy_id(one, 0) == -ENOENT &&
-	       test_open("mod-two") >= 0, "that one is gone, no other");
+	tap_ok(test_open("mod-one") == -ENOENT && epf_dev_filter_id(test_dev, one) == -ENOENT &&
+		       destroy_id(one, 0) == -ENOENT && test_open("mod-two") >= 0,
+	       "that one is gone, no other");
 }
 
 #define KEY_POINTS 3
@@ -59,8 +55,7 @@ static void try_keys(void)
 	int fd = test_make(&p);
 
 	test_demand(!epf_filter_key(fd, key));
-	tap_ok(key[0] == test_key[0] && key[1] == test_key[1],
-	       "a hash key given is taken");
+	tap_ok(key[0] == test_key[0] && key[1] == test_key[1], "a hash key given is taken");
 	close(fd);
 	test_demand(!test_destroy(p.name, 0));
 	test_demand(!epf_dev_create(test_dev, &p, NULL, NULL));
@@ -71,10 +66,8 @@ static void try_keys(void)
 	close(fd);
 	fd = test_open(p.name);
 	test_demand(!epf_filter_key(fd, other));
-	tap_ok(key[0] && key[1] && other[0] && other[1],
-	       "without one it is random");
-	tap_ok(key[0] != other[0] && key[1] != other[1],
-	       "and another for each filter");
+	tap_ok(key[0] && key[1] && other[0] && other[1], "without one it is random");
+	tap_ok(key[0] != other[0] && key[1] != other[1], "and another for each filter");
 	close(fd);
 }
 
@@ -83,8 +76,8 @@ static void try_keys(void)
  */
 static __u64 set_positions(int fd, __u64 e, __u64 lines)
 {
-	const struct epf_line *line = mmap(NULL, lines * sizeof(*line),
-					   PROT_READ, MAP_SHARED, fd, 0);
+	const struct epf_line *line = mmap(NULL, lines * sizeof(*line), PROT_READ, MAP_SHARED, fd,
+					   0);
 	__u64 i, sum = 0;
 
 	test_demand(line != MAP_FAILED);
@@ -107,8 +100,7 @@ static int fills_off(int fd, const struct epf_info *info, __u64 lines)
 		const struct epf_epoch_info *e = &info->epochs[age];
 		__u64 set = set_positions(fd, e->epoch, lines);
 
-		off += !age != !set || e->fill_ppt != set * EPF_RATE_ONE /
-							 (lines * EPF_LANE_BITS);
+		off += !age != !set || e->fill_ppt != set * EPF_RATE_ONE / (lines * EPF_LANE_BITS);
 	}
 	return off;
 }
@@ -125,35 +117,34 @@ static void try_info(void)
 	p.limit_ppt = EPF_RATE_ONE / 7; /* a limit that a few keys do not reach */
 	fd = test_make(&p);
 	i = test_info(fd);
-	tap_ok(!memcmp(&i.params, &p, sizeof(p)),
-	       "parameters are as they were given");
-	tap_ok(i.epoch == i.epochs[0].epoch && !i.epochs[1].epoch &&
-	       !i.epochs[7].epoch && !i.flags && i.users == 1,
+	tap_ok(!memcmp(&i.params, &p, sizeof(p)), "parameters are as they were given");
+	tap_ok(i.epoch == i.epochs[0].epoch && !i.epochs[1].epoch && !i.epochs[7].epoch &&
+		       !i.flags && i.users == 1,
 	       "a new filter has one epoch");
 	tap_ok(i.memory_bytes >= 96 * 64 && i.memory_bytes < 3 * PAGE + 8192,
 	       "96 lines take %llu bytes in all", i.memory_bytes);
 	test_sleep(20 * MS);
 	i = test_info(fd);
-	tap_ok(i.age_ns >= 20 * MS && i.age_ns < test_now() - now &&
-	       i.covered_ns == i.age_ns && i.epochs[0].age_ns == i.age_ns,
+	tap_ok(i.age_ns >= 20 * MS && i.age_ns < test_now() - now && i.covered_ns == i.age_ns &&
+		       i.epochs[0].age_ns == i.age_ns,
 	       "its age grows, and all of it is covered");
 	test_insert(fd, 1, 0, 50);
 	test_count(fd, 1, 0, 60);
 	i = test_info(fd);
-	tap_ok(i.stats.inserts == 50 && i.stats.hits + i.stats.misses == 60 &&
-	       i.stats.hits >= 50 && i.epochs[0].inserts == 50,
+	tap_ok(i.stats.inserts == 50 && i.stats.hits + i.stats.misses == 60 && i.stats.hits >= 50 &&
+		       i.epochs[0].inserts == 50,
 	       "insertions and verdicts are counted");
 	test_insert(fd, 1, 0, 700);
 	i = test_info(fd);
 	tap_ok(i.epochs[1].inserts == 100 && i.epochs[7].inserts == 100 &&
-	       i.epochs[0].inserts == 50 && i.epoch == i.epochs[7].epoch + 7 &&
-	       i.stats.rotations == 7 && i.covered_inserts == 750 &&
-	       i.covered_ns == i.age_ns,
+		       i.epochs[0].inserts == 50 && i.epoch == i.epochs[7].epoch + 7 &&
+		       i.stats.rotations == 7 && i.covered_inserts == 750 &&
+		       i.covered_ns == i.age_ns,
 	       "epochs come youngest first, the window is covered");
 	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* this makes a new estimate */
 	i = test_info(fd);
-	tap_ok(i.covered_inserts == 650 &&
-	       i.covered_ns == i.epochs[7].age_ns && i.covered_ns < i.age_ns,
+	tap_ok(i.covered_inserts == 650 && i.covered_ns == i.epochs[7].age_ns &&
+		       i.covered_ns < i.age_ns,
 	       "what has left it is not covered any more");
 	test_is(fills_off(fd, &i, 96), 0, "each epoch is as full as it is");
 	close(fd);
@@ -173,17 +164,17 @@ static void try_force(void)
 	test_is(test_destroy("mod-force", 0), -EBUSY, "held: EBUSY");
 	test_is(test_destroy("mod-force", EPF_DESTROY_FORCE), 0, "by force");
 	tap_ok(test_count(fd, 1, 0, 1) == -ENODEV &&
-	       test_digests(fd, EPF_IOC_INSERT, 1, 0, 1) == -ENODEV &&
-	       test_digests(fd, EPF_IOC_TEST_AND_INSERT, 1, 0, 1) == -ENODEV,
+		       test_digests(fd, EPF_IOC_INSERT, 1, 0, 1) == -ENODEV &&
+		       test_digests(fd, EPF_IOC_TEST_AND_INSERT, 1, 0, 1) == -ENODEV,
 	       "batches: ENODEV");
 	tap_ok(test_ioctl(fd, EPF_IOC_INFO, &i) == -ENODEV &&
-	       test_ioctl(fd, EPF_IOC_ROTATE, &r) == -ENODEV &&
-	       test_ioctl(fd, EPF_IOC_CLEAR, NULL) == -ENODEV &&
-	       test_ioctl(fd, EPF_IOC_KEY, &k) == -ENODEV,
+		       test_ioctl(fd, EPF_IOC_ROTATE, &r) == -ENODEV &&
+		       test_ioctl(fd, EPF_IOC_CLEAR, NULL) == -ENODEV &&
+		       test_ioctl(fd, EPF_IOC_KEY, &k) == -ENODEV,
 	       "INFO, ROTATE, CLEAR, KEY: ENODEV");
 	fd2 = test_make_plain("mod-force", 700);
 	tap_ok(test_info(fd2).id > id && !test_count(fd2, 1, 0, KEYS) &&
-	       test_count(fd, 1, 0, 1) == -ENODEV,
+		       test_count(fd, 1, 0, 1) == -ENODEV,
 	       "the name is free for another, with another id");
 	close(fd);
 	test_insert(fd2, 1, 0, KEYS);
@@ -219,29 +210,25 @@ static void try_swap(void)
 	test_is(swap("mod-swap-a", "mod-swap-b"), 0, "SWAP of two open filters");
 	na = test_info(a);
 	nb = test_info(b);
-	tap_ok(na.id == ia.id && nb.id == ib.id &&
-	       !strcmp(na.params.name, "mod-swap-a") &&
-	       !strcmp(nb.params.name, "mod-swap-b"), "names and ids stay");
-	tap_ok(na.params.nr_lines == 256 && na.params.hash == p.hash &&
-	       nb.params.nr_lines == 1024, "parameters are exchanged");
-	tap_ok(na.epoch == ib.epoch && nb.epoch == ia.epoch &&
-	       na.stats.inserts == 100 && nb.stats.inserts == KEYS &&
-	       na.stats.rotations == 2, "so are epochs and statistics");
+	tap_ok(na.id == ia.id && nb.id == ib.id && !strcmp(na.params.name, "mod-swap-a") &&
+		       !strcmp(nb.params.name, "mod-swap-b"),
+	       "names and ids stay");
+	tap_ok(na.params.nr_lines == 256 && na.params.hash == p.hash && nb.params.nr_lines == 1024,
+	       "parameters are exchanged");
+	tap_ok(na.epoch == ib.epoch && nb.epoch == ia.epoch && na.stats.inserts == 100 &&
+		       nb.stats.inserts == KEYS && na.stats.rotations == 2,
+	       "so are epochs and statistics");
 	test_demand(!epf_filter_key(a, key));
 	tap_ok(key[0] == kb[0] && key[1] == kb[1], "so are hash keys");
-	tap_ok(test_count(b, 1, 0, KEYS) == KEYS &&
-	       test_count(a, 2, 0, 100) == 100 &&
-	       test_count(a, 1, 0, KEYS) < KEYS / 2,
+	tap_ok(test_count(b, 1, 0, KEYS) == KEYS && test_count(a, 2, 0, 100) == 100 &&
+		       test_count(a, 1, 0, KEYS) < KEYS / 2,
 	       "descriptors from before find what was exchanged");
 	test_demand(!swap("mod-swap-b", "mod-swap-a"));
-	tap_ok(test_count(a, 1, 0, KEYS) == KEYS &&
-	       test_info(a).params.nr_lines == 1024, "and back");
-	test_is(swap("mod-swap-a", "mod-swap-a"), -EINVAL,
-		"SWAP with itself: EINVAL");
-	test_is(swap("mod-swap-a", "mod-none"), -ENOENT,
-		"SWAP with nobody: ENOENT");
-	test_is(swap("mod/swap", "mod-swap-a"), -EINVAL,
-		"SWAP with a bad name: EINVAL");
+	tap_ok(test_count(a, 1, 0, KEYS) == KEYS && test_info(a).params.nr_lines == 1024,
+	       "and back");
+	test_is(swap("mod-swap-a", "mod-swap-a"), -EINVAL, "SWAP with itself: EINVAL");
+	test_is(swap("mod-swap-a", "mod-none"), -ENOENT, "SWAP with nobody: ENOENT");
+	test_is(swap("mod/swap", "mod-swap-a"), -EINVAL, "SWAP with a bad name: EINVAL");
 	test_is(test_count(a, 1, 0, KEYS), KEYS, "those change nothing");
 	close(a);
 	close(b);
@@ -257,8 +244,7 @@ static void try_swap_window(void)
 	test_insert(a, 1, 0, 350);
 	test_demand(!swap("mod-swap-a", "mod-swap-b"));
 	test_insert(b, 1, 350, 350);
-	test_is(test_count(b, 1, 0, 700), 700,
-		"the window goes on where the contents are");
+	test_is(test_count(b, 1, 0, 700), 700, "the window goes on where the contents are");
 	test_insert(b, 2, 0, 800);
 	test_is(test_count(b, 1, 0, 700), 0, "and comes to its end there");
 	close(a);
@@ -267,8 +253,8 @@ static void try_swap_window(void)
 
 int main(void)
 {
-	test_begin(NAME_POINTS + KEY_POINTS + INFO_POINTS + FORCE_POINTS +
-		   SWAP_POINTS + WINDOW_POINTS);
+	test_begin(NAME_POINTS + KEY_POINTS + INFO_POINTS + FORCE_POINTS + SWAP_POINTS +
+		   WINDOW_POINTS);
 	try_names();
 	try_keys();
 	try_info();

@@ -27,13 +27,13 @@
 #define SPAN (4 * SEC)
 #define BATCH 16u
 #define LOG 65536u /* batches that a thread remembers */
-#define BACK 200u /* number of recent batches asked for */
+#define BACK 200u  /* number of recent batches asked for */
 #define THREADS 2
 #define STREAMS (THREADS + 1) /* the last stream fills up epochs */
 #define EIGHTHS 8u
-#define STEPS 64u  /* pieces of a copy, at most */
+#define STEPS 64u     /* pieces of a copy, at most */
 #define WAIT_STEPS 8u /* pieces before which it waits for the threads */
-#define GO_ON 4u	/* batches of each thread, in a wait and after it */
+#define GO_ON 4u      /* batches of each thread, in a wait and after it */
 
 struct batch {
 	__u64 epoch, ns; /* before it */
@@ -43,7 +43,7 @@ struct inserter {
 	pthread_t id;
 	__u64 stream;
 	__u64 done; /* batches done; written by the inserting thread, with release */
-	__u64 may; /* batches allowed; written by the main thread, a plain number */
+	__u64 may;  /* batches allowed; written by the main thread, a plain number */
 	struct batch log[LOG];
 };
 
@@ -66,8 +66,8 @@ struct load {
 struct copy {
 	struct epf_snap_header header;
 	struct epf_snap_locked *locked; /* followed by its words */
-	__u32 phase; /* when it began, within its epoch */
-	__u64 done[STREAMS]; /* batches done when it began */
+	__u32 phase;                    /* when it began, within its epoch */
+	__u64 done[STREAMS];            /* batches done when it began */
 };
 
 struct sums {
@@ -145,8 +145,7 @@ static void let_others_go_on(__u64 batches)
 
 	for (i = 0; i < THREADS; i++) {
 		seen[i] = done(i);
-		__atomic_store_n(&inserters[i].may, seen[i] + batches,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&inserters[i].may, seen[i] + batches, __ATOMIC_RELAXED);
 	}
 	for (i = 0; i < THREADS; i++)
 		while (done(i) < seen[i] + 2)
@@ -155,9 +154,13 @@ static void let_others_go_on(__u64 batches)
 
 static void read_at(__u32 flags, __u64 at, __u64 bytes, void *to)
 {
-	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
-				   .offset = at, .bytes = bytes,
-				   .data = (uintptr_t)to };
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = flags,
+		.offset = at,
+		.bytes = bytes,
+		.data = (uintptr_t)to,
+	};
 
 	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r));
 }
@@ -171,8 +174,7 @@ static void read_words(void *to, __u64 bytes)
 	for (;; step--) {
 		__u64 at = step * some;
 
-		read_at(0, at, bytes - at < some ? bytes - at : some,
-			(char *)to + at);
+		read_at(0, at, bytes - at < some ? bytes - at : some, (char *)to + at);
 		if (!step)
 			return;
 		if (step % (STEPS / WAIT_STEPS) == 1)
@@ -231,8 +233,8 @@ static __u64 first_asked(__u64 done)
 }
 
 /* If the batch was live, are its keys present, and not reported older? */
-static void judge(const struct copy *c, const struct batch *b,
-		  const unsigned char *age, struct sums *sum)
+static void judge(const struct copy *c, const struct batch *b, const unsigned char *age,
+		  struct sums *sum)
 {
 	__u32 i;
 
@@ -246,23 +248,19 @@ static void judge(const struct copy *c, const struct batch *b,
 	}
 }
 
-static void check_stream(const struct copy *c, const struct epf_view *v, int i,
-			 struct sums *sum)
+static void check_stream(const struct copy *c, const struct epf_view *v, int i, struct sums *sum)
 {
 	static unsigned char ages[BACK * BATCH], bitmap[BACK * BATCH / 8];
 	static __u64 digests[BACK * BATCH];
 	struct epf_answer a = { .bitmap = bitmap, .ages = ages };
 	__u64 first = first_asked(c->done[i]), n;
-	struct epf_keys keys = { .data = digests,
-				 .n = (c->done[i] - first) * BATCH };
+	struct epf_keys keys = { .data = digests, .n = (c->done[i] - first) * BATCH };
 
 	for (n = 0; n < keys.n; n++)
-		digests[n] = test_digest(inserters[i].stream,
-					 first * BATCH + n);
+		digests[n] = test_digest(inserters[i].stream, first * BATCH + n);
 	test_demand(!epf_engine_find("scalar")->query(v, &keys, &a));
 	for (n = first; n < c->done[i]; n++)
-		judge(c, &inserters[i].log[n % LOG],
-		      ages + (n - first) * BATCH, sum);
+		judge(c, &inserters[i].log[n % LOG], ages + (n - first) * BATCH, sum);
 	test_demand(done(i) < c->done[i] + LOG - BACK);
 }
 
@@ -271,8 +269,7 @@ static void check(const struct copy *c, struct sums *sum)
 	struct epf_view v;
 	int i;
 
-	test_demand(!epf_view_locked(&v, &c->header.params, NULL, c->locked,
-				    c->locked + 1));
+	test_demand(!epf_view_locked(&v, &c->header.params, NULL, c->locked, c->locked + 1));
 	for (i = 0; i < STREAMS; i++)
 		check_stream(c, &v, i, sum);
 	epf_view_close(&v);
@@ -281,8 +278,11 @@ static void check(const struct copy *c, struct sums *sum)
 /* Check the property in a filter restored from the copy. */
 static void check_restored(const struct copy *c, struct sums *sum)
 {
-	struct epf_restore r = { .size = sizeof(r), .header = c->header,
-				 .lines = (uintptr_t)c->locked };
+	struct epf_restore r = {
+		.size = sizeof(r),
+		.header = c->header,
+		.lines = (uintptr_t)c->locked,
+	};
 	__u64 since = test_now(), n, back;
 	long found;
 	int i;
@@ -291,10 +291,8 @@ static void check_restored(const struct copy *c, struct sums *sum)
 	for (i = 0; i < STREAMS; i++)
 		for (back = 1; back <= 40 && back * 30 < c->done[i]; back++) {
 			n = c->done[i] - back * 30;
-			found = test_count(load.other, inserters[i].stream,
-					   n * BATCH, BATCH);
-			if (is_live(&inserters[i].log[n % LOG], c,
-				    test_now() - since))
+			found = test_count(load.other, inserters[i].stream, n * BATCH, BATCH);
+			if (is_live(&inserters[i].log[n % LOG], c, test_now() - since))
 				sum->again += (__u64)(BATCH - found);
 		}
 }
@@ -320,15 +318,17 @@ static __u64 lost_in_stale(void)
 static __u32 void_ones(__u32 begun)
 {
 	__u64 batches = in_time() ? LOG : GO_ON;
-	struct epf_snap_read r = { .size = sizeof(r), .flags = EPF_SNAP_STATE,
-				   .bytes = sizeof(struct epf_snap_locked) };
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = EPF_SNAP_STATE,
+		.bytes = sizeof(struct epf_snap_locked),
+	};
 	static struct epf_snap_locked state;
 	__u32 n, wrong = 0;
 
 	r.data = (uintptr_t)&state;
 	for (n = 0; n < begun; n++) {
-		struct epf_snap a = { .size = sizeof(a),
-				      .pin_ns = EPF_PIN_MAX_NS };
+		struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
 
 		test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
 		let_others_go_on(batches);
@@ -345,7 +345,8 @@ static void start(__u32 kind)
 	struct epf_compared c = test_sized(kind, WINDOW, 1e-3);
 	int i;
 
-	load = (struct load){ .kind = kind, .epochs = c.epochs,
+	load = (struct load){ .kind = kind,
+			      .epochs = c.epochs,
 			      .each = (WINDOW + c.epochs - 1) / c.epochs };
 	if (in_time()) {
 		p.mode = EPF_MODE_TIME;
@@ -362,8 +363,7 @@ static void start(__u32 kind)
 		inserters[i].may = 0;
 	}
 	for (i = 0; i < THREADS; i++)
-		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
-					    &inserters[i]));
+		test_demand(!pthread_create(&inserters[i].id, NULL, insert, &inserters[i]));
 }
 
 static void finish(void)
@@ -405,9 +405,8 @@ static void law(__u32 kind)
 	tap_ok(!wrong, "%s: begun %u times, %u void", name, begun, wrong);
 	tap_ok(met == n, "%s: %u copies%s", name, n,
 	       in_time() ? "" : ", begun in each eighth of an epoch");
-	tap_ok(sum.live > 10000 && !sum.lost,
-	       "%llu keys of the window asked for, %llu lost", sum.live,
-	       sum.lost);
+	tap_ok(sum.live > 10000 && !sum.lost, "%llu keys of the window asked for, %llu lost",
+	       sum.live, sum.lost);
 	tap_ok(!sum.old, "%llu told older than they are", sum.old);
 	tap_ok(!sum.again, "restored: %llu lost", sum.again);
 	tap_ok(stale, "noticed: a copy older than it says: %llu lost", stale);

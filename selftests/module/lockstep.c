@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define KEYS_MAX 200u	 /* keys of one batch */
+#define KEYS_MAX 200u /* keys of one batch */
 #define BYTES_MAX (KEYS_MAX * EPF_KEY_MAX)
 
 /**
@@ -70,8 +70,7 @@ static void draw_keys(struct pair *p, struct work *w, enum form form)
 		/* The length depends on the key, unless it is given. */
 		w->lens[i] = form == EQUAL ? len : 1 + key % EPF_KEY_MAX;
 		make_key(w->bytes + off, key, w->lens[i]);
-		w->digests[i] = epf_mem_digest(p->mem, w->bytes + off,
-					       w->lens[i]);
+		w->digests[i] = epf_mem_digest(p->mem, w->bytes + off, w->lens[i]);
 		off += w->lens[i];
 	}
 	b->keys = (uintptr_t)(form == DIGESTS ? (void *)w->digests : w->bytes);
@@ -82,9 +81,8 @@ static void draw_keys(struct pair *p, struct work *w, enum form form)
 
 static void draw_work(struct pair *p, struct work *w)
 {
-	static const unsigned long cmds[] = {
-		EPF_IOC_TEST, EPF_IOC_INSERT, EPF_IOC_TEST_AND_INSERT
-	};
+	static const unsigned long cmds[] = { EPF_IOC_TEST, EPF_IOC_INSERT,
+					      EPF_IOC_TEST_AND_INSERT };
 
 	memset(w, 0, sizeof(*w));
 	w->batch.size = sizeof(w->batch);
@@ -113,8 +111,7 @@ static bool same_work(struct pair *p, struct work *w)
 	__u32 i, present = 0;
 	int verdict;
 
-	if (test_ioctl(p->fd, w->cmd, &w->batch) ||
-	    w->batch.done != w->batch.count)
+	if (test_ioctl(p->fd, w->cmd, &w->batch) || w->batch.done != w->batch.count)
 		return false;
 	for (i = 0; i < w->batch.count; i++) {
 		verdict = mem_op(p->mem, w->cmd, w->digests[i]);
@@ -123,8 +120,8 @@ static bool same_work(struct pair *p, struct work *w)
 			continue;
 		if ((w->bitmap[i / 8] >> i % 8 & 1) != (verdict > 0) ||
 		    w->ages[i] != (verdict ? verdict - 1 : EPF_AGE_ABSENT)) {
-			printf("# key %u of %u: age %u, here %d\n", i,
-			       w->batch.count, w->ages[i], verdict - 1);
+			printf("# key %u of %u: age %u, here %d\n", i, w->batch.count, w->ages[i],
+			       verdict - 1);
 			return false;
 		}
 	}
@@ -135,8 +132,7 @@ static bool same_work(struct pair *p, struct work *w)
  * missing in an epoch that is ended early, and in the coverage; never is there too
  * much.
  */
-static bool same_epochs(const struct epf_info *kernel,
-			const struct epf_info *mem)
+static bool same_epochs(const struct epf_info *kernel, const struct epf_info *mem)
 {
 	__u64 kept = mem->params.window_inserts / 7 / 8;
 	__u64 cover = mem->covered_inserts - kernel->covered_inserts;
@@ -159,15 +155,12 @@ static bool same_state(struct pair *p)
 	bool same;
 
 	epf_mem_info(p->mem, 0, &mem);
-	same = same_epochs(&kernel, &mem) &&
-	       kernel.stats.inserts == mem.stats.inserts &&
-	       kernel.stats.hits == mem.stats.hits &&
-	       kernel.stats.misses == mem.stats.misses &&
+	same = same_epochs(&kernel, &mem) && kernel.stats.inserts == mem.stats.inserts &&
+	       kernel.stats.hits == mem.stats.hits && kernel.stats.misses == mem.stats.misses &&
 	       kernel.stats.rotations == mem.stats.rotations;
 	if (!same)
-		printf("# epoch %llu, here %llu; covered %llu, here %llu\n",
-		       kernel.epoch, mem.epoch, kernel.covered_inserts,
-		       mem.covered_inserts);
+		printf("# epoch %llu, here %llu; covered %llu, here %llu\n", kernel.epoch,
+		       mem.epoch, kernel.covered_inserts, mem.covered_inserts);
 	return same;
 }
 
@@ -238,8 +231,8 @@ static const struct config {
 #define POINTS 3
 static void try_config(const struct config *c)
 {
-	struct epf_params params = test_params("mod-lockstep", c->lines,
-					       c->parts, c->bits, c->window);
+	struct epf_params params = test_params("mod-lockstep", c->lines, c->parts, c->bits,
+					       c->window);
 	struct pair p = { .keys = c->keys, .seed = c->window };
 	struct epf_info info;
 	int err;
@@ -249,16 +242,13 @@ static void try_config(const struct config *c)
 	p.fd = test_make(&params);
 	p.mem = epf_mem_new(&params, test_key, 0, &err);
 	test_demand(p.mem);
-	tap_ok(same(&p, c->batches),
-	       "L=%u k=%u lines=%u W=%llu %s %s: equal in %u batches",
-	       c->parts, c->bits, c->lines, c->window,
-	       c->refresh ? "first-seen" : "refresh",
+	tap_ok(same(&p, c->batches), "L=%u k=%u lines=%u W=%llu %s %s: equal in %u batches",
+	       c->parts, c->bits, c->lines, c->window, c->refresh ? "first-seen" : "refresh",
 	       c->hash ? "SipHash-2-4" : "SipHash-1-3", c->batches);
 	info = test_info(p.fd);
 	tap_ok(info.stats.rotations >= 40 && info.stats.hits > 50,
-	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations",
-	       info.stats.inserts, info.stats.hits, info.stats.misses,
-	       info.stats.rotations);
+	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations", info.stats.inserts,
+	       info.stats.hits, info.stats.misses, info.stats.rotations);
 	epf_mem_rotate(p.mem, 0);
 	tap_ok(!same(&p, 1), "noticed: a rotation on one side only");
 	epf_mem_free(p.mem);

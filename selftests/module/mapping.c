@@ -115,15 +115,12 @@ static bool child_refused(char *at)
 /* Moving the mapping does not change that. */
 static bool moved_refused(int fd)
 {
-	void *to = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	char *at = mremap(map_lines(fd), BYTES, BYTES,
-			  MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	void *to = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mremap(map_lines(fd), BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	bool no;
 
 	test_demand(at == to);
-	no = mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 &&
-	     touch(at, true) == SIGSEGV;
+	no = mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 && touch(at, true) == SIGSEGV;
 	munmap(at, BYTES);
 	return no;
 }
@@ -135,8 +132,7 @@ static bool kernel_refused(char *at)
 	bool no;
 
 	test_demand(zero >= 0);
-	no = read(zero, at, 1) < 0 && errno == EFAULT &&
-	     madvise(at, BYTES, MADV_REMOVE) < 0;
+	no = read(zero, at, 1) < 0 && errno == EFAULT && madvise(at, BYTES, MADV_REMOVE) < 0;
 	close(zero);
 	return no;
 }
@@ -146,8 +142,7 @@ static bool reopen_refused(int fd)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDWR | O_CLOEXEC) < 0 && write(fd, "x", 1) < 0 &&
-	       ftruncate(fd, 0) < 0;
+	return open(path, O_RDWR | O_CLOEXEC) < 0 && write(fd, "x", 1) < 0 && ftruncate(fd, 0) < 0;
 }
 
 #define FOREIGN_POINTS 6
@@ -155,13 +150,11 @@ static void try_foreign(int fd)
 {
 	char *at = map_lines(fd);
 
-	tap_ok(strangers_refused(at),
-	       "process_vm_writev and PTRACE_POKEDATA cannot write to it");
+	tap_ok(strangers_refused(at), "process_vm_writev and PTRACE_POKEDATA cannot write to it");
 	tap_ok(child_refused(at), "nor can a child that inherits it");
 	tap_ok(moved_refused(fd), "nor can a process that moves it");
 	tap_ok(kernel_refused(at), "read(2) into it: EFAULT; no holes in it");
-	tap_ok(reopen_refused(fd),
-	       "the descriptor cannot be opened anew or written");
+	tap_ok(reopen_refused(fd), "the descriptor cannot be opened anew or written");
 	test_is(test_count(fd, 1, 0, KEYS), 0, "the filter is as empty as ever");
 	munmap(at, BYTES);
 }
@@ -172,22 +165,20 @@ static void try_readonly(int fd)
 	char *at = map_lines(fd);
 	char *mine;
 
-	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_SHARED,
-				   BYTES, 0)), "PROT_WRITE: EACCES");
+	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, BYTES, 0)),
+	       "PROT_WRITE: EACCES");
 	tap_ok(refused(EACCES, map(fd, PROT_WRITE, MAP_SHARED, BYTES, 0)),
 	       "PROT_WRITE alone: EACCES");
-	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-				   BYTES, 0)),
+	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE, BYTES, 0)),
 	       "a private copy to write to: EACCES");
-	tap_ok(mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 &&
-	       errno == EACCES, "mprotect to PROT_WRITE: EACCES");
+	tap_ok(mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 && errno == EACCES,
+	       "mprotect to PROT_WRITE: EACCES");
 	mine = map(fd, PROT_READ, MAP_PRIVATE, BYTES, 0);
-	tap_ok(mine != MAP_FAILED &&
-	       mprotect(mine, BYTES, PROT_READ | PROT_WRITE) < 0 &&
-	       errno == EACCES, "mprotect of a private mapping: EACCES");
+	tap_ok(mine != MAP_FAILED && mprotect(mine, BYTES, PROT_READ | PROT_WRITE) < 0 &&
+		       errno == EACCES,
+	       "mprotect of a private mapping: EACCES");
 	test_is(touch(at, true), SIGSEGV, "a store: SIGSEGV");
-	tap_ok(poke_refused(at) && poke_refused(mine),
-	       "/proc/self/mem cannot write to it");
+	tap_ok(poke_refused(at) && poke_refused(mine), "/proc/self/mem cannot write to it");
 	tap_ok(mremap(at, BYTES, 2 * BYTES, MREMAP_MAYMOVE) == MAP_FAILED,
 	       "it cannot be made longer");
 	munmap(at, BYTES);
@@ -206,9 +197,8 @@ static void try_range(int fd)
 	       "a page more than there are: EINVAL");
 	tap_ok(refused(EINVAL, map(fd, PROT_READ, MAP_SHARED, PAGE, BYTES)),
 	       "behind the lines: EINVAL");
-	tap_ok(map(fd, PROT_READ, MAP_SHARED, 2 * PAGE, 1ul << 62) ==
-		       MAP_FAILED &&
-	       map(fd, PROT_READ, MAP_SHARED, 1ul << 40, 0) == MAP_FAILED,
+	tap_ok(map(fd, PROT_READ, MAP_SHARED, 2 * PAGE, 1ul << 62) == MAP_FAILED &&
+		       map(fd, PROT_READ, MAP_SHARED, 1ul << 40, 0) == MAP_FAILED,
 	       "absurd offsets and lengths are refused");
 	at = map(fd, PROT_READ, MAP_SHARED, 2 * PAGE, 3 * PAGE);
 	tap_ok(at != MAP_FAILED && !memcmp(at, whole + 3 * PAGE, 2 * PAGE),
@@ -216,9 +206,8 @@ static void try_range(int fd)
 	munmap(at, 2 * PAGE);
 	test_insert(part, 1, 0, 600);
 	at = map(part, PROT_READ, MAP_SHARED, 2 * PAGE, 0);
-	tap_ok(at != MAP_FAILED && !touch(at + 2 * PAGE - 1, false) &&
-	       !at[PAGE + 64] && !memcmp(at + PAGE + 64, at + PAGE + 65,
-					 PAGE - 65),
+	tap_ok(at != MAP_FAILED && !touch(at + 2 * PAGE - 1, false) && !at[PAGE + 64] &&
+		       !memcmp(at + PAGE + 64, at + PAGE + 65, PAGE - 65),
 	       "behind the last of 65 lines there are zeros");
 	tap_ok(refused(EINVAL, map(part, PROT_READ, MAP_SHARED, 3 * PAGE, 0)),
 	       "65 lines are two pages");
@@ -234,21 +223,23 @@ static bool same_verdicts(int fd, struct epf_line *lines)
 	struct epf_lanes f = { .line = lines, .epoch = &info.epoch };
 	__u64 keys[2 * KEYS];
 	__u8 ages[2 * KEYS];
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = 2 * KEYS, .keys = (uintptr_t)keys,
-			       .ages = (uintptr_t)ages };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = 2 * KEYS,
+		.keys = (uintptr_t)keys,
+		.ages = (uintptr_t)ages,
+	};
 	struct epf_probe probe;
 	__u32 i;
 
-	test_demand(!epf_geom_init(&f.geom, info.params.nr_lines,
-				   info.params.lines_per_key,
+	test_demand(!epf_geom_init(&f.geom, info.params.nr_lines, info.params.lines_per_key,
 				   info.params.bits_per_key));
 	for (i = 0; i < b.count; i++)
 		keys[i] = test_digest(1, i);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	for (i = 0; i < b.count; i++) {
-		int verdict = ages[i] == EPF_AGE_ABSENT ? EPF_ABSENT :
-						  EPF_PRESENT + ages[i];
+		int verdict = ages[i] == EPF_AGE_ABSENT ? EPF_ABSENT : EPF_PRESENT + ages[i];
 
 		epf_probe(&f, keys[i], &probe);
 		if (epf_lanes_test(&f, &probe) != verdict)
@@ -264,8 +255,7 @@ static void try_content(int fd)
 
 	test_insert(fd, 1, 0, KEYS);
 	test_demand(test_info(fd).epoch > EPF_EPOCH_FIRST);
-	tap_ok(same_verdicts(fd, lines),
-	       "the core finds in the mapping what the module answers");
+	tap_ok(same_verdicts(fd, lines), "the core finds in the mapping what the module answers");
 	test_insert(fd, 1, KEYS, KEYS / 2);
 	tap_ok(same_verdicts(fd, lines), "also what is inserted afterwards");
 	test_demand(!epf_filter_rotate(fd, 3, NULL));
@@ -299,10 +289,8 @@ static void try_life(void)
 	test_insert(fd, 1, 0, KEYS);
 	memcpy(copy, at, BYTES);
 	close(fd);
-	test_is(memcmp(at, copy, BYTES), 0,
-		"a mapping outlives its descriptor");
-	test_is(test_destroy("mod-life", 0), -EBUSY,
-		"and holds the filter: EBUSY");
+	test_is(memcmp(at, copy, BYTES), 0, "a mapping outlives its descriptor");
+	test_is(test_destroy("mod-life", 0), -EBUSY, "and holds the filter: EBUSY");
 	fd = test_open("mod-life");
 	test_is(test_info(fd).users, 2, "both are users");
 	test_is(in_child(at, copy), 0, "a child inherits it");
@@ -315,8 +303,7 @@ static void try_life(void)
 	test_demand(!test_destroy("mod-life", EPF_DESTROY_FORCE));
 	fd2 = test_make_plain("mod-life", 700);
 	test_insert(fd2, 2, 0, KEYS);
-	test_is(memcmp(at, copy, BYTES), 0,
-		"destroyed by force, its contents stay");
+	test_is(memcmp(at, copy, BYTES), 0, "destroyed by force, its contents stay");
 	tap_ok(refused(ENODEV, map(fd, PROT_READ, MAP_SHARED, BYTES, 0)),
 	       "it cannot be mapped anew: ENODEV");
 	close(fd);
@@ -324,8 +311,7 @@ static void try_life(void)
 	munmap(at, BYTES);
 	close(fd2);
 	strcpy(a.name.name, "mod-life");
-	test_is(test_ioctl(test_dev, EPF_IOC_DESTROY, &a), 0,
-		"nothing is held any longer");
+	test_is(test_ioctl(test_dev, EPF_IOC_DESTROY, &a), 0, "nothing is held any longer");
 }
 
 #define SWAP_POINTS 3
@@ -339,8 +325,7 @@ static void try_swap(void)
 	test_insert(a, 1, 0, KEYS);
 	test_demand(!epf_dev_swap(test_dev, "mod-swap-a", "mod-swap-b"));
 	test_insert(b, 1, KEYS, KEYS / 2);
-	tap_ok(same_verdicts(b, at),
-	       "after a swap a mapping goes with the contents");
+	tap_ok(same_verdicts(b, at), "after a swap a mapping goes with the contents");
 	new = map_lines(a);
 	tap_ok(same_verdicts(a, new), "a new one is of the new contents");
 	tap_ok(memcmp(at, new, BYTES), "these are two");
@@ -392,8 +377,7 @@ static long long counted_kib(const void *at)
 static void try_around(void)
 {
 	const size_t pages = 1000, bytes = pages * PAGE, hole = 100 * PAGE;
-	struct epf_params p = test_params("mod-around", bytes / 64, 1, 5,
-					  1 << 20);
+	struct epf_params p = test_params("mod-around", bytes / 64, 1, 5, 1 << 20);
 	int fd = test_make(&p);
 	char *up, *down, *part;
 
@@ -401,8 +385,7 @@ static void try_around(void)
 	up = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
 	down = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
 	part = map(fd, PROT_READ, MAP_SHARED, 90 * PAGE, 37 * PAGE);
-	test_demand(up != MAP_FAILED && down != MAP_FAILED &&
-		    part != MAP_FAILED);
+	test_demand(up != MAP_FAILED && down != MAP_FAILED && part != MAP_FAILED);
 	munmap(up + hole, PAGE);
 	test_demand(faults(up, 100, false) <= 100 / 64 + 3);
 	tap_ok(touch(up + hole, false) == SIGSEGV, "a hole in it stays one");
@@ -410,10 +393,9 @@ static void try_around(void)
 	       "a fault maps many pages");
 	tap_ok(faults(down, pages, true) <= 1000 / 64 + 3, "also backwards");
 	tap_ok(!memcmp(up, down, hole) &&
-	       !memcmp(up + hole + PAGE, down + hole + PAGE,
-		       bytes - hole - PAGE), "the same pages");
-	tap_ok(!memcmp(part, down + 37 * PAGE, 90 * PAGE),
-	       "and those of a part");
+		       !memcmp(up + hole + PAGE, down + hole + PAGE, bytes - hole - PAGE),
+	       "the same pages");
+	tap_ok(!memcmp(part, down + 37 * PAGE, 90 * PAGE), "and those of a part");
 	munmap(down, bytes);
 	down = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
 	test_demand(down != MAP_FAILED);
@@ -431,8 +413,8 @@ int main(void)
 {
 	int fd;
 
-	test_begin(READONLY_POINTS + FOREIGN_POINTS + RANGE_POINTS + CONTENT_POINTS +
-		   LIFE_POINTS + SWAP_POINTS + AROUND_POINTS);
+	test_begin(READONLY_POINTS + FOREIGN_POINTS + RANGE_POINTS + CONTENT_POINTS + LIFE_POINTS +
+		   SWAP_POINTS + AROUND_POINTS);
 	fd = test_make_plain("mod-mapping", 700);
 	try_readonly(fd);
 	try_foreign(fd);

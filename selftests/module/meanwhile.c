@@ -64,7 +64,6 @@ static bool pinned(int fd)
 
 /* ------------------------------------- a snapshot begins, epochs end ---- */
 
-
 /**
  * struct rotator - a thread that ends epochs until it fails
  * @fd: filter
@@ -98,14 +97,12 @@ static void *rotate(void *arg)
 
 static bool is_going(void *arg)
 {
-	return __atomic_load_n(&((struct rotator *)arg)->done,
-			       __ATOMIC_RELAXED);
+	return __atomic_load_n(&((struct rotator *)arg)->done, __ATOMIC_RELAXED);
 }
 
 static bool is_over(void *arg)
 {
-	return __atomic_load_n(&((struct rotator *)arg)->over,
-			       __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&((struct rotator *)arg)->over, __ATOMIC_ACQUIRE);
 }
 
 /* Does a beginning snapshot make a rotation fail at once instead of waiting? */
@@ -176,14 +173,14 @@ static void *restore(void *arg)
 
 static bool has_begun(void *arg)
 {
-	return __atomic_load_n(&((struct restorer *)arg)->done,
-			       __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&((struct restorer *)arg)->done, __ATOMIC_ACQUIRE);
 }
 
 static long journal(int fd, __u32 flags, __u32 order)
 {
-	struct epf_journal_args a = { .size = sizeof(a), .flags = flags,
-				      .order = order, .shards = order ? 1 : 0 };
+	struct epf_journal_args a = {
+		.size = sizeof(a), .flags = flags, .order = order, .shards = order ? 1 : 0
+	};
 
 	return test_ioctl(fd, EPF_IOC_JOURNAL, &a);
 }
@@ -212,8 +209,7 @@ static void try_exchange(__u32 kind)
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
 	pthread_join(r.id, NULL);
 	test_is(wrong, 0, "%s: contents are exchanged: ROTATE, CLEAR%s",
-		kind ? epf_kind_name(kind) : "lanes",
-		kind ? "" : ", JOURNAL");
+		kind ? epf_kind_name(kind) : "lanes", kind ? "" : ", JOURNAL");
 	test_is(r.wrong, 0, "RESTORE meanwhile");
 	test_demand(!epf_snap_restore(r.fd, &r.file));
 	test_is(test_count(r.fd, 1, 0, 1000), 1000, "and then: all are found");
@@ -222,7 +218,6 @@ static void try_exchange(__u32 kind)
 }
 
 /* ---------------------------------------------- memory comes back ---- */
-
 
 static void limit(__u64 mib)
 {
@@ -284,8 +279,7 @@ static void try_journal(void)
 		wrong += !!journal(fd, EPF_JOURNAL_END, 0);
 	}
 	limit(0);
-	test_is(wrong, 0, "memory of a filter destroyed: JOURNAL %d times",
-		times);
+	test_is(wrong, 0, "memory of a filter destroyed: JOURNAL %d times", times);
 	close(fd);
 }
 
@@ -339,9 +333,8 @@ int main(void)
 {
 	__u32 kind;
 
-	test_begin(ROTATE_POINTS +
-		   KINDS * (EXCHANGE_POINTS + RESTORE_POINTS) +
-		   JOURNAL_POINTS + 2 * REST_POINTS + 1);
+	test_begin(ROTATE_POINTS + KINDS * (EXCHANGE_POINTS + RESTORE_POINTS) + JOURNAL_POINTS +
+		   2 * REST_POINTS + 1);
 	for (kind = 0; kind < KINDS; kind++) {
 		try_rotate(kind);
 		try_exchange(kind);

@@ -74,8 +74,9 @@ static bool ioctls_hold_key(int fd)
 	for (nr = 0; nr <= 0xff; nr++) {
 		memset(page, 0, sizeof(page));
 		page[0] = sizeof(page);
-		test_ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, EPF_IOC_MAGIC, nr,
-				    sizeof(struct epf_snap)), page);
+		test_ioctl(fd,
+			   _IOC(_IOC_READ | _IOC_WRITE, EPF_IOC_MAGIC, nr, sizeof(struct epf_snap)),
+			   page);
 		if (holds_key(page, sizeof(page)))
 			return true;
 	}
@@ -170,10 +171,9 @@ static void try_all(struct outcome *o, int dev, int fd)
 /* Become root of a new user namespace; outside, it is @ids. */
 static bool new_root(const char *ids)
 {
-	return !unshare(CLONE_NEWUSER) &&
-	       !test_write("/proc/self/setgroups", "deny") &&
-	       !test_write("/proc/self/uid_map", ids) &&
-	       !test_write("/proc/self/gid_map", ids) && !getuid();
+	return !unshare(CLONE_NEWUSER) && !test_write("/proc/self/setgroups", "deny") &&
+	       !test_write("/proc/self/uid_map", ids) && !test_write("/proc/self/gid_map", ids) &&
+	       !getuid();
 }
 
 static bool become_small_root(void)
@@ -184,8 +184,7 @@ static bool become_small_root(void)
 /* After the change of ids, the files in /proc would belong to root. */
 static bool become_nobodys_root(void)
 {
-	return become_nobody() && !prctl(PR_SET_DUMPABLE, 1) &&
-	       new_root("0 65534 1");
+	return become_nobody() && !prctl(PR_SET_DUMPABLE, 1) && new_root("0 65534 1");
 }
 
 /* Receive two descriptors over a socket. */
@@ -194,9 +193,12 @@ static void receive(int sock, int fds[2])
 	char control[CMSG_SPACE(2 * sizeof(int))];
 	char byte;
 	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
 
 	test_demand(recvmsg(sock, &m, 0) == 1 && CMSG_FIRSTHDR(&m));
 	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&m)), 2 * sizeof(int));
@@ -206,9 +208,12 @@ static void send_fds(int sock, int dev, int fd)
 {
 	char control[CMSG_SPACE(2 * sizeof(int))] = {};
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int fds[2] = { dev, fd };
 
@@ -222,8 +227,7 @@ static void send_fds(int sock, int dev, int fd)
 /* Try all in a child that has changed its privileges. @sent: with descriptors of the
  * parent. Return: could the child change them?
  */
-static bool outcome_of(bool (*become)(void), bool sent, int fd,
-		       struct outcome *o)
+static bool outcome_of(bool (*become)(void), bool sent, int fd, struct outcome *o)
 {
 	int sock[2], fds[2] = { -1, -1 }, status;
 	pid_t pid;
@@ -254,8 +258,7 @@ static bool outcome_of(bool (*become)(void), bool sent, int fd,
 #define LOOK_POINTS 3
 static void may_look(const struct outcome *o, const char *who)
 {
-	tap_ok(!o->list && !o->open && !o->info, "%s may list, open, show",
-	       who);
+	tap_ok(!o->list && !o->open && !o->info, "%s may list, open, show", who);
 	tap_ok(!o->test && o->present == KEYS, "%s may test", who);
 	test_is(o->map, 0, "%s may map", who);
 }
@@ -278,16 +281,14 @@ static void may_not_change(const struct outcome *o, const char *who)
 	test_is(o->restore, -EPERM, "%s: RESTORE: EPERM", who);
 	test_is(o->describe, -EPERM, "%s: DESCRIBE: EPERM", who);
 	test_is(o->journal, -EPERM, "%s: JOURNAL: EPERM", who);
-	tap_ok(o->map_journal == -EPERM || o->map_journal == -EINVAL,
-	       "%s cannot map root's", who);
+	tap_ok(o->map_journal == -EPERM || o->map_journal == -EINVAL, "%s cannot map root's", who);
 	tap_ok(!o->leaked, "%s: the hash key is nowhere", who);
 }
 
 #define ALL_POINTS (LOOK_POINTS + CHANGE_POINTS)
 
 /* Return: is such a change possible here? */
-static bool try_small_root(bool (*become)(void), const char *who, int fd,
-			   struct outcome *o)
+static bool try_small_root(bool (*become)(void), const char *who, int fd, struct outcome *o)
 {
 	int i;
 
@@ -317,32 +318,29 @@ static void try_traces(void)
 	fd = test_make(&p);
 	test_insert(fd, 1, 0, 20000);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
-	tap_ok(ioctls_hold_key(fd),
-	       "root gets the key: the search can find it");
+	tap_ok(ioctls_hold_key(fd), "root gets the key: the search can find it");
 	close(fd);
 	test_demand(!test_destroy("mod-perms-3", 0));
 	test_write(TRACING "events/epochfilter/enable", "0");
 	tap_ok(!file_holds_key(TRACING "trace") &&
-	       !file_holds_key(TRACING "per_cpu/cpu0/trace_pipe_raw") &&
-	       !file_holds_key(TRACING "per_cpu/cpu1/trace_pipe_raw"),
+		       !file_holds_key(TRACING "per_cpu/cpu0/trace_pipe_raw") &&
+		       !file_holds_key(TRACING "per_cpu/cpu1/trace_pipe_raw"),
 	       "no tracepoint tells it");
-	tap_ok(!file_holds_key("/dev/kmsg") &&
-	       !file_holds_key("/proc/vmallocinfo"),
+	tap_ok(!file_holds_key("/dev/kmsg") && !file_holds_key("/proc/vmallocinfo"),
 	       "nor does the kernel's log");
 }
 
 int main(void)
 {
-	struct epf_journal_args journal = { .size = sizeof(journal),
-					    .order = 4 };
+	struct epf_journal_args journal = { .size = sizeof(journal), .order = 4 };
 	struct outcome o;
 	struct stat st;
 	int fd;
 
 	test_begin(3 + 5 * ALL_POINTS + 1 + 1 + TRACE_POINTS);
 	test_demand(!stat(EPF_DEVICE, &st));
-	tap_ok(S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0600 &&
-	       !st.st_uid, "the node is root's, mode 0600");
+	tap_ok(S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0600 && !st.st_uid,
+	       "the node is root's, mode 0600");
 	fd = test_make_plain("mod-perms", 700);
 	close(test_make_plain("mod-perms-2", 700));
 	test_insert(fd, 1, 0, KEYS);
@@ -363,8 +361,7 @@ int main(void)
 	may_look(&o, "root without CAP_NET_ADMIN");
 	may_not_change(&o, "root without CAP_NET_ADMIN");
 	try_small_root(become_small_root, "root of its own namespace", fd, &o);
-	if (try_small_root(become_nobodys_root, "nobody as root of its own",
-			   fd, &o))
+	if (try_small_root(become_nobodys_root, "nobody as root of its own", fd, &o))
 		test_is(o.opened, -EACCES, "a user who may not open the device: EACCES");
 	else
 		test_skip("nobody as root of its own", "cannot be had");

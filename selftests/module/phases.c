@@ -37,7 +37,7 @@ struct batch {
 struct inserter {
 	pthread_t id;
 	__u64 stream;
-	__u64 done; /* batches done; written by the thread, with release */
+	__u64 done;  /* batches done; written by the thread, with release */
 	__u64 noted; /* value of @done when a copy began; a plain number */
 	struct batch log[LOG];
 };
@@ -50,8 +50,7 @@ static char lines[LINES * EPF_LINE_BYTES] __attribute__((aligned(64)));
 /* Wait so that the keys a copy is asked for are still in the log. */
 static void wait_for_copy(const struct inserter *t, __u64 n)
 {
-	while (n - __atomic_load_n(&t->noted, __ATOMIC_RELAXED) >=
-		       LOG - 2 * BACK &&
+	while (n - __atomic_load_n(&t->noted, __ATOMIC_RELAXED) >= LOG - 2 * BACK &&
 	       !__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		sched_yield();
 }
@@ -89,8 +88,7 @@ static void note_done(struct copy *c)
 
 	for (i = 0; i < THREADS; i++) {
 		c->done[i] = done(i);
-		__atomic_store_n(&inserters[i].noted, c->done[i],
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&inserters[i].noted, c->done[i], __ATOMIC_RELAXED);
 	}
 }
 
@@ -142,8 +140,7 @@ enum how { AT_ONCE, SLOWLY, ROTATING, TOO_LATE, TORN };
 /* @how: TOO_LATE: also ask for keys inserted during the copy. */
 static void snapshot(struct copy *c, const char *from, enum how how)
 {
-	struct epf_snap s = { .size = sizeof(s),
-			      .pin_ns = how == AT_ONCE ? SEC : 1 };
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = how == AT_ONCE ? SEC : 1 };
 
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
 	c->begin = s.header;
@@ -151,7 +148,7 @@ static void snapshot(struct copy *c, const char *from, enum how how)
 	if (how == TORN)
 		copy_torn(from);
 	else
-		copy_lines(from, how == AT_ONCE	? NULL :
+		copy_lines(from, how == AT_ONCE  ? NULL :
 				 how == ROTATING ? let_it_rotate :
 						   let_others_go_on);
 	if (how == TOO_LATE)
@@ -185,8 +182,8 @@ static bool overfull(const struct epf_snap_header *h)
 }
 
 /* Ask for the keys of BACK batches from @first on, at @epoch. */
-static void ask(const struct copy *c, const struct inserter *t, __u64 first,
-		__u64 epoch, unsigned char *ages)
+static void ask(const struct copy *c, const struct inserter *t, __u64 first, __u64 epoch,
+		unsigned char *ages)
 {
 	static __u64 digest[BACK * BATCH];
 	static unsigned char bitmap[BACK * BATCH / 8];
@@ -202,8 +199,8 @@ static void ask(const struct copy *c, const struct inserter *t, __u64 first,
 }
 
 /* @gone: also count keys that are out of the window. */
-static void check_batch(const struct batch *b, const unsigned char *ages,
-			__u64 epoch, bool gone, struct sums *sum)
+static void check_batch(const struct batch *b, const unsigned char *ages, __u64 epoch, bool gone,
+			struct sums *sum)
 {
 	bool live = b->low + EPF_LIVE_EPOCHS >= epoch;
 	__u64 i, found = 0;
@@ -226,10 +223,8 @@ static void check(const struct copy *c, __u64 epoch, struct sums *sum)
 		first = c->done[i] < BACK ? 0 : c->done[i] - BACK;
 		ask(c, &inserters[i], first, epoch, ages);
 		for (n = first; n < c->done[i]; n++)
-			check_batch(&inserters[i].log[n % LOG],
-				    ages + (n - first) * BATCH, epoch,
-				    !tags_came_round(&c->end) &&
-					    !overfull(&c->end), sum);
+			check_batch(&inserters[i].log[n % LOG], ages + (n - first) * BATCH, epoch,
+				    !tags_came_round(&c->end) && !overfull(&c->end), sum);
 		test_demand(done(i) < c->done[i] + LOG - BACK);
 	}
 }
@@ -244,19 +239,16 @@ static __u32 phase(__u64 epoch, __u64 inserts)
 /* Check the property in a filter restored from the copy, through the module. */
 static __u64 lost_in_restored(int other, const struct copy *c)
 {
-	struct epf_restore r = { .size = sizeof(r), .header = c->end,
-				 .lines = (uintptr_t)lines };
+	struct epf_restore r = { .size = sizeof(r), .header = c->end, .lines = (uintptr_t)lines };
 	__u64 n, lost = 0;
 	int i;
 
 	test_demand(!test_ioctl(other, EPF_IOC_RESTORE, &r));
 	for (i = 0; i < THREADS; i++)
 		for (n = c->done[i]; n-- && c->done[i] - n < 64;)
-			if (inserters[i].log[n % LOG].low + EPF_LIVE_EPOCHS >=
-			    c->end.epoch_end)
-				lost += BATCH - (__u64)
-					test_count(other, inserters[i].stream,
-						   n * BATCH, BATCH);
+			if (inserters[i].log[n % LOG].low + EPF_LIVE_EPOCHS >= c->end.epoch_end)
+				lost += BATCH - (__u64)test_count(other, inserters[i].stream,
+								  n * BATCH, BATCH);
 	return lost;
 }
 
@@ -292,16 +284,13 @@ static void one(struct outcome *o, const char *from, int other)
 	__u32 now;
 
 	wait_for_phase(o);
-	snapshot(&c, from, o->snapshots % 16 == 1 ? ROTATING :
-			   o->snapshots & 1	  ? SLOWLY :
-						    AT_ONCE);
+	snapshot(&c, from, o->snapshots % 16 == 1 ? ROTATING : o->snapshots & 1 ? SLOWLY : AT_ONCE);
 	check(&c, c.end.epoch_end, &o->sums);
 	if (c.end.epoch_end != c.end.epoch_begin)
 		check(&c, c.end.epoch_begin, &o->at_begin);
 	if (o->snapshots % 8 == 1)
 		o->lost_in_restored += lost_in_restored(other, &c);
-	now = phase(c.begin.epoch_end,
-		    c.begin.epochs[c.begin.epoch_end & 7].inserts);
+	now = phase(c.begin.epoch_end, c.begin.epochs[c.begin.epoch_end & 7].inserts);
 	o->phases += ++o->of[now] == test_rounds(1, 2);
 	o->moved += c.end.epoch_end != c.begin.epoch_begin;
 	o->snapshots++;
@@ -330,34 +319,25 @@ static void spoil(const char *from, enum how how, struct sums *sum,
 	}
 }
 
-static void judge(const struct outcome *o, const struct sums *late,
-		  const struct sums *torn)
+static void judge(const struct outcome *o, const struct sums *late, const struct sums *torn)
 {
-	tap_ok(o->phases == PHASES, "%u snapshots, at all of %u phases",
-	       o->snapshots, o->phases);
+	tap_ok(o->phases == PHASES, "%u snapshots, at all of %u phases", o->snapshots, o->phases);
 	tap_ok(o->moved > 0, "rotation went on during %u of them", o->moved);
-	tap_ok(o->sums.live > 1000 && !o->sums.lost,
-	       "%llu live keys asked for, %llu lost", o->sums.live,
-	       o->sums.lost);
+	tap_ok(o->sums.live > 1000 && !o->sums.lost, "%llu live keys asked for, %llu lost",
+	       o->sums.live, o->sums.lost);
 	tap_ok(o->sums.gone > 1000 && o->sums.ghosts <= o->sums.gone / 10000,
-	       "%llu keys older than the window, %llu found", o->sums.gone,
-	       o->sums.ghosts);
-	tap_ok(!o->lost_in_restored, "restored: %llu lost",
-	       o->lost_in_restored);
-	tap_ok(loses(late), "noticed: a copy older than it says: %llu lost",
-	       late->lost);
-	tap_ok(o->at_begin.lost,
-	       "noticed: copies read at the epoch when they began: %llu lost",
+	       "%llu keys older than the window, %llu found", o->sums.gone, o->sums.ghosts);
+	tap_ok(!o->lost_in_restored, "restored: %llu lost", o->lost_in_restored);
+	tap_ok(loses(late), "noticed: a copy older than it says: %llu lost", late->lost);
+	tap_ok(o->at_begin.lost, "noticed: copies read at the epoch when they began: %llu lost",
 	       o->at_begin.lost);
-	tap_ok(revives(torn),
-	       "noticed: words copied in pieces: of %llu keys long gone %llu found",
+	tap_ok(revives(torn), "noticed: words copied in pieces: of %llu keys long gone %llu found",
 	       torn->gone, torn->ghosts);
 }
 
 int main(void)
 {
-	struct epf_params p = test_params("mod-phases", LINES, 2, 10,
-					  EPOCH * EPF_LIVE_EPOCHS);
+	struct epf_params p = test_params("mod-phases", LINES, 2, 10, EPOCH * EPF_LIVE_EPOCHS);
 	static struct outcome o;
 	struct sums late = { 0 }, torn = { 0 };
 	char *from;
@@ -370,8 +350,7 @@ int main(void)
 	test_demand(from != MAP_FAILED);
 	for (i = 0; i < THREADS; i++) {
 		inserters[i].stream = i + 1;
-		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
-					    &inserters[i]));
+		test_demand(!pthread_create(&inserters[i].id, NULL, insert, &inserters[i]));
 	}
 	while (o.snapshots < test_rounds(2, 8) * PHASES ||
 	       (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX))

@@ -96,10 +96,8 @@ static bool begin_restore_begin(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !begin(fd, 60 * SEC, &s) &&
-	       !restore(other, &s, EPF_SNAP_VERSION) &&
-	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) &&
-	       !rotate(fd, 1);
+	return !begin(fd, 60 * SEC, &s) && !restore(other, &s, EPF_SNAP_VERSION) &&
+	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) && !rotate(fd, 1);
 }
 
 static bool begin_swap_begin(int fd, int other)
@@ -110,10 +108,8 @@ static bool begin_swap_begin(int fd, int other)
 	bool good;
 
 	(void)other;
-	good = !begin(fd, 60 * SEC, &s) &&
-	       !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
-	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) &&
-	       pinned(second) && !rotate(fd, 1);
+	good = !begin(fd, 60 * SEC, &s) && !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
+	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) && pinned(second) && !rotate(fd, 1);
 	test_demand(!epf_dev_swap(test_dev, "mod-pins", "mod-pins-2"));
 	close(second);
 	return good;
@@ -123,8 +119,7 @@ static bool restore_refused(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !begin(fd, 60 * SEC, &s) &&
-	       restore(other, &s, EPF_SNAP_VERSION + 1) == -EBADMSG &&
+	return !begin(fd, 60 * SEC, &s) && restore(other, &s, EPF_SNAP_VERSION + 1) == -EBADMSG &&
 	       pinned(fd);
 }
 
@@ -137,24 +132,21 @@ static bool begin_untold(int fd, int other)
 	s->size = sizeof(*s);
 	s->pin_ns = 60 * SEC;
 	test_demand(!mprotect(s, PAGE, PROT_READ));
-	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s) == -EFAULT &&
-	       !pinned(fd) && !munmap(s, 2 * PAGE);
+	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s) == -EFAULT && !pinned(fd) &&
+	       !munmap(s, 2 * PAGE);
 }
 
 static bool journal_twice(int fd, int other)
 {
-	return !journal(fd) && journal(fd) == -EBUSY &&
-	       journal(other) == -EBUSY;
+	return !journal(fd) && journal(fd) == -EBUSY && journal(other) == -EBUSY;
 }
 
 static bool journal_restore_journal(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !journal(fd) && !begin(fd, 60 * SEC, &s) &&
-	       !restore(other, &s, EPF_SNAP_VERSION) &&
-	       journal(fd) == -EBUSY && !journal(other) &&
-	       test_info(fd).flags & EPF_INFO_JOURNAL;
+	return !journal(fd) && !begin(fd, 60 * SEC, &s) && !restore(other, &s, EPF_SNAP_VERSION) &&
+	       journal(fd) == -EBUSY && !journal(other) && test_info(fd).flags & EPF_INFO_JOURNAL;
 }
 
 static bool mapped_restore_forced(int fd, int other)
@@ -166,9 +158,8 @@ static bool mapped_restore_forced(int fd, int other)
 		return false;
 	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	return at != MAP_FAILED && !restore(other, &s, EPF_SNAP_VERSION) &&
-	       !test_destroy("mod-pins", EPF_DESTROY_FORCE) &&
-	       begin(fd, SEC, &s) == -ENODEV && journal(fd) < 0 &&
-	       rotate(other, 1) == -ENODEV && !munmap(at, PAGE);
+	       !test_destroy("mod-pins", EPF_DESTROY_FORCE) && begin(fd, SEC, &s) == -ENODEV &&
+	       journal(fd) < 0 && rotate(other, 1) == -ENODEV && !munmap(at, PAGE);
 }
 
 static const struct {
@@ -184,8 +175,7 @@ static const struct {
 	{ begin_untold, "one whose result cannot be told", false },
 	{ journal_twice, "a journal begun twice, and beside another", false },
 	{ journal_restore_journal, "begun, restored, begun again", false },
-	{ mapped_restore_forced,
-	  "journal, snapshot, mapping, restored, destroyed by force", true },
+	{ mapped_restore_forced, "journal, snapshot, mapping, restored, destroyed by force", true },
 };
 
 /* Only descriptors hold the filter. When they are closed, its memory is freed: there is
@@ -202,8 +192,7 @@ static void try_refused(__u32 i)
 	held = refused[i].gone || test_info(fd).users == 2;
 	close(fd);
 	close(other);
-	test_demand(test_destroy("mod-pins", 0) ==
-		    (refused[i].gone ? -ENOENT : 0));
+	test_demand(test_destroy("mod-pins", 0) == (refused[i].gone ? -ENOENT : 0));
 	test_destroy("mod-pins-2", 0);
 	test_demand(!test_write(LIMIT, "5"));
 	good = good && held;
@@ -211,9 +200,8 @@ static void try_refused(__u32 i)
 	snprintf(text, sizeof(text), "%lld", limit);
 	test_demand(!test_write(LIMIT, text));
 	test_destroy("mod-pins", 0);
-	tap_ok(good && !fd, "%s: refused, and nothing stays behind%s%s",
-	       refused[i].what, held ? "" : ": users",
-	       fd ? ": memory" : "");
+	tap_ok(good && !fd, "%s: refused, and nothing stays behind%s%s", refused[i].what,
+	       held ? "" : ": users", fd ? ": memory" : "");
 }
 
 /* ------------------------------------------------------ time that is over ---- */
@@ -231,8 +219,7 @@ static void expired(int first, int second, const char *what)
 
 	test_demand(!begin(first, MS, &s) && test_wait(not_pinned, &first));
 	begun = !begin(second, 60 * SEC, &s);
-	tap_ok(begun, "%s: when a snapshot's time is over another may begin",
-	       what);
+	tap_ok(begun, "%s: when a snapshot's time is over another may begin", what);
 	end(first, &s);
 	stays = begun && pinned(first);
 	tap_ok(stays, "%s: and is held when the first one ends", what);
@@ -269,8 +256,7 @@ static void early(int fd, const char *what)
 		while (!good && test_now() < until)
 			good = test_info(fd).epoch > e;
 	}
-	tap_ok(good, "%s: a late rotation goes when the snapshot ends early",
-	       what);
+	tap_ok(good, "%s: a late rotation goes when the snapshot ends early", what);
 }
 
 /* ----------------------------------------- of the current epoch, exactly ---- */
@@ -311,8 +297,7 @@ static void restored_count(int fd, const char *what)
 	test_insert(fd, 3, SOME, EPOCH - SOME - 1);
 	test_demand(test_info(fd).epoch == e);
 	test_insert(fd, 3, EPOCH, 1);
-	tap_ok(test_wait_epoch(fd, e + 1), "%s: and ends with as many more",
-	       what);
+	tap_ok(test_wait_epoch(fd, e + 1), "%s: and ends with as many more", what);
 }
 
 /* ------------------------------------------------------- two who end epochs ---- */
@@ -343,8 +328,7 @@ static bool run_at(pid_t tid, int cpu, int priority)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	return !sched_setaffinity(tid, sizeof(set), &set) &&
-	       !sched_setscheduler(tid, priority ? SCHED_FIFO : SCHED_OTHER,
-				   &p);
+	       !sched_setscheduler(tid, priority ? SCHED_FIFO : SCHED_OTHER, &p);
 }
 
 static void *end_epochs(void *arg)
@@ -422,8 +406,7 @@ static void two_enders(int fd)
 		sched_yield();
 	test_demand(run_at(0, 0, 1));
 	for (i = 0; i < 2; i++) {
-		test_demand(!pthread_create(&thread[i], NULL, end_epochs,
-					    &e[i]));
+		test_demand(!pthread_create(&thread[i], NULL, end_epochs, &e[i]));
 		yield_until_asleep(&e[i]);
 	}
 	run_at(busy, 1, 99);
@@ -438,8 +421,7 @@ static void two_enders(int fd)
 	       e[0].ret, e[1].ret);
 	if (!both)
 		exit(1); /* it waits for ever */
-	tap_ok((!e[0].ret || e[0].ret == -EBUSY) &&
-	       (!e[1].ret || e[1].ret == -EBUSY),
+	tap_ok((!e[0].ret || e[0].ret == -EBUSY) && (!e[1].ret || e[1].ret == -EBUSY),
 	       "with EBUSY, or with their epochs ended");
 	for (i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
@@ -464,8 +446,7 @@ int main(void)
 {
 	struct epf_shape shape = locked_shape(EPF_KIND_GE);
 	struct epf_params p = test_params("mod-pins-l", 1024, 2, 10, WINDOW);
-	struct epf_params o = test_locked_params("mod-pins-o", EPF_KIND_GE,
-						EPOCH);
+	struct epf_params o = test_locked_params("mod-pins-o", EPF_KIND_GE, EPOCH);
 	int lanes, again, locked, locked_again;
 	__u32 i;
 

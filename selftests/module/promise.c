@@ -63,8 +63,7 @@ static const struct filter locked[] = {
 };
 #define FIXED 6 /* the first ones are of fixed size */
 
-static int make(const struct filter *f, const char *name,
-		const struct epf_shape *shape)
+static int make(const struct filter *f, const char *name, const struct epf_shape *shape)
 {
 	struct epf_params p = f->kind ? test_locked_params(name, f->kind, 0) :
 					test_params(name, 64, 1, 1, 0);
@@ -111,8 +110,9 @@ static __u64 margin(__u64 questions)
 static void insert(int fd, __u64 stream, __u64 first, __u32 n)
 {
 	__u64 keys[CHUNK];
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = n, .keys = (uintptr_t)keys };
+	struct epf_batch b = {
+		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = n, .keys = (uintptr_t)keys
+	};
 	__u32 i;
 
 	test_demand(n <= CHUNK);
@@ -207,35 +207,31 @@ static __u64 lost(int fd, __u64 stream, __u64 first, __u32 nr)
 }
 
 #define FLOOD_POINTS 4
-static void try_flood_from(int fd, const char *label, __u64 stream,
-			   __u64 least, bool ends)
+static void try_flood_from(int fd, const char *label, __u64 stream, __u64 least, bool ends)
 {
 	struct asker a = { .fd = fd };
 	struct flood f;
 
-	test_demand(!sem_init(&a.go, 0, 0) &&
-		    !pthread_create(&a.thread, NULL, ask, &a));
+	test_demand(!sem_init(&a.go, 0, 0) && !pthread_create(&a.thread, NULL, ask, &a));
 	f = flood(fd, stream, &a);
 	__atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
 	sem_post(&a.go);
 	pthread_join(a.thread, NULL);
 	tap_ok(f.errors <= margin(QUESTIONS),
-	       "%s: %llu errors of %u at the worst moment, limit %g, margin %llu",
-	       label, f.errors, QUESTIONS, LIMIT, margin(QUESTIONS));
+	       "%s: %llu errors of %u at the worst moment, limit %g, margin %llu", label, f.errors,
+	       QUESTIONS, LIMIT, margin(QUESTIONS));
 	tap_ok(ends || (is_open(fd) && f.opened_at >= least && !f.late),
 	       "%s: %s after %llu keys, and %llu errors then", label,
-	       is_open(fd) ? "open" : "its epochs end, closed",
-	       f.opened_at, f.late);
+	       is_open(fd) ? "open" : "its epochs end, closed", f.opened_at, f.late);
 	tap_ok(a.worst <= margin(ASK),
-	       "%s: beside it %llu errors of %u in the worst batch of %llu, margin %llu",
-	       label, a.worst, ASK, a.questions / ASK, margin(ASK));
+	       "%s: beside it %llu errors of %u in the worst batch of %llu, margin %llu", label,
+	       a.worst, ASK, a.questions / ASK, margin(ASK));
 	tap_ok(!lost(fd, stream, FLOOD * KEYS / CHUNK * CHUNK - 64, 64),
 	       "%s: what was inserted is present, or not known", label);
 }
 
 /* @epochs are in the window: a window as planned does not open the filter. */
-static void try_flood(int fd, const char *label, __u64 stream, __u32 epochs,
-		      bool ends)
+static void try_flood(int fd, const char *label, __u64 stream, __u32 epochs, bool ends)
 {
 	try_flood_from(fd, label, stream, KEYS / epochs, ends);
 }
@@ -252,11 +248,10 @@ static void try_recover(int fd, const char *label, __u64 stream, __u32 epochs)
 
 	while (epochs--)
 		test_demand(!epf_filter_rotate(fd, 1, &nr));
-	tap_ok(test_wait(recovered, &fd), "%s: when that has left it recovers",
-	       label);
+	tap_ok(test_wait(recovered, &fd), "%s: when that has left it recovers", label);
 	test_insert(fd, stream, 0, KEYS / 28);
 	tap_ok(test_count(fd, stream, 0, KEYS / 28) == KEYS / 28 &&
-	       (__u64)test_count(fd, 97, 0, QUESTIONS) <= margin(QUESTIONS),
+		       (__u64)test_count(fd, 97, 0, QUESTIONS) <= margin(QUESTIONS),
 	       "%s: and answers", label);
 }
 
@@ -358,9 +353,12 @@ static void try_replaced(const char *flag)
 
 static bool inserts_open(int fd, __u64 digest)
 {
-	struct epf_batch b = { .size = sizeof(b), .count = 1,
-			       .flags = EPF_BATCH_DIGESTS,
-			       .keys = (uintptr_t)&digest };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.count = 1,
+		.flags = EPF_BATCH_DIGESTS,
+		.keys = (uintptr_t)&digest,
+	};
 
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST_AND_INSERT, &b));
 	return is_open(fd);
@@ -397,11 +395,9 @@ static void try_agree(const struct filter *f, unsigned long flags)
 	for (n = 0; n < FLOOD * KEYS && !open && same; n++) {
 		locked_insert(&here, test_digest(91, n));
 		open = epf_room_full(&room);
-		same = inserts_open(fd, test_digest(91, n)) == open ||
-		       !(flags & WORKER_HELD_UP);
+		same = inserts_open(fd, test_digest(91, n)) == open || !(flags & WORKER_HELD_UP);
 	}
-	tap_ok(same && open, "%s: opens with key %llu, here and there", f->label,
-	       n);
+	tap_ok(same && open, "%s: opens with key %llu, here and there", f->label, n);
 	set_broken("0");
 	locked_free(&here);
 	close(fd);
@@ -420,8 +416,7 @@ static void try_case(const char *flag)
 		fd = make(f, "mod-promise", NULL);
 		set_broken(flag);
 		try_flood(fd, f->label, i, EPF_LIVE_EPOCHS,
-			  !held_up && (f->mode == EPF_MODE_COUNT ||
-				       f->mode == EPF_MODE_EITHER));
+			  !held_up && (f->mode == EPF_MODE_COUNT || f->mode == EPF_MODE_EITHER));
 		set_broken("0");
 		try_recover(fd, f->label, 50 + i, EPF_EPOCHS);
 		close(fd);

@@ -185,32 +185,30 @@ static void follows_the_rate(const struct resizable *of)
 	begin(&s, of, 1 << 20);
 	few = test_info(s.fd);
 	tap_ok(few.slices == of->first && few.window_epochs == L &&
-	       few.needs == (EPF_NEEDS_LOCK | EPF_NEEDS_WORKER |
-			     EPF_NEEDS_MEMORY),
-	       "%s: made: %u slices, %llu bytes", of->name, few.slices,
-	       few.memory_bytes);
+		       few.needs == (EPF_NEEDS_LOCK | EPF_NEEDS_WORKER | EPF_NEEDS_MEMORY),
+	       "%s: made: %u slices, %llu bytes", of->name, few.slices, few.memory_bytes);
 	run(&s, 3 * SPAN, 4);
 	few = test_info(s.fd);
-	test_is((long long)s.lost, 0, "a low rate: no key of the last T is lost, "
-		"of %u groups", s.groups);
+	test_is((long long)s.lost, 0,
+		"a low rate: no key of the last T is lost, "
+		"of %u groups",
+		s.groups);
 	run(&s, 3 * SPAN, 900);
 	many = test_info(s.fd);
 	test_is((long long)s.lost, 0, "two hundred times as much: none is lost");
 	more.fd = s.fd;
 	more.bytes = few.memory_bytes;
-	tap_ok(test_wait(has_grown, &more), "%u slices, %llu bytes become more",
-	       few.slices, few.memory_bytes);
+	tap_ok(test_wait(has_grown, &more), "%u slices, %llu bytes become more", few.slices,
+	       few.memory_bytes);
 	many = test_info(s.fd);
 	tap_ok(many.covered_ns >= SPAN && many.covered_inserts > 0,
-	       "covered: %llu ms, %llu insertions", many.covered_ns / MS,
-	       many.covered_inserts);
-	tap_ok(many.fpr_ppt && many.fpr_ppt < EPF_RATE_ONE,
-	       "estimated error: %.3g", (double)many.fpr_ppt / EPF_RATE_ONE);
+	       "covered: %llu ms, %llu insertions", many.covered_ns / MS, many.covered_inserts);
+	tap_ok(many.fpr_ppt && many.fpr_ppt < EPF_RATE_ONE, "estimated error: %.3g",
+	       (double)many.fpr_ppt / EPF_RATE_ONE);
 	tap_ok(test_wait(nothing_left, &s), "silence: the keys go");
 	tap_ok(test_wait(settled, &s), "and so does the memory");
 	many = test_info(s.fd);
-	test_is(test_count(s.fd, 1, 0, 1000), 0, "%u slices are left, empty",
-		many.slices);
+	test_is(test_count(s.fd, 1, 0, 1000), 0, "%u slices are left, empty", many.slices);
 	close(s.fd);
 }
 
@@ -224,19 +222,15 @@ static void turns(const struct resizable *of)
 	tap_ok(info.covered_ns == info.age_ns && !info.covered_inserts,
 	       "%s: all of a new one's time is covered", of->name);
 	test_insert(fd, 2, 0, 100);
-	test_is(test_count(fd, 2, 0, 100), 100, "%s of an hour: all there",
-		of->name);
+	test_is(test_count(fd, 2, 0, 100), 100, "%s of an hour: all there", of->name);
 	test_demand(!epf_filter_rotate(fd, L - 1, NULL));
-	test_is(test_count(fd, 2, 0, 100), 100,
-		"an hour less one generation on: still there");
+	test_is(test_count(fd, 2, 0, 100), 100, "an hour less one generation on: still there");
 	test_demand(!epf_filter_describe(fd, &desc));
 	test_demand(!epf_filter_clear(fd));
 	test_is(test_count(fd, 2, 0, 100), 0, "cleared: gone");
 	info = test_info(fd);
-	test_is((long long)info.stats.inserts, 100,
-		"but counted among all insertions");
-	test_is(info.desc.kind, EPF_KEYS_ADDRESS,
-		"and still said to be addresses");
+	test_is((long long)info.stats.inserts, 100, "but counted among all insertions");
+	test_is(info.desc.kind, EPF_KEYS_ADDRESS, "and still said to be addresses");
 	tap_ok(!info.covered_inserts && info.covered_ns < 3600 * SEC,
 	       "and covered is nothing before that");
 	close(fd);
@@ -272,8 +266,7 @@ static void again_and_again(const struct resizable *of)
 	}
 	snprintf(text, sizeof(text), "%lld", before);
 	test_demand(!test_write(TOTAL_MIB, text));
-	test_is(failed, 0, "%s: made again at once, %d times, where one has room",
-		of->name, i);
+	test_is(failed, 0, "%s: made again at once, %d times, where one has room", of->name, i);
 }
 
 /* Another filter has all available memory except this. */
@@ -283,8 +276,7 @@ static void again_and_again(const struct resizable *of)
 static void short_of_memory(const struct resizable *of)
 {
 	static struct stream s;
-	struct epf_params other = test_params("mod-resizable-other", OTHER_LINES, 1,
-					      5, 1000);
+	struct epf_params other = test_params("mod-resizable-other", OTHER_LINES, 1, 5, 1000);
 	long long before = test_number(TOTAL_MIB, "");
 	struct growth more = { .bytes = ROOM };
 	char text[32];
@@ -298,8 +290,8 @@ static void short_of_memory(const struct resizable *of)
 	run(&s, 2 * SPAN, 1000);
 	info = test_info(s.fd);
 	tap_ok(info.memory_bytes <= ROOM && info.waits,
-	       "%s: %llu bytes within 64 KiB, %u times no more", of->name,
-	       info.memory_bytes, info.waits);
+	       "%s: %llu bytes within 64 KiB, %u times no more", of->name, info.memory_bytes,
+	       info.waits);
 	test_is((long long)s.lost, 0, "no key is lost");
 	snprintf(text, sizeof(text), "%lld", before);
 	test_demand(!test_write(TOTAL_MIB, text));
@@ -384,8 +376,7 @@ static void refused_counts(void)
 
 		p.mode = EPF_MODE_COUNT;
 		p.window_inserts = 100;
-		test_is(try(&p, &s), -EINVAL,
-			"refused: %s of a window of insertions",
+		test_is(try(&p, &s), -EINVAL, "refused: %s of a window of insertions",
 			resizables[i].name);
 	}
 }
@@ -394,8 +385,8 @@ int main(void)
 {
 	size_t i;
 
-	test_begin(ARRAY_LEN(resizables) * (RATE_POINTS + TURN_POINTS +
-					    AGAIN_POINTS + SHORT_POINTS) +
+	test_begin(ARRAY_LEN(resizables) *
+			   (RATE_POINTS + TURN_POINTS + AGAIN_POINTS + SHORT_POINTS) +
 		   BAD_POINTS);
 	for (i = 0; i < ARRAY_LEN(resizables); i++) {
 		follows_the_rate(&resizables[i]);

@@ -80,8 +80,9 @@ static bool traced(const char *text)
 static long ask(int fd, __u64 s, __u32 nr, bool *open)
 {
 	__u64 keys[EPOCH_KEYS];
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = nr, .keys = (uintptr_t)keys };
+	struct epf_batch b = {
+		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = nr, .keys = (uintptr_t)keys
+	};
 	__u32 i;
 
 	for (i = 0; i < nr; i++)
@@ -102,8 +103,7 @@ static void try_normal(int fd)
 	nr = ask(fd, 1, EPOCH_KEYS, &open);
 	tap_ok(nr == EPOCH_KEYS || test_info(fd).epoch >= e + EPF_EPOCHS,
 	       "at its own rate it answers, unless the window is over");
-	tap_ok(!open && !saturated(&fd) && !traced("saturated=1"),
-	       "and is not saturated");
+	tap_ok(!open && !saturated(&fd) && !traced("saturated=1"), "and is not saturated");
 }
 
 #define FLOOD_POINTS 6
@@ -115,18 +115,13 @@ static void try_flood(int fd)
 	drive(fd, 2, 10 * EPOCH_KEYS, 7);
 	test_is(news(fd, 0), 0, "EPF_IOC_INFO has seen the news");
 	info = test_info(fd);
-	tap_ok(info.flags & EPF_INFO_SATURATED &&
-	       info.fpr_ppt > info.params.limit_ppt,
-	       "ten times the rate: saturated, at %llu ppm",
-	       info.fpr_ppt / 1000000);
-	test_is(info.stats.saturations, before.stats.saturations + 1,
-		"once, and so until now");
+	tap_ok(info.flags & EPF_INFO_SATURATED && info.fpr_ppt > info.params.limit_ppt,
+	       "ten times the rate: saturated, at %llu ppm", info.fpr_ppt / 1000000);
+	test_is(info.stats.saturations, before.stats.saturations + 1, "once, and so until now");
 	tap_ok(traced("saturated=1"), "it is traced");
 	test_insert(fd, 3, 0, EPOCH_KEYS);
-	test_is(ask(fd, 3, EPOCH_KEYS, &open), 0,
-		"what is in the window is told absent");
-	tap_ok(open && test_info(fd).stats.failed_open ==
-			       before.stats.failed_open + EPOCH_KEYS,
+	test_is(ask(fd, 3, EPOCH_KEYS, &open), 0, "what is in the window is told absent");
+	tap_ok(open && test_info(fd).stats.failed_open == before.stats.failed_open + EPOCH_KEYS,
 	       "the batch says so, and it is counted");
 }
 
@@ -151,8 +146,7 @@ static void try_recover(int fd)
 	       "still saturated while the flood is inside");
 	e = test_info(fd).epoch;
 	test_insert(fd, 4, 0, EPOCH_KEYS);
-	test_is(news(other, PATIENCE_NS), POLLPRI,
-		"poll tells of the recovery");
+	test_is(news(other, PATIENCE_NS), POLLPRI, "poll tells of the recovery");
 	close(other);
 	tap_ok(test_wait(recovered, &fd), "when the flood has left");
 	tap_ok(found(fd, e), "what was inserted before is found");
@@ -174,8 +168,7 @@ int main(void)
 {
 	int fd;
 
-	test_begin(NORMAL_POINTS + FLOOD_POINTS + RECOVER_POINTS +
-		   POLL_POINTS);
+	test_begin(NORMAL_POINTS + FLOOD_POINTS + RECOVER_POINTS + POLL_POINTS);
 	test_demand(!test_write(TRACING "trace", "\n"));
 	test_demand(!test_write(EVENT, "1"));
 	fd = make();

@@ -6,9 +6,8 @@
 #include "../locked.h"
 #include "epftest.h"
 
-#define OF(kind, field)                                                       \
-	offsetof(struct epf_shape, kind.field),                               \
-		sizeof(((struct epf_shape *)0)->kind.field)
+#define OF(kind, field) \
+	offsetof(struct epf_shape, kind.field), sizeof(((struct epf_shape *)0)->kind.field)
 
 /* One changed number of the shape of locked_shape(). */
 static const struct {
@@ -98,8 +97,7 @@ static const struct {
 /* Create and remove it. Return: the result of EPF_IOC_CREATE. */
 static int try(const struct epf_params *p, const struct epf_shape *s)
 {
-	const struct epf_create_opts o = { .size = sizeof(o), .shape = s,
-					   .key = test_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = s, .key = test_key };
 	int ret = epf_dev_create_opts(test_dev, p, &o, NULL);
 
 	if (!ret)
@@ -112,15 +110,12 @@ static void limits(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(changes); i++) {
-		struct epf_params p = test_locked_params("mod-shapes",
-						   changes[i].kind, 300);
+		struct epf_params p = test_locked_params("mod-shapes", changes[i].kind, 300);
 		struct epf_shape s = locked_shape(changes[i].kind);
 
-		memcpy((char *)&s + changes[i].off, &changes[i].value,
-		       changes[i].bytes);
-		test_is(try(&p, &s), changes[i].want,
-			"%s: %#llx at %zu", locked_name(changes[i].kind),
-			changes[i].value, changes[i].off);
+		memcpy((char *)&s + changes[i].off, &changes[i].value, changes[i].bytes);
+		test_is(try(&p, &s), changes[i].want, "%s: %#llx at %zu",
+			locked_name(changes[i].kind), changes[i].value, changes[i].off);
 	}
 }
 

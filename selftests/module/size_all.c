@@ -6,8 +6,8 @@ static const double asked[][2] = {
 	{ 20000, 1e-3 },   /* images.c and meanwhile.c */
 	{ 1 << 20, 1e-3 }, /* meanwhile */
 	{ 40000, 1e-3 },   /* load_images */
-	{ 1400, .01 },	   /* events */
-	{ 14000, .01 },	   /* promise */
+	{ 1400, .01 },     /* events */
+	{ 14000, .01 },    /* promise */
 };
 
 static const __u32 kinds[] = {
@@ -26,8 +26,7 @@ int main(int argc, char **argv)
 		return 2;
 	for (i = 0; i < NR(asked); i++) {
 		for (k = 0; k < NR(kinds); k++) {
-			struct sized s = { .keys = asked[i][0],
-					   .budget = asked[i][1] };
+			struct sized s = { .keys = asked[i][0], .budget = asked[i][1] };
 			struct epf_compare_req req = { s.keys, s.budget, 0 };
 
 			test_demand(!epf_compare_kind(kinds[k], &req, &s.c));

@@ -5,20 +5,17 @@
 #include <string.h>
 
 /* Find the record in @file. */
-static bool find(FILE *file, __u32 kind, double keys, double budget,
-		 struct sized *s)
+static bool find(FILE *file, __u32 kind, double keys, double budget, struct sized *s)
 {
 	while (fread(s, sizeof(*s), 1, file) == 1)
-		if (s->c.number == kind && s->keys == keys &&
-		    s->budget == budget)
+		if (s->c.number == kind && s->keys == keys && s->budget == budget)
 			return true;
 	return false;
 }
 
 struct epf_compared test_sized(__u32 kind, double keys, double budget)
 {
-	struct epf_compare_req req = { .keys_per_window = keys,
-				       .budget = budget };
+	struct epf_compare_req req = { .keys_per_window = keys, .budget = budget };
 	char path[PATH_MAX] = "";
 	struct sized s = { 0 };
 	bool found = false;

@@ -41,7 +41,7 @@ static struct shared {
 	atomic_ullong checked;
 	atomic_ullong lost;
 	atomic_ullong rounds[16];
-} *shared;
+} * shared;
 
 static const char *const names[2] = { "mod-smoke-a", "mod-smoke-b" };
 static int filters[2];
@@ -50,9 +50,13 @@ static int filters[2];
 static __u64 look(int fd, __u64 s, __u64 batch)
 {
 	__u64 keys[BATCH], bitmap = 0;
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = BATCH, .keys = (uintptr_t)keys,
-			       .bitmap = (uintptr_t)&bitmap };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = BATCH,
+		.keys = (uintptr_t)keys,
+		.bitmap = (uintptr_t)&bitmap,
+	};
 	__u32 i;
 
 	for (i = 0; i < BATCH; i++)
@@ -64,8 +68,7 @@ static __u64 look(int fd, __u64 s, __u64 batch)
 /* Is each key of the batch in one of the two? */
 static bool found(__u64 s, __u64 batch)
 {
-	return (look(filters[0], s, batch) | look(filters[1], s, batch)) ==
-	       -1ULL;
+	return (look(filters[0], s, batch) | look(filters[1], s, batch)) == -1ULL;
 }
 
 static void check(__u64 s, __u64 batch, __u64 born)
@@ -94,8 +97,7 @@ static void writer(__u32 me)
 	for (n = 0; n < BATCHES_MAX && !shared->stop;) {
 		fd = filters[epf_word(me, n + 1) & 1];
 		born[n] = atomic_fetch_add(&shared->budget, BATCH);
-		test_demand(test_digests(fd, n & 1 ? EPF_IOC_INSERT :
-					 EPF_IOC_TEST_AND_INSERT, me,
+		test_demand(test_digests(fd, n & 1 ? EPF_IOC_INSERT : EPF_IOC_TEST_AND_INSERT, me,
 					 n * BATCH, BATCH) >= 0);
 		n++;
 		while (oldest < n - 1 && shared->budget - born[oldest] > WINDOW)
@@ -214,10 +216,9 @@ static const struct {
 	const char *name;
 	void (*play)(__u32 me);
 } players[] = {
-	{ "writer", writer },	{ "writer", writer }, { "writer", writer },
-	{ "rotator", rotator }, { "swapper", swapper },
-	{ "copier", copier }, { "churner", churner },
-	{ "churner", churner }, { "reader", reader },
+	{ "writer", writer },   { "writer", writer },   { "writer", writer },
+	{ "rotator", rotator }, { "swapper", swapper }, { "copier", copier },
+	{ "churner", churner }, { "churner", churner }, { "reader", reader },
 };
 
 static bool all_played(void *arg)
@@ -235,8 +236,8 @@ static void setup(void)
 {
 	struct epf_params p = test_params(names[0], 1 << 15, 2, 14, WINDOW);
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	test_demand(shared != MAP_FAILED);
 	filters[0] = test_make(&p);
 	strcpy(p.name, names[1]);
@@ -270,10 +271,10 @@ int main(void)
 		exited[i] = WIFEXITED(status) && !WEXITSTATUS(status);
 	}
 	for (i = 0; i < ARRAY_LEN(players); i++)
-		tap_ok(exited[i] && shared->rounds[i], "%s: %llu rounds",
-		       players[i].name, shared->rounds[i]);
-	tap_ok(shared->checked > CHECKED_MIN, "%llu batches of %u keys were due",
-	       shared->checked, BATCH);
+		tap_ok(exited[i] && shared->rounds[i], "%s: %llu rounds", players[i].name,
+		       shared->rounds[i]);
+	tap_ok(shared->checked > CHECKED_MIN, "%llu batches of %u keys were due", shared->checked,
+	       BATCH);
 	test_is(shared->lost, 0, "none was lost");
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 	return test_end();

@@ -87,8 +87,7 @@ static void try_pin(int fd, int fd2)
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "all are found");
 	test_is(end(fd, NULL), 0, "END");
 	tap_ok(!pinned(fd), "EPF_IOC_INFO says so");
-	tap_ok(test_wait_epoch(fd, e + 1),
-	       "the delayed rotation takes place");
+	tap_ok(test_wait_epoch(fd, e + 1), "the delayed rotation takes place");
 	test_is(test_info(fd).epoch, e + 1, "one only");
 }
 
@@ -114,8 +113,7 @@ static void try_let_go(int fd, int fd2)
 	test_insert(fd2, 2, EPOCH, EPOCH);
 	tap_ok(test_wait(unpinned, &fd), "the pin comes to its end by itself");
 	tap_ok(test_wait_epoch(fd, e + 2), "and the rotation takes place");
-	test_is(begin(fd2, EPF_PIN_MAX_NS), 0,
-		"then another descriptor may begin one");
+	test_is(begin(fd2, EPF_PIN_MAX_NS), 0, "then another descriptor may begin one");
 	test_demand(!end(fd2, &h));
 	tap_ok(!end(fd, &h) && h.epoch_begin == e + 1 && h.epoch_end >= e + 2,
 	       "the first goes on all the same, and says that rotation came between");
@@ -135,17 +133,15 @@ static void try_header(int fd)
 	info = test_info(fd);
 	test_demand(!end(fd, &header));
 	clock_gettime(CLOCK_REALTIME, &now);
-	tap_ok(header.magic == EPF_SNAP_MAGIC &&
-	       header.version == EPF_SNAP_VERSION &&
-	       header.header_bytes == sizeof(header),
+	tap_ok(header.magic == EPF_SNAP_MAGIC && header.version == EPF_SNAP_VERSION &&
+		       header.header_bytes == sizeof(header),
 	       "header: magic, version, size");
 	tap_ok(!memcmp(&header.params, &info.params, sizeof(info.params)) &&
-	       !strcmp(header.params.name, "mod-snap"),
+		       !strcmp(header.params.name, "mod-snap"),
 	       "header: parameters and name");
-	tap_ok(!memcmp(header.key, test_key, sizeof(test_key)),
-	       "header: hash key");
-	tap_ok(header.epoch_begin == info.epoch &&
-	       header.epoch_end == info.epoch, "header: epochs");
+	tap_ok(!memcmp(header.key, test_key, sizeof(test_key)), "header: hash key");
+	tap_ok(header.epoch_begin == info.epoch && header.epoch_end == info.epoch,
+	       "header: epochs");
 	test_is(header.inserts, info.stats.inserts, "header: insertions");
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		const struct epf_epoch_info *e = &info.epochs[i];
@@ -155,7 +151,7 @@ static void try_header(int fd)
 	}
 	test_is(inserts, 0, "header: epochs by their number modulo 8");
 	tap_ok(now.tv_sec * SEC + now.tv_nsec - header.realtime_ns < 60 * SEC &&
-	       !header.lines_xxh3 && !header.header_xxh3,
+		       !header.lines_xxh3 && !header.header_xxh3,
 	       "header: time of day; sums are left to user space");
 }
 
@@ -223,11 +219,9 @@ static void try_desc(void)
 	test_destroy("mod-desc-2", 0);
 }
 
-static long restore_from(int fd, const struct epf_snap_header *h,
-			 const void *from)
+static long restore_from(int fd, const struct epf_snap_header *h, const void *from)
 {
-	struct epf_restore r = { .size = sizeof(r), .header = *h,
-				 .lines = (uintptr_t)from };
+	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
 
 	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
 }
@@ -241,9 +235,13 @@ static struct answers answers(int fd)
 {
 	static __u64 keys[KEYS * 4];
 	struct answers a;
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = KEYS * 4, .keys = (uintptr_t)keys,
-			       .ages = (uintptr_t)a.age };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = KEYS * 4,
+		.keys = (uintptr_t)keys,
+		.ages = (uintptr_t)a.age,
+	};
 	__u32 i;
 
 	for (i = 0; i < b.count; i++)
@@ -271,37 +269,32 @@ static void try_restore(int fd)
 	p.hash = EPF_HASH_SIPHASH24;
 	new = test_make(&p);
 	test_insert(new, 5, 0, 3);
-	test_is(restore_from(new, &header, lines), 0,
-		"RESTORE into a filter of another shape");
+	test_is(restore_from(new, &header, lines), 0, "RESTORE into a filter of another shape");
 	info = test_info(new);
 	tap_ok(same_answers(new, &want), "all answers and ages are equal");
 	strcpy(old.params.name, p.name);
 	tap_ok(!memcmp(&info.params, &old.params, sizeof(p)),
 	       "parameters are the snapshot's, the name its own");
 	test_demand(!epf_filter_key(new, key));
-	tap_ok(key[0] == test_key[0] && key[1] == test_key[1],
-	       "the hash key is the snapshot's");
-	tap_ok(info.epoch == old.epoch && info.stats.inserts ==
-	       old.stats.inserts && info.covered_inserts ==
-	       old.covered_inserts && info.covered_ns >=
-	       header.epochs[(info.epoch - 7) & 7].age_ns,
+	tap_ok(key[0] == test_key[0] && key[1] == test_key[1], "the hash key is the snapshot's");
+	tap_ok(info.epoch == old.epoch && info.stats.inserts == old.stats.inserts &&
+		       info.covered_inserts == old.covered_inserts &&
+		       info.covered_ns >= header.epochs[(info.epoch - 7) & 7].age_ns,
 	       "so are epoch, insertions and what is covered");
 	test_is(test_count(new, 5, 0, 3), 0, "what it held before is gone");
 
 	test_insert(new, 6, 0, WINDOW - 1);
 	tap_ok(test_count(new, 3, KEYS - 1, 1) == 1 &&
-	       test_count(new, 6, 0, WINDOW - 1) == WINDOW - 1,
+		       test_count(new, 6, 0, WINDOW - 1) == WINDOW - 1,
 	       "a window later the youngest key is still found");
 	test_insert(new, 7, 0, 8 * EPOCH);
 	test_is(test_count(new, 3, 0, KEYS), 0, "then all are forgotten");
 
 	test_insert(fd, 4, 0, KEYS);
 	test_demand(!same_answers(fd, &want));
-	test_is(restore_from(fd, &header, lines), 0,
-		"RESTORE into the same filter");
+	test_is(restore_from(fd, &header, lines), 0, "RESTORE into the same filter");
 	tap_ok(same_answers(fd, &want), "all answers and ages are as then");
-	test_is(test_info(fd).stats.inserts, old.stats.inserts,
-		"and insertions");
+	test_is(test_info(fd).stats.inserts, old.stats.inserts, "and insertions");
 	close(new);
 }
 
@@ -441,24 +434,21 @@ static void try_refuse(int fd)
 	for (i = 0; i < ARRAY_LEN(spoils); i++) {
 		h = header;
 		spoils[i].spoil(&h);
-		test_is(restore_from(fd, &h, lines), spoils[i].want,
-			"RESTORE: %s: %s", spoils[i].claim,
-			strerrorname_np(-spoils[i].want));
+		test_is(restore_from(fd, &h, lines), spoils[i].want, "RESTORE: %s: %s",
+			spoils[i].claim, strerrorname_np(-spoils[i].want));
 	}
-	test_is(restore_from(fd, &header, NULL), -EFAULT,
-		"RESTORE from NULL: EFAULT");
+	test_is(restore_from(fd, &header, NULL), -EFAULT, "RESTORE from NULL: EFAULT");
 	test_is(restore_from(fd, &header, lines + PAGE), -EFAULT,
 		"RESTORE from less than all lines: EFAULT");
 	test_is(restore_from(fd, &header, (void *)-4096L), -EFAULT,
 		"RESTORE from the kernel: EFAULT");
 	tap_ok(same_answers(fd, &want), "the old contents have stayed");
 	info = test_info(fd);
-	tap_ok(info.epoch == old.epoch && info.stats.inserts ==
-	       old.stats.inserts, "and the old counts");
+	tap_ok(info.epoch == old.epoch && info.stats.inserts == old.stats.inserts,
+	       "and the old counts");
 	h = header;
 	h.lines_xxh3 = h.header_xxh3 = 1;
-	test_is(restore_from(fd, &h, lines), 0,
-		"the sums are left to user space");
+	test_is(restore_from(fd, &h, lines), 0, "the sums are left to user space");
 }
 
 #define FORCE_POINTS 4
@@ -468,8 +458,7 @@ static void try_force(int fd, int fd2)
 	test_is(test_destroy("mod-snap", EPF_DESTROY_FORCE), 0,
 		"destroyed by force while a snapshot is under way");
 	test_is(begin(fd2, SEC), -ENODEV, "BEGIN: ENODEV");
-	test_is(restore_from(fd2, &header, lines), -ENODEV,
-		"RESTORE: ENODEV");
+	test_is(restore_from(fd2, &header, lines), -ENODEV, "RESTORE: ENODEV");
 	close(fd);
 	close(fd2);
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
@@ -480,9 +469,8 @@ int main(void)
 	char *room;
 	int fd, fd2;
 
-	test_begin(PIN_POINTS + LET_GO_POINTS + HEADER_POINTS +
-		   RESTORE_POINTS + STALE_POINTS + DESC_POINTS +
-		   REFUSE_POINTS + FORCE_POINTS);
+	test_begin(PIN_POINTS + LET_GO_POINTS + HEADER_POINTS + RESTORE_POINTS + STALE_POINTS +
+		   DESC_POINTS + REFUSE_POINTS + FORCE_POINTS);
 	room = test_guarded(BYTES / PAGE);
 	lines = room;
 	fd = test_make_plain("mod-snap", WINDOW);

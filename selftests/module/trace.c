@@ -7,9 +7,7 @@
 #define TRACING "/sys/kernel/tracing/"
 #define EVENTS TRACING "events/epochfilter/"
 
-static const char *const names[] = {
-	"epf_create", "epf_destroy", "epf_rotate", "epf_saturate"
-};
+static const char *const names[] = { "epf_create", "epf_destroy", "epf_rotate", "epf_saturate" };
 
 /* Return: the last line of the trace that contains @text, or "". */
 static const char *traced(const char *text)
@@ -59,23 +57,21 @@ static void try_events(void)
 	fd = test_make(&p);
 	info = test_info(fd);
 	tap_ok(says("epf_create", "id=%u kind=0 nr_lines=64 bytes=%llu", info.id,
-		    info.memory_bytes), "epf_create tells id and size");
+		    info.memory_bytes),
+	       "epf_create tells id and size");
 	test_insert(fd, 1, 0, 100);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
-	tap_ok(says("epf_rotate", "id=%u epoch=%llu inserts=", info.id,
-		    info.epoch + 1),
+	tap_ok(says("epf_rotate", "id=%u epoch=%llu inserts=", info.id, info.epoch + 1),
 	       "epf_rotate tells the new epoch");
 	test_insert(fd, 2, 0, 20000);
 	test_demand(test_wait(saturated, &fd));
 	tap_ok(says("epf_saturate", "id=%u saturated=1 fpr_ppt=", info.id) &&
-	       says("epf_saturate", "limit_ppt=%llu", p.limit_ppt),
+		       says("epf_saturate", "limit_ppt=%llu", p.limit_ppt),
 	       "epf_saturate tells the estimate and the limit");
 	test_demand(!epf_filter_clear(fd));
-	tap_ok(says("epf_saturate", "id=%u saturated=0", info.id),
-	       "and recovery");
+	tap_ok(says("epf_saturate", "id=%u saturated=0", info.id), "and recovery");
 	test_demand(!test_destroy("mod-trace", EPF_DESTROY_FORCE));
-	tap_ok(says("epf_destroy", "id=%u held=1", info.id),
-	       "epf_destroy tells that it was held");
+	tap_ok(says("epf_destroy", "id=%u held=1", info.id), "epf_destroy tells that it was held");
 	close(fd);
 	fd = test_make(&p);
 	info = test_info(fd);
@@ -92,8 +88,8 @@ static bool rotation_told(int fd, __u64 inserts)
 
 	test_insert(fd, 1, 0, inserts);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
-	return says("epf_rotate", "id=%u epoch=%llu inserts=%llu ", info.id,
-		    info.epoch + 1, inserts);
+	return says("epf_rotate", "id=%u epoch=%llu inserts=%llu ", info.id, info.epoch + 1,
+		    inserts);
 }
 
 /* Contents from another filter are traced under this filter's name. */
@@ -104,8 +100,7 @@ static void try_swap(void)
 	int b = test_make_plain("mod-trace-2", 700);
 
 	test_demand(!epf_dev_swap(test_dev, "mod-trace", "mod-trace-2"));
-	tap_ok(rotation_told(a, 37),
-	       "after a swap epf_rotate tells the id of the filter");
+	tap_ok(rotation_told(a, 37), "after a swap epf_rotate tells the id of the filter");
 	tap_ok(rotation_told(b, 38), "and of the other");
 	close(a);
 	close(b);

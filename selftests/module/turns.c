@@ -36,9 +36,12 @@ static unsigned long command = EPF_IOC_TEST;
 static void *call(void *arg)
 {
 	struct caller *c = arg;
-	struct epf_batch b = { .size = sizeof(b), .count = KEYS,
-			       .flags = EPF_BATCH_DIGESTS,
-			       .keys = (uintptr_t)c->keys };
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.count = KEYS,
+		.flags = EPF_BATCH_DIGESTS,
+		.keys = (uintptr_t)c->keys,
+	};
 	int i;
 
 	for (i = 0; i < CALLS; i++)
@@ -62,8 +65,7 @@ static long long hold_count(int fd)
 	test_demand(!test_write(PARAMETERS "most_inside", "0"));
 	holds = number("holds");
 	for (i = 0; i < CALLERS; i++)
-		test_demand(!pthread_create(&callers[i].thread, NULL, call,
-					    &callers[i]));
+		test_demand(!pthread_create(&callers[i].thread, NULL, call, &callers[i]));
 	for (i = 0; i < CALLERS; i++)
 		pthread_join(callers[i].thread, NULL);
 	return number("holds") - holds;
@@ -76,11 +78,10 @@ static void try_kind(__u32 kind, const char *name)
 	int fd = test_make_kind(&p, &shape);
 	long long holds = hold_count(fd), most = number("most_inside");
 
-	tap_ok(most == 1, "%s: %d callers, %lld of them at the lock at a time",
-	       name, CALLERS, most);
+	tap_ok(most == 1, "%s: %d callers, %lld of them at the lock at a time", name, CALLERS,
+	       most);
 	tap_ok(holds >= CALLERS * CALLS * (long long)KEYS,
-	       "%s: %u keys asked for in %lld holds of it", name,
-	       CALLERS * CALLS * KEYS, holds);
+	       "%s: %u keys asked for in %lld holds of it", name, CALLERS * CALLS * KEYS, holds);
 	close(fd);
 }
 
@@ -99,8 +100,7 @@ static void try_line_locks(void)
 	command = EPF_IOC_TEST_AND_INSERT;
 	holds = hold_count(fd);
 	tap_ok(holds < (long long)keys / 100 && test_info(fd).stats.inserts == keys,
-	       "elastic: %llu keys tested and inserted in %lld holds of the lock", keys,
-	       holds);
+	       "elastic: %llu keys tested and inserted in %lld holds of the lock", keys, holds);
 	close(fd);
 }
 

@@ -56,17 +56,17 @@ unsigned int sheet_count(const struct sheet *s, int row, const char *column);
 /* The side by side, by @rule of page.py. Text has no commas; @paper (as printed)
  * and @note may be "".
  */
-void out_number(const char *group, const char *item, const char *paper,
-		const char *rule, const char *note, double ours);
-void out_mean(const char *group, const char *item, const char *paper,
-	      const char *rule, const char *note, const struct mean *ours);
+void out_number(const char *group, const char *item, const char *paper, const char *rule,
+		const char *note, double ours);
+void out_mean(const char *group, const char *item, const char *paper, const char *rule,
+	      const char *note, const struct mean *ours);
 /* A law: @item in words. */
 void out_law(const char *group, const char *item, bool holds, const char *note);
 /* The cell of @row, called @key, under @column: digits, or the misprint listed
  * in data/aged_misprints.csv.
  */
-void out_cell(const char *group, const char *key, const struct sheet *s,
-	      int row, const char *column, double ours);
+void out_cell(const char *group, const char *key, const struct sheet *s, int row,
+	      const char *column, double ours);
 
 /* aged_filter.c: filters in use, and means over them. */
 
@@ -94,8 +94,7 @@ void apbf_free(struct epf_apbf *f);
 /* Generations of @keys, the last one complete: the worst phase. Key n is of
  * generation n / @keys.
  */
-void apbf_fill(struct epf_apbf *f, __u64 seed, unsigned int generations,
-	       unsigned int keys);
+void apbf_fill(struct epf_apbf *f, __u64 seed, unsigned int generations, unsigned int keys);
 /* The chance of a hit for a key never inserted, slice by slice, as the memory
  * has it. Hashes of slices are independent, so that epf_aged_fpr() of it is the
  * error of this very filter, without the noise of probing.
@@ -106,26 +105,25 @@ bool apbf_counted(const struct epf_apbf *f, __u64 digest, double *accesses);
 
 struct epf_apbbf apbbf_new(const struct epf_apbbf_shape *s);
 void apbbf_free(struct epf_apbbf *f);
-void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations,
-		unsigned int keys);
+void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations, unsigned int keys);
 struct epf_rates apbbf_rates(const struct epf_apbbf *f);
 bool apbbf_counted(const struct epf_apbbf *f, __u64 digest, double *accesses);
 
 /* The smallest slices whose l generations are @window keys, and what a
  * generation has then.
  */
-struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l,
-				      unsigned int window, unsigned int *keys);
+struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l, unsigned int window,
+				      unsigned int *keys);
 
 /* aged_recursion.c: F and A as printed, top down. @r: chances of a hit. */
 double recursion_fpr(const struct epf_rates *r);
 double recursion_accesses(const struct epf_rates *r);
 
 /* The parts. */
-void tables(void);	/* aged_tables.c: 1 to 4, by the formulas */
-void measured(void);	/* aged_measured.c: 2 to 4, by filters */
-void figures(void);	/* aged_figures.c: 2 and 4 */
-void settling(void);	/* aged_settling.c: 6 */
-void repeats(void);	/* aged_repeats.c: 7 and 8 */
+void tables(void);   /* aged_tables.c: 1 to 4, by the formulas */
+void measured(void); /* aged_measured.c: 2 to 4, by filters */
+void figures(void);  /* aged_figures.c: 2 and 4 */
+void settling(void); /* aged_settling.c: 6 */
+void repeats(void);  /* aged_repeats.c: 7 and 8 */
 
 #endif /* EPF_PAPER_AGED_H */

@@ -9,7 +9,7 @@
 #define K 10
 #define L 15
 #define BEYOND (K + 3) /* generations beyond the window that are asked for */
-#define TOLD 5		/* of them compared with the paper's powers of 1/2 */
+#define TOLD 5         /* of them compared with the paper's powers of 1/2 */
 
 struct seen {
 	struct mean fill[K + L];
@@ -18,8 +18,7 @@ struct seen {
 	double lost; /* keys of the window that were not found */
 };
 
-static void look(const struct epf_apbf *f, __u64 seed, unsigned int keys,
-		 struct seen *seen)
+static void look(const struct epf_apbf *f, __u64 seed, unsigned int keys, struct seen *seen)
 {
 	struct epf_rates r = apbf_rates(f);
 	unsigned int newest = 2 * (K + L) - 1, age;
@@ -32,8 +31,7 @@ static void look(const struct epf_apbf *f, __u64 seed, unsigned int keys,
 		double found = 0;
 
 		for (n = 0; n < keys; n++)
-			found += epf_apbf_query(f,
-				key_of(seed, (newest - age) * keys + n));
+			found += epf_apbf_query(f, key_of(seed, (newest - age) * keys + n));
 		mean_add(&seen->found[age], found / keys);
 		if (age <= L)
 			seen->lost += keys - found;
@@ -45,8 +43,7 @@ static void look(const struct epf_apbf *f, __u64 seed, unsigned int keys,
 
 static void out_fill(const struct seen *seen, const struct epf_rates *exact)
 {
-	FILE *t = paper_table(&paper, "figure2",
-			      "slice,fill,low,high,exact ramp,straight ramp");
+	FILE *t = paper_table(&paper, "figure2", "slice,fill,low,high,exact ramp,straight ramp");
 	bool predicted = true, rising = true;
 	int i;
 
@@ -58,25 +55,22 @@ static void out_fill(const struct seen *seen, const struct epf_rates *exact)
 		snprintf(item, sizeof(item), "fill of slice %d", i);
 		snprintf(value, sizeof(value), "%g", straight);
 		out_mean("Figure 2", item, value,
-			 i < K - 1 ? "known:the fill is no straight ramp" :
-				     "interval",
+			 i < K - 1 ? "known:the fill is no straight ramp" : "interval",
 			 i < K ? "(i + 1) / 2k in section 5.3" : "full", m);
 		predicted &= mean_is(m, exact->r[i]);
-		rising &= i == 0 || i >= K ||
-			  mean_low(m) > mean_high(&seen->fill[i - 1]);
-		fprintf(t, "%d,%.6f,%.6f,%.6f,%.6f,%.6f\n", i, mean_of(m),
-			mean_low(m), mean_high(m), exact->r[i], straight);
+		rising &= i == 0 || i >= K || mean_low(m) > mean_high(&seen->fill[i - 1]);
+		fprintf(t, "%d,%.6f,%.6f,%.6f,%.6f,%.6f\n", i, mean_of(m), mean_low(m),
+			mean_high(m), exact->r[i], straight);
 	}
-	out_law("Figure 2", "slice i of the first k has a fill of 1 - 2^-((i+1)/k)",
-		predicted, "each in its interval; the others 1/2");
+	out_law("Figure 2", "slice i of the first k has a fill of 1 - 2^-((i+1)/k)", predicted,
+		"each in its interval; the others 1/2");
 	out_law("Figure 2", "fills rise up to slice k - 1", rising, "");
 	paper_close(t);
 }
 
 static void out_decay(const struct seen *seen, const struct epf_rates *exact)
 {
-	FILE *t = paper_table(&paper, "figure4",
-			      "shifts ago,found,low,high,predicted,halves");
+	FILE *t = paper_table(&paper, "figure4", "shifts ago,found,low,high,predicted,halves");
 	bool predicted = true, falling = true;
 	int age;
 
@@ -87,8 +81,8 @@ static void out_decay(const struct seen *seen, const struct epf_rates *exact)
 		double due = more <= 0 ? 1 : epf_aged_expired(exact, more);
 		char item[48], value[32];
 
-		fprintf(t, "%d,%.6f,%.6f,%.6f,%.6f,%.6f\n", age, mean_of(m),
-			mean_low(m), mean_high(m), due, halves);
+		fprintf(t, "%d,%.6f,%.6f,%.6f,%.6f,%.6f\n", age, mean_of(m), mean_low(m),
+			mean_high(m), due, halves);
 		predicted &= mean_is(m, due);
 		falling &= more < 1 || more > TOLD + 1 ||
 			   mean_high(m) < mean_low(&seen->found[age - 1]);
@@ -96,16 +90,15 @@ static void out_decay(const struct seen *seen, const struct epf_rates *exact)
 			continue;
 		snprintf(item, sizeof(item), "found of generation l + %d", more);
 		snprintf(value, sizeof(value), "%g", halves);
-		out_mean("Figure 4", item, value,
-			 more <= 3 ? "interval" : "report",
+		out_mean("Figure 4", item, value, more <= 3 ? "interval" : "report",
 			 "keys found by other slices are on top", m);
 	}
-	out_law("Figure 4", "all keys of the last l + 1 generations are found",
-		!seen->lost, "just before a shift");
-	out_law("Figure 4", "what is found halves from generation to generation",
-		falling, "falls in each of the first six");
-	out_law("Figure 4", "what is found is as predicted down to the error",
-		predicted, "each generation in its interval");
+	out_law("Figure 4", "all keys of the last l + 1 generations are found", !seen->lost,
+		"just before a shift");
+	out_law("Figure 4", "what is found halves from generation to generation", falling,
+		"falls in each of the first six");
+	out_law("Figure 4", "what is found is as predicted down to the error", predicted,
+		"each generation in its interval");
 	paper_close(t);
 }
 
@@ -129,6 +122,6 @@ void figures(void)
 	}
 	out_fill(&seen, &exact);
 	out_decay(&seen, &exact);
-	out_mean("Figure 4", "NPWS", "0.1332", "within:0.05",
-		 "1 + 1/2 + .. + 1/2^9 over l", &seen.npws);
+	out_mean("Figure 4", "NPWS", "0.1332", "within:0.05", "1 + 1/2 + .. + 1/2^9 over l",
+		 &seen.npws);
 }

@@ -25,8 +25,7 @@ static double margin(const struct mean *m)
 {
 	double var = (m->squares - m->sum * m->sum / m->n) / (m->n - 1);
 
-	return (paper.quick ? T_999_QUICK : T_999) *
-	       sqrt(var > 0 ? var / m->n : 0);
+	return (paper.quick ? T_999_QUICK : T_999) * sqrt(var > 0 ? var / m->n : 0);
 }
 
 double mean_low(const struct mean *m)
@@ -41,8 +40,7 @@ double mean_high(const struct mean *m)
 
 bool mean_is(const struct mean *m, double predicted)
 {
-	return m->n == nr_filters && mean_low(m) <= predicted &&
-	       predicted <= mean_high(m);
+	return m->n == nr_filters && mean_low(m) <= predicted && predicted <= mean_high(m);
 }
 
 bool hits_are(double hits, double expected)
@@ -84,8 +82,7 @@ void apbf_free(struct epf_apbf *f)
 	free(f->word);
 }
 
-void apbf_fill(struct epf_apbf *f, __u64 seed, unsigned int generations,
-	       unsigned int keys)
+void apbf_fill(struct epf_apbf *f, __u64 seed, unsigned int generations, unsigned int keys)
 {
 	__u64 n;
 
@@ -102,8 +99,7 @@ struct epf_rates apbf_rates(const struct epf_apbf *f)
 	__u32 i;
 
 	for (i = 0; i < r.k + r.l; i++) {
-		const __u64 *word = f->word + epf_aged_place(&f->ring, i) *
-						      f->slice_words;
+		const __u64 *word = f->word + epf_aged_place(&f->ring, i) * f->slice_words;
 		__u64 set = 0, w;
 
 		for (w = 0; w < f->slice_words; w++)
@@ -125,8 +121,8 @@ bool apbf_counted(const struct epf_apbf *f, __u64 digest, double *accesses)
 	return false;
 }
 
-struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l,
-				      unsigned int window, unsigned int *keys)
+struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l, unsigned int window,
+				      unsigned int *keys)
 {
 	struct epf_apbf_shape s = { .k = k, .l = l };
 
@@ -149,8 +145,7 @@ void apbbf_free(struct epf_apbbf *f)
 	free(f->word);
 }
 
-void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations,
-		unsigned int keys)
+void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations, unsigned int keys)
 {
 	__u64 n;
 
@@ -183,8 +178,7 @@ struct epf_rates apbbf_rates(const struct epf_apbbf *f)
 	__u32 words = f->shape.block_bits / 64, i;
 
 	for (i = 0; i < r.k + r.l; i++) {
-		const __u64 *slice = f->word + epf_aged_place(&f->ring, i) *
-						       f->slice_words;
+		const __u64 *slice = f->word + epf_aged_place(&f->ring, i) * f->slice_words;
 		double sum = 0;
 		__u64 n;
 

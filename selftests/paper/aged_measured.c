@@ -5,16 +5,15 @@
 #include "aged.h"
 
 #define PROBED_ABOVE 5e-4 /* errors; below, probes would find too few */
-#define RAMP_SHOWS 1.05	  /* exact ramp to straight one, of the error */
-#define SHARE .06	  /* of the printed error, may be off */
+#define RAMP_SHOWS 1.05   /* exact ramp to straight one, of the error */
+#define SHARE .06         /* of the printed error, may be off */
 
 /* What the paper's columns of accesses count, as sums. */
 struct accesses {
 	double window, windows, hit, hits, absent, absents;
 };
 
-static void count_apbf(const struct epf_apbf *f, __u64 seed, unsigned int keys,
-		       struct accesses *a)
+static void count_apbf(const struct epf_apbf *f, __u64 seed, unsigned int keys, struct accesses *a)
 {
 	__u64 last = 2 * (__u64)(f->ring.k + f->ring.l) * keys;
 	__u64 n, probes = paper.quick ? 20000 : 60000;
@@ -30,20 +29,19 @@ static void count_apbf(const struct epf_apbf *f, __u64 seed, unsigned int keys,
 	}
 }
 
-static void out_accesses(const char *key, const struct sheet *s, int i,
-			 const struct accesses *a)
+static void out_accesses(const char *key, const struct sheet *s, int i, const struct accesses *a)
 {
 	char item[64];
 
 	snprintf(item, sizeof(item), "%s window", key);
-	out_number("Table 2 measured", item, sheet_cell(s, i, "window"),
-		   "within:0.01", "", a->window / a->windows);
+	out_number("Table 2 measured", item, sheet_cell(s, i, "window"), "within:0.01", "",
+		   a->window / a->windows);
 	snprintf(item, sizeof(item), "%s fp", key);
-	out_number("Table 2 measured", item, sheet_cell(s, i, "fp"),
-		   "within:0.03", "", a->hit / a->hits);
+	out_number("Table 2 measured", item, sheet_cell(s, i, "fp"), "within:0.03", "",
+		   a->hit / a->hits);
 	snprintf(item, sizeof(item), "%s false", key);
-	out_number("Table 2 measured", item, sheet_cell(s, i, "false"),
-		   "within:0.05", "", a->absent / a->absents);
+	out_number("Table 2 measured", item, sheet_cell(s, i, "false"), "within:0.05", "",
+		   a->absent / a->absents);
 }
 
 /* Why the error met is not to be what is printed; NULL: it is. */
@@ -56,8 +54,8 @@ static const char *differs(double printed, double straight, double exact)
 	return NULL;
 }
 
-static void out_error(const char *key, const struct sheet *s, int i,
-		      const struct mean *error, double straight, double exact)
+static void out_error(const char *key, const struct sheet *s, int i, const struct mean *error,
+		      double straight, double exact)
 {
 	const char *why = differs(sheet_number(s, i, "error"), straight, exact);
 	char item[64], rule[80], note[64];
@@ -68,8 +66,7 @@ static void out_error(const char *key, const struct sheet *s, int i,
 		snprintf(rule, sizeof(rule), "known:%s", why);
 	else
 		snprintf(rule, sizeof(rule), "within:%g", SHARE);
-	out_mean("Table 2 measured", item, sheet_cell(s, i, "error"), rule, note,
-		 error);
+	out_mean("Table 2 measured", item, sheet_cell(s, i, "error"), rule, note, error);
 }
 
 /* Return: is the error met F with the exact ramp? */
@@ -77,8 +74,7 @@ static bool measure2(const struct sheet *s, int i)
 {
 	unsigned int k = sheet_count(s, i, "k"), l = sheet_count(s, i, "l");
 	unsigned int keys, n, generations = 2 * (k + l);
-	struct epf_apbf_shape z =
-		apbf_for_window(k, l, paper.quick ? 5000 : 20000, &keys);
+	struct epf_apbf_shape z = apbf_for_window(k, l, paper.quick ? 5000 : 20000, &keys);
 	struct epf_aged_load load = { keys, 1 };
 	double exact = epf_apbf_fpr(&z, &load), straight;
 	struct accesses a = { 0 };
@@ -108,9 +104,10 @@ static bool measure2(const struct sheet *s, int i)
 static bool measure3(const struct sheet *s, int i)
 {
 	struct epf_apbbf_shape z = {
-		.k = sheet_count(s, i, "k"), .l = sheet_count(s, i, "l"),
+		.k = sheet_count(s, i, "k"),
+		.l = sheet_count(s, i, "l"),
 		.block_bits = sheet_count(s, i, "B"),
-		.bits = sheet_count(s, i, "b")
+		.bits = sheet_count(s, i, "b"),
 	};
 	struct epf_aged_load load = { .phase = 1 };
 	struct mean error = { 0 };
@@ -125,14 +122,12 @@ static bool measure3(const struct sheet *s, int i)
 		struct epf_apbbf f = apbbf_new(&z);
 		struct epf_rates r;
 
-		apbbf_fill(&f, epf_word(3000 + i, n), 2 * (z.k + z.l),
-			   (unsigned int)load.keys);
+		apbbf_fill(&f, epf_word(3000 + i, n), 2 * (z.k + z.l), (unsigned int)load.keys);
 		r = apbbf_rates(&f);
 		mean_add(&error, epf_aged_fpr(&r));
 		apbbf_free(&f);
 	}
-	snprintf(item, sizeof(item), "k=%u l=%u B=%u b=%u error", z.k, z.l,
-		 z.block_bits, z.bits);
+	snprintf(item, sizeof(item), "k=%u l=%u B=%u b=%u error", z.k, z.l, z.block_bits, z.bits);
 	snprintf(note, sizeof(note), "F: %.4g", predicted);
 	/* A single digit is printed of errors below one in a million. */
 	out_mean("Table 3 measured", item, sheet_cell(s, i, "error"),
@@ -172,17 +167,13 @@ void measured(void)
 
 	for (i = 0; i < two.rows; i++)
 		differ += !measure2(&two, i);
-	out_law("Table 2 measured",
-		"every error is F with the exact ramp in its interval", !differ,
+	out_law("Table 2 measured", "every error is F with the exact ramp in its interval", !differ,
 		"");
 	for (i = differ = 0; i < three.rows; i++)
 		differ += !measure3(&three, i);
-	out_law("Table 3 measured", "every error is F in its interval", !differ,
-		"");
-	out_law("Table 3 measured",
-		"probes find what F says of the bits that are set",
-		probes_agree(),
-		"the errors of filters are taken from their memory");
+	out_law("Table 3 measured", "every error is F in its interval", !differ, "");
+	out_law("Table 3 measured", "probes find what F says of the bits that are set",
+		probes_agree(), "the errors of filters are taken from their memory");
 	sheet_free(&two);
 	sheet_free(&three);
 }

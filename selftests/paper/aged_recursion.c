@@ -9,7 +9,7 @@
 struct memo {
 	const struct epf_rates *r;
 	int k, l, side; /* side: k + l + 1, above every index */
-	double *value;	/* NAN: not yet known */
+	double *value;  /* NAN: not yet known */
 };
 
 static struct memo memo_new(const struct epf_rates *r, size_t n)
@@ -37,8 +37,7 @@ static double run(struct memo *m, int a, int i)
 		return 0;
 	value = &m->value[a * m->side + i];
 	if (isnan(*value))
-		*value = m->r->r[i] * run(m, a + 1, i + 1) +
-			 (1 - m->r->r[i]) * run(m, 0, i + 1);
+		*value = m->r->r[i] * run(m, a + 1, i + 1) + (1 - m->r->r[i]) * run(m, 0, i + 1);
 	return *value;
 }
 

@@ -35,8 +35,7 @@ static double distinct(const struct keys *from, double n)
 	if (!from->below)
 		return -expm1(n * log1p(-1. / from->size)) * from->size;
 	for (i = 0; i < from->size; i++)
-		sum -= expm1(n * log1p(-(from->below[i] -
-					 (i ? from->below[i - 1] : 0))));
+		sum -= expm1(n * log1p(-(from->below[i] - (i ? from->below[i - 1] : 0))));
 	return sum;
 }
 
@@ -109,8 +108,7 @@ static double fill_of(const struct epf_apbf_shape *z, double keys)
 }
 
 /* F with the distinct keys that are to be expected. */
-static double predict(const struct epf_apbf_shape *z, const struct keys *from,
-		      unsigned int keys)
+static double predict(const struct epf_apbf_shape *z, const struct keys *from, unsigned int keys)
 {
 	struct epf_rates r = { .k = z->k, .l = z->l, .phase = 1 };
 	unsigned int i;
@@ -127,8 +125,7 @@ struct stream {
 	__u32 *key;
 };
 
-static struct stream stream_new(const struct epf_apbf_shape *z,
-				const struct keys *from, __u64 seed,
+static struct stream stream_new(const struct epf_apbf_shape *z, const struct keys *from, __u64 seed,
 				unsigned int keys)
 {
 	struct stream s = { seed, z->k + z->l + 1, keys, NULL };
@@ -143,8 +140,7 @@ static struct stream stream_new(const struct epf_apbf_shape *z,
 }
 
 /* Distinct keys of the generations @first to @last. */
-static double stream_distinct(const struct stream *s, unsigned int first,
-			      unsigned int last)
+static double stream_distinct(const struct stream *s, unsigned int first, unsigned int last)
 {
 	static unsigned char seen[SET_MAX];
 	__u64 n, end = (__u64)(last + 1) * s->keys;
@@ -168,7 +164,7 @@ static double due(const struct stream *s, const struct epf_apbf_shape *z)
 
 	for (i = 0; i < z->k + z->l; i++)
 		r.r[i] = fill_of(z, stream_distinct(s, newest - i,
-			i < z->k ? newest : newest - i + z->k - 1));
+						    i < z->k ? newest : newest - i + z->k - 1));
 	return epf_aged_fpr(&r);
 }
 
@@ -205,8 +201,7 @@ struct curve {
 	struct point at[RATES];
 };
 
-static struct point point_of(unsigned int k, unsigned int l, double rate,
-			     bool zipf)
+static struct point point_of(unsigned int k, unsigned int l, double rate, bool zipf)
 {
 	struct keys from = keys_for(rate, zipf);
 	struct point p = { 0 };
@@ -216,9 +211,8 @@ static struct point point_of(unsigned int k, unsigned int l, double rate,
 
 	p.predicted = predict(&z, &from, keys);
 	for (n = 0; n < nr_filters; n++) {
-		struct stream s = stream_new(
-			&z, &from,
-			epf_word(7000 + 100 * k + (int)(10 * rate), n), keys);
+		struct stream s = stream_new(&z, &from,
+					     epf_word(7000 + 100 * k + (int)(10 * rate), n), keys);
 		double error = error_of(&s, &z);
 
 		mean_add(&p.error, error);
@@ -283,8 +277,7 @@ static bool above(const struct curve *b, const struct curve *a)
 
 #define CURVES 5
 
-static void out_curves(const char *name, const char *header,
-		       const struct curve *c)
+static void out_curves(const char *name, const char *header, const struct curve *c)
 {
 	FILE *t = paper_table(&paper, name, header);
 	int i, j;
@@ -292,22 +285,19 @@ static void out_curves(const char *name, const char *header,
 	for (i = 0; i < RATES; i++) {
 		fprintf(t, "%.1f", i / 10.);
 		for (j = 0; j < CURVES; j++)
-			fprintf(t, ",%.6g,%.6g", mean_of(&c[j].at[i].error),
-				c[j].at[i].predicted);
+			fprintf(t, ",%.6g,%.6g", mean_of(&c[j].at[i].error), c[j].at[i].predicted);
 		fprintf(t, "\n");
 	}
 	paper_close(t);
 }
 
-static void out_half(const char *group, const struct sheet *s, int row,
-		     const struct curve *c)
+static void out_half(const char *group, const struct sheet *s, int row, const struct curve *c)
 {
 	char item[64];
 
-	snprintf(item, sizeof(item), "k=%u l=%u error at half repeats",
-		 sheet_count(s, row, "k"), sheet_count(s, row, "l"));
-	out_mean(group, item, "", "report", "the paper prints no number",
-		 &c->at[5].error);
+	snprintf(item, sizeof(item), "k=%u l=%u error at half repeats", sheet_count(s, row, "k"),
+		 sheet_count(s, row, "l"));
+	out_mean(group, item, "", "report", "the paper prints no number", &c->at[5].error);
 }
 
 /* Rows @first, @first + @step, .. of Table 2. */
@@ -318,16 +308,14 @@ static void out_figure(const char *group, const char *name, const char *header,
 	int i;
 
 	for (i = 0; i < CURVES; i++) {
-		c[i] = curve_of(sheet_count(s, step * i, "k"),
-				sheet_count(s, step * i, "l"));
+		c[i] = curve_of(sheet_count(s, step * i, "k"), sheet_count(s, step * i, "l"));
 		out_half(group, s, step * i, &c[i]);
 		right &= as_due(&c[i]);
 		falls &= exponential(&c[i]);
 	}
-	out_law(group, "the error falls exponentially or faster with repeats",
-		falls, "");
-	out_law(group, "the error is F of the distinct keys that slices got",
-		right, "each in its interval");
+	out_law(group, "the error falls exponentially or faster with repeats", falls, "");
+	out_law(group, "the error is F of the distinct keys that slices got", right,
+		"each in its interval");
 	out_curves(name, header, c);
 }
 
@@ -335,25 +323,21 @@ static void out_figure(const char *group, const char *name, const char *header,
  * few insertions, k/l windows. Where it gets more than one, draws from the set
  * that makes the rate have all but exhausted it, and Zipf's have not.
  */
-static void out_zipf(const struct sheet *s, int row,
-		     const struct curve *uniform, bool abrupt)
+static void out_zipf(const struct sheet *s, int row, const struct curve *uniform, bool abrupt)
 {
 	unsigned int k = sheet_count(s, row, "k"), l = sheet_count(s, row, "l");
 	struct point zipf = point_of(k, l, .5, true);
 	char item[80], note[80];
 
 	snprintf(item, sizeof(item), "k=%u l=%u error at half repeats", k, l);
-	snprintf(note, sizeof(note), "with uniform repeats %.4g",
-		 mean_of(&uniform->at[5].error));
+	snprintf(note, sizeof(note), "with uniform repeats %.4g", mean_of(&uniform->at[5].error));
 	out_mean("Repeats by Zipf", item, "", "report", note, &zipf.error);
 	snprintf(item, sizeof(item),
-		 "k=%u l=%u the error is F of the distinct keys that slices got",
-		 k, l);
+		 "k=%u l=%u the error is F of the distinct keys that slices got", k, l);
 	out_law("Repeats by Zipf", item, mean_is(&zipf.off, 0), "");
-	snprintf(item, sizeof(item), "k=%u l=%u the decrease is %s abrupt by F",
-		 k, l, abrupt ? "more" : "less");
-	out_law("Repeats by Zipf", item,
-		(zipf.predicted < uniform->at[5].predicted) == abrupt,
+	snprintf(item, sizeof(item), "k=%u l=%u the decrease is %s abrupt by F", k, l,
+		 abrupt ? "more" : "less");
+	out_law("Repeats by Zipf", item, (zipf.predicted < uniform->at[5].predicted) == abrupt,
 		"section 5.6.2 expects more");
 }
 
@@ -364,10 +348,9 @@ void repeats(void)
 	bool less = true;
 	int i;
 
-	out_figure("Figure 7", "figure7",
-		   "repeats,4 3,F,7 5,F,10 7,F,14 11,F,17 13,F", &s, 5, lowest);
-	out_figure("Figure 8", "figure8",
-		   "repeats,4 3,F,5 7,F,6 14,F,7 28,F,8 56,F", &s, 1, alike);
+	out_figure("Figure 7", "figure7", "repeats,4 3,F,7 5,F,10 7,F,14 11,F,17 13,F", &s, 5,
+		   lowest);
+	out_figure("Figure 8", "figure8", "repeats,4 3,F,5 7,F,6 14,F,7 28,F,8 56,F", &s, 1, alike);
 	for (i = 1; i < CURVES; i++)
 		less &= above(&alike[i], &alike[i - 1]);
 	out_law("Figure 8", "the more slices the less the error falls", less,

@@ -18,12 +18,12 @@
 #define ROUNDING 1e-12
 
 struct curve {
-	unsigned int k, l, keys; /* of a generation */
+	unsigned int k, l, keys;      /* of a generation */
 	double error[INSERTIONS + 1]; /* sum over filters, by insertions */
 	struct mean peak, trough, settled;
 	bool sawtooth; /* in each generation of each filter */
 	double lost;
-	double hits, expected; /* of probes */
+	double hits, expected;         /* of probes */
 	double probed[INSERTIONS + 1]; /* share found; 0: not probed */
 };
 
@@ -45,8 +45,8 @@ static double lost(const struct epf_apbf *f, __u64 seed, __u64 n)
 	return lost;
 }
 
-static void probe(struct curve *c, const struct epf_apbf *f, __u64 seed,
-		  unsigned int n, double aimed, double error)
+static void probe(struct curve *c, const struct epf_apbf *f, __u64 seed, unsigned int n,
+		  double aimed, double error)
 {
 	__u64 i, probes = (__u64)((paper.quick ? 40 : 400) / aimed);
 	double hits = 0;
@@ -59,8 +59,7 @@ static void probe(struct curve *c, const struct epf_apbf *f, __u64 seed,
 }
 
 /* One filter's life. @aimed: its error, to be probed; 0: it is not. */
-static void live(struct curve *c, const struct epf_apbf_shape *z, __u64 seed,
-		 double aimed)
+static void live(struct curve *c, const struct epf_apbf_shape *z, __u64 seed, double aimed)
 {
 	unsigned int full = (c->k + c->l) * c->keys, settled = 0, peaks = 0, n;
 	double error, before = 0, sum = 0, peak = 0, trough = 0;
@@ -116,8 +115,7 @@ static void out_curve(const struct curve *c, const char *aimed)
 	snprintf(rule, sizeof(rule), "within:%g", AROUND);
 	snprintf(item, sizeof(item), "k=%u l=%u error settled", c->k, c->l);
 	out_mean("Figure 6", item, aimed, rule,
-		 "mean over phases; stabilizes around the aimed rate",
-		 &c->settled);
+		 "mean over phases; stabilizes around the aimed rate", &c->settled);
 	snprintf(name, sizeof(name), "figure6_%u_%u", c->k, c->l);
 	t = paper_table(&paper, name, "insertions,error,probed");
 	for (n = CURVE_STEP; n <= INSERTIONS; n += CURVE_STEP) {
@@ -154,8 +152,7 @@ static void measure(struct laws *laws, const struct sheet *s, int row, int i)
 	c->sawtooth = true;
 	z = apbf_for_window(k, l, WINDOW, &c->keys);
 	for (n = 0; n < nr_filters; n++)
-		live(c, &z, epf_word(6000 + i, n),
-		     n ? 0 : sheet_number(s, row, "aimed"));
+		live(c, &z, epf_word(6000 + i, n), n ? 0 : sheet_number(s, row, "aimed"));
 	out_curve(c, sheet_cell(s, row, "aimed"));
 	laws->swing[i] = swing(c);
 	laws->sawtooth &= c->sawtooth;
@@ -184,8 +181,7 @@ static bool attenuated(const struct sheet *s)
 	int row;
 
 	for (row = 1; row < s->rows; row++)
-		holds &= row % SHAPES == 0 ||
-			 swing_due(s, row) < swing_due(s, row - 1);
+		holds &= row % SHAPES == 0 || swing_due(s, row) < swing_due(s, row - 1);
 	return holds;
 }
 
@@ -203,21 +199,17 @@ void settling(void)
 		smaller &= laws.swing[i] < laws.swing[0];
 	out_law("Figure 6",
 		"zig-zag: the error never falls within a generation and falls at each shift",
-		laws.sawtooth,
-		"every insertion of every filter; shifts from the first k + l on");
-	out_law("Figure 6",
-		"peaks and troughs settle at F just before and just after a shift",
+		laws.sawtooth, "every insertion of every filter; shifts from the first k + l on");
+	out_law("Figure 6", "peaks and troughs settle at F just before and just after a shift",
 		laws.settles, "exact ramp; each mean in its interval");
 	out_law("Figure 6", "no key of the window is ever missed", !laws.lost,
 		"asked every 500 insertions");
-	out_law("Figure 6", "probes find what F says of the bits that are set",
-		laws.probes, "the points of the plot");
-	out_law("Figure 6", "the zig-zag is less for higher (k; l) at each error",
-		attenuated(&s), "peak over trough by F");
-	snprintf(note, sizeof(note), "peak over trough: %.2f %.2f %.2f %.2f %.2f",
-		 laws.swing[0], laws.swing[1], laws.swing[2], laws.swing[3],
-		 laws.swing[4]);
-	out_law("Figure 6", "the zig-zag is less for higher precision", smaller,
-		note);
+	out_law("Figure 6", "probes find what F says of the bits that are set", laws.probes,
+		"the points of the plot");
+	out_law("Figure 6", "the zig-zag is less for higher (k; l) at each error", attenuated(&s),
+		"peak over trough by F");
+	snprintf(note, sizeof(note), "peak over trough: %.2f %.2f %.2f %.2f %.2f", laws.swing[0],
+		 laws.swing[1], laws.swing[2], laws.swing[3], laws.swing[4]);
+	out_law("Figure 6", "the zig-zag is less for higher precision", smaller, note);
 	sheet_free(&s);
 }

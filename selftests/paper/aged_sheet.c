@@ -51,8 +51,7 @@ struct sheet sheet_read(const char *name)
 			s.columns = cut(line, s.name);
 			continue;
 		}
-		if (s.rows == SHEET_ROWS ||
-		    cut(line, s.cell[s.rows++]) != s.columns)
+		if (s.rows == SHEET_ROWS || cut(line, s.cell[s.rows++]) != s.columns)
 			fail("not sound:", path);
 	}
 	return s;
@@ -83,18 +82,17 @@ unsigned int sheet_count(const struct sheet *s, int row, const char *column)
 	return (unsigned int)atoi(sheet_cell(s, row, column));
 }
 
-void out_number(const char *group, const char *item, const char *printed,
-		const char *rule, const char *note, double ours)
+void out_number(const char *group, const char *item, const char *printed, const char *rule,
+		const char *note, double ours)
 {
 	paper_row(&paper, group, item, printed, rule, note, "%.12g", ours);
 }
 
-void out_mean(const char *group, const char *item, const char *printed,
-	      const char *rule, const char *note, const struct mean *ours)
+void out_mean(const char *group, const char *item, const char *printed, const char *rule,
+	      const char *note, const struct mean *ours)
 {
 	paper_measured(&paper, group, item, printed, rule, note,
-		       (struct paper_rate){ mean_of(ours), mean_low(ours),
-					    mean_high(ours) });
+		       (struct paper_rate){ mean_of(ours), mean_low(ours), mean_high(ours) });
 }
 
 void out_law(const char *group, const char *item, bool holds, const char *note)
@@ -102,16 +100,16 @@ void out_law(const char *group, const char *item, bool holds, const char *note)
 	out_number(group, item, "", "law", note, holds);
 }
 
-static bool listed(const struct sheet *misprints, int i, const char *group,
-		   const char *key, const char *column)
+static bool listed(const struct sheet *misprints, int i, const char *group, const char *key,
+		   const char *column)
 {
 	return !strcmp(sheet_cell(misprints, i, "group"), group) &&
 	       !strcmp(sheet_cell(misprints, i, "row"), key) &&
 	       !strcmp(sheet_cell(misprints, i, "column"), column);
 }
 
-void out_cell(const char *group, const char *key, const struct sheet *s,
-	      int row, const char *column, double ours)
+void out_cell(const char *group, const char *key, const struct sheet *s, int row,
+	      const char *column, double ours)
 {
 	struct sheet misprints = sheet_read("misprints");
 	char item[128], rule[64] = "digits";
@@ -122,8 +120,7 @@ void out_cell(const char *group, const char *key, const struct sheet *s,
 	for (i = 0; i < misprints.rows; i++) {
 		if (!listed(&misprints, i, group, key, column))
 			continue;
-		snprintf(rule, sizeof(rule), "misprint:%s",
-			 sheet_cell(&misprints, i, "right"));
+		snprintf(rule, sizeof(rule), "misprint:%s", sheet_cell(&misprints, i, "right"));
 		note = sheet_cell(&misprints, i, "reason");
 	}
 	out_number(group, item, sheet_cell(s, row, column), rule, note, ours);

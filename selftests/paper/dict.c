@@ -33,10 +33,10 @@ static const struct extent quick = { 60000, 1000, 2e5, 8, 2 };
 
 /* One filter, sized and measured. */
 struct point {
-	int bits;	/* eps = 2^-bits */
-	int slack;	/* index */
+	int bits;  /* eps = 2^-bits */
+	int slack; /* index */
 	struct epf_dict_size size;
-	double keys;	/* of a generation */
+	double keys; /* of a generation */
 	double bound, per_key, hits;
 	struct paper_rate error;
 	__u64 missing;
@@ -96,9 +96,11 @@ static void measure(struct point *p, const struct extent *x)
 /* Return: is there such a filter? */
 static bool plan(struct point *p, int bits, int slack, double keys)
 {
-	struct epf_dict_req req = { .keys_per_window = keys,
-				    .budget = exp2(-bits),
-				    .slack = slacks[slack] };
+	struct epf_dict_req req = {
+		.keys_per_window = keys,
+		.budget = exp2(-bits),
+		.slack = slacks[slack],
+	};
 
 	*p = (struct point){ .bits = bits, .slack = slack };
 	if (epf_dict_size(&req, &p->size))
@@ -111,7 +113,7 @@ static bool plan(struct point *p, int bits, int slack, double keys)
 
 static const char space[] = "Space (Theorem 1.1)";
 
-#define SPACE_HEAD							\
+#define SPACE_HEAD                                                            \
 	"slack,bits,per_key,bound,ideal,ratio,c,tag,rem,slots,lines,buckets," \
 	"yard,predicted,measured,low,high,missing"
 
@@ -119,14 +121,12 @@ static void table_row(FILE *f, const struct point *p)
 {
 	const struct epf_dict_shape *s = &p->size.shape;
 
-	fprintf(f, "%s,%d,%.4f,%.4f,%.4f,%.4f,%u,%u,%u,%u,%u,%llu,%llu,%.6g,",
-		slack_name[p->slack], p->bits, p->per_key, p->bound,
-		epf_dict_paper(exp2(-p->bits), s->generations),
-		p->per_key / p->bound, s->generations, s->tag_bits, s->rem_bits,
-		s->slots, s->lines, s->buckets, s->yard, p->size.fpr);
+	fprintf(f, "%s,%d,%.4f,%.4f,%.4f,%.4f,%u,%u,%u,%u,%u,%llu,%llu,%.6g,", slack_name[p->slack],
+		p->bits, p->per_key, p->bound, epf_dict_paper(exp2(-p->bits), s->generations),
+		p->per_key / p->bound, s->generations, s->tag_bits, s->rem_bits, s->slots, s->lines,
+		s->buckets, s->yard, p->size.fpr);
 	if (p->hits >= HITS_FEW)
-		fprintf(f, "%.6g,%.6g,%.6g,", p->error.rate, p->error.low,
-			p->error.high);
+		fprintf(f, "%.6g,%.6g,%.6g,", p->error.rate, p->error.low, p->error.high);
 	else
 		fprintf(f, ",,,");
 	fprintf(f, "%llu\n", p->missing);
@@ -137,21 +137,16 @@ static void rows(const struct paper *page, const struct point *p)
 	char item[64], theirs[32], note[96];
 	const char *name = slack_name[p->slack];
 
-	snprintf(item, sizeof(item), "2^-%d slack %s: bits a key", p->bits,
-		 name);
+	snprintf(item, sizeof(item), "2^-%d slack %s: bits a key", p->bits, name);
 	snprintf(theirs, sizeof(theirs), "%.2f", p->bound);
-	snprintf(note, sizeof(note),
-		 "%.2f times the formula; %.2f with an ideal dictionary",
-		 p->per_key / p->bound,
-		 epf_dict_paper(exp2(-p->bits), p->size.shape.generations));
-	paper_row(page, space, item, theirs, "report", note,
-		  "%.2f", p->per_key);
+	snprintf(note, sizeof(note), "%.2f times the formula; %.2f with an ideal dictionary",
+		 p->per_key / p->bound, epf_dict_paper(exp2(-p->bits), p->size.shape.generations));
+	paper_row(page, space, item, theirs, "report", note, "%.2f", p->per_key);
 	if (p->hits < HITS_FEW)
 		return;
 	snprintf(item, sizeof(item), "2^-%d slack %s", p->bits, name);
 	snprintf(theirs, sizeof(theirs), "%.6g", p->size.fpr);
-	snprintf(note, sizeof(note), "predicted and measured; promised %.4g",
-		 exp2(-p->bits));
+	snprintf(note, sizeof(note), "predicted and measured; promised %.4g", exp2(-p->bits));
 	paper_measured(page, "Error", item, theirs, "interval", note, p->error);
 }
 
@@ -162,8 +157,8 @@ struct sums {
 };
 
 /* Errors from large to small, at one slack. */
-static void one_slack(const struct paper *page, FILE *f, int slack,
-		      const struct extent *x, struct sums *sums)
+static void one_slack(const struct paper *page, FILE *f, int slack, const struct extent *x,
+		      struct sums *sums)
 {
 	double last = INFINITY;
 	struct point p;
@@ -185,8 +180,8 @@ static void one_slack(const struct paper *page, FILE *f, int slack,
 	}
 }
 
-static void law(const struct paper *page, const char *group, const char *item,
-		bool holds, unsigned int points)
+static void law(const struct paper *page, const char *group, const char *item, bool holds,
+		unsigned int points)
 {
 	char note[32];
 
@@ -204,8 +199,7 @@ static void curves(const struct paper *page, const struct extent *x)
 	for (slack = 0; slack < SLACKS; slack += x->slack_step)
 		for (bits = 2; bits <= 20; bits++)
 			if (plan(&p, bits, slack, x->keys))
-				fprintf(f, "%s,%d,%.4f,%.4f\n",
-					slack_name[slack], bits, p.per_key,
+				fprintf(f, "%s,%d,%.4f,%.4f\n", slack_name[slack], bits, p.per_key,
 					p.bound);
 	paper_close(f);
 }
@@ -221,16 +215,13 @@ int main(int argc, char **argv)
 	for (slack = 0; slack < SLACKS; slack += x->slack_step)
 		one_slack(&page, f, slack, x, &sums);
 	paper_close(f);
-	law(&page, space, "at most a quarter above the formula and 5 bits",
-	    !sums.above, sums.points);
-	law(&page, space, "the ratio to the formula falls with the error",
-	    !sums.rising, sums.points);
-	law(&page, space, "nowhere below it (Theorem 1.2)", !sums.below,
+	law(&page, space, "at most a quarter above the formula and 5 bits", !sums.above,
 	    sums.points);
-	law(&page, "Error", "nowhere above what was promised", !sums.broken,
+	law(&page, space, "the ratio to the formula falls with the error", !sums.rising,
 	    sums.points);
-	law(&page, "Error", "no key of a window is missing", !sums.missing,
-	    sums.points);
+	law(&page, space, "nowhere below it (Theorem 1.2)", !sums.below, sums.points);
+	law(&page, "Error", "nowhere above what was promised", !sums.broken, sums.points);
+	law(&page, "Error", "no key of a window is missing", !sums.missing, sums.points);
 	curves(&page, x);
 	return paper_end(&page);
 }

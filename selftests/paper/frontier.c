@@ -22,17 +22,17 @@
 #define SLACK (1.0 / 7)
 #define WINDOWS 3
 #define PAPER_BITS 14
-#define BITS_MAX 64   /* a key; beyond is not of interest */
-#define HITS_FEW 100  /* no verdict on less */
-#define ELASTIC .03   /* of its prediction, which is simulated */
-#define COMPARED 8    /* 2^-8: what epf_compare() is asked for */
+#define BITS_MAX 64  /* a key; beyond is not of interest */
+#define HITS_FEW 100 /* no verdict on less */
+#define ELASTIC .03  /* of its prediction, which is simulated */
+#define COMPARED 8   /* 2^-8: what epf_compare() is asked for */
 
 /* Of the whole, or of its quick form. */
 struct extent {
 	double window;
-	double hits;	    /* that a measurement is to see about, */
-	double queries_max; /* but no more queries */
-	__u64 tests;	    /* that are watched */
+	double hits;           /* that a measurement is to see about, */
+	double queries_max;    /* but no more queries */
+	__u64 tests;           /* that are watched */
 	int first, last, step; /* budgets 2^-first and on */
 };
 
@@ -95,8 +95,7 @@ static void measure(struct point *p, const struct extent *x)
 	inserted = kind_fill(&p->k, WINDOWS);
 	p->predicted = p->k.fpr;
 	if (is(p, KIND_tlbf))
-		p->predicted = epf_tlbf_fpr(&p->k.tlbf.f, EPF_TLBF_KEYS,
-					    p->k.now_ns);
+		p->predicted = epf_tlbf_fpr(&p->k.tlbf.f, EPF_TLBF_KEYS, p->k.now_ns);
 	ask(p, x, inserted);
 	lines_count(&p->k, inserted, x->tests, &p->lines);
 	kind_close(&p->k);
@@ -106,56 +105,50 @@ static bool agrees(const struct point *p)
 {
 	double own = is(p, KIND_elastic) ? ELASTIC : 0;
 
-	return p->hits < HITS_FEW ||
-	       (p->measured.low <= p->predicted * (1 + own) &&
-		p->predicted * (1 - own) <= p->measured.high);
+	return p->hits < HITS_FEW || (p->measured.low <= p->predicted * (1 + own) &&
+				      p->predicted * (1 - own) <= p->measured.high);
 }
 
-#define POINT_HEAD							\
+#define POINT_HEAD                                                           \
 	"kind,budget,bits_per_key,predicted,measured,low,high,hits,missing," \
 	"lines_absent,lines_present,lines_insert,lines_most"
 
 static void point_row(FILE *f, const struct point *p)
 {
-	fprintf(f, "%s,%.6g,%.4f,%.6g,", p->k.ops->name, p->budget, bits_of(p),
-		p->predicted);
+	fprintf(f, "%s,%.6g,%.4f,%.6g,", p->k.ops->name, p->budget, bits_of(p), p->predicted);
 	if (p->hits >= HITS_FEW)
-		fprintf(f, "%.6g,%.6g,%.6g,", p->measured.rate,
-			p->measured.low, p->measured.high);
+		fprintf(f, "%.6g,%.6g,%.6g,", p->measured.rate, p->measured.low, p->measured.high);
 	else
 		fprintf(f, ",,,");
-	fprintf(f, "%.0f,%.0f,%.4f,%.4f,%.4f,%llu\n", p->hits, p->missing,
-		p->lines.absent, p->lines.present, p->lines.insert,
-		p->lines.most);
+	fprintf(f, "%.0f,%.0f,%.4f,%.4f,%.4f,%llu\n", p->hits, p->missing, p->lines.absent,
+		p->lines.present, p->lines.insert, p->lines.most);
 }
 
 /* The prediction in the place of the paper. */
-static void error_row(const struct paper *page, const char *group,
-		      const struct point *p, const char *what)
+static void error_row(const struct paper *page, const char *group, const struct point *p,
+		      const char *what)
 {
 	char item[96], predicted[32];
 
-	snprintf(item, sizeof(item), "%s%s at %.2f bits a key",
-		 p->k.ops->name, what, bits_of(p));
+	snprintf(item, sizeof(item), "%s%s at %.2f bits a key", p->k.ops->name, what, bits_of(p));
 	snprintf(predicted, sizeof(predicted), "%.4g", p->predicted);
 	if (is(p, KIND_elastic))
 		paper_measured(page, group, item, predicted, "within:0.1",
 			       "predicted by simulation", p->measured);
 	else
-		paper_measured(page, group, item, predicted, "interval",
-			       "predicted by formula", p->measured);
+		paper_measured(page, group, item, predicted, "interval", "predicted by formula",
+			       p->measured);
 }
 
-static void law(const struct paper *page, const char *group, const char *item,
-		bool holds, const char *note)
+static void law(const struct paper *page, const char *group, const char *item, bool holds,
+		const char *note)
 {
 	paper_row(page, group, item, "", "law", note, "%d", holds);
 }
 
 static const char errors[] = "Error and memory for the same promise";
 static const char fourteen[] = "At 14 bits a key of the window";
-static const char touched[] =
-	"Lines of 64 bytes that a test of an absent key touches; 2^-8";
+static const char touched[] = "Lines of 64 bytes that a test of an absent key touches; 2^-8";
 
 static bool shown(int bits)
 {
@@ -163,8 +156,8 @@ static bool shown(int bits)
 }
 
 /* Every budget of one kind. */
-static void kind_points(const struct paper *page, FILE *f, enum kind_nr nr,
-			const struct extent *x, struct sums *sums)
+static void kind_points(const struct paper *page, FILE *f, enum kind_nr nr, const struct extent *x,
+			struct sums *sums)
 {
 	char what[16];
 	int i;
@@ -172,8 +165,7 @@ static void kind_points(const struct paper *page, FILE *f, enum kind_nr nr,
 	for (i = x->first; i <= x->last; i += x->step) {
 		struct point p = { .budget = exp2(-i) };
 
-		if (kind_size(&p.k, nr, x->window, p.budget, SLACK) ||
-		    bits_of(&p) > BITS_MAX)
+		if (kind_size(&p.k, nr, x->window, p.budget, SLACK) || bits_of(&p) > BITS_MAX)
 			break;
 		measure(&p, x);
 		point_row(f, &p);
@@ -199,15 +191,13 @@ static void all_points(const struct paper *page, const struct extent *x)
 	for (nr = 0; nr < KIND_COUNT; nr++)
 		kind_points(page, f, nr, x, &sums);
 	paper_close(f);
-	snprintf(item, sizeof(item),
-		 "%u of %u filters err as predicted", sums.points - sums.off,
+	snprintf(item, sizeof(item), "%u of %u filters err as predicted", sums.points - sums.off,
 		 sums.points);
-	law(page, errors, item, !sums.off,
-	    "99.9 % interval; elastic with 3 % of its own");
+	law(page, errors, item, !sums.off, "99.9 % interval; elastic with 3 % of its own");
 	law(page, errors, "no key of any window is missing", !sums.missing,
 	    "all keys of the last window; sbf left out");
-	law(page, errors, "none needs less than Naor and Yogev's bound",
-	    !sums.below, "leading terms at a slack of 1/7; sbf left out");
+	law(page, errors, "none needs less than Naor and Yogev's bound", !sums.below,
+	    "leading terms at a slack of 1/7; sbf left out");
 }
 
 /* What is to be reached at 14 bits: near the paper's filter in four lines and
@@ -217,17 +207,14 @@ static void reach(const struct paper *page, const struct point *p)
 {
 	char note[64];
 
-	snprintf(note, sizeof(note), "to be reached; at most %llu lines a test",
-		 p->lines.most);
+	snprintf(note, sizeof(note), "to be reached; at most %llu lines a test", p->lines.most);
 	if (is(p, KIND_lanes4))
-		paper_measured(page, fourteen, "lanes L=4", ".031", "atmost",
-			       note, p->measured);
+		paper_measured(page, fourteen, "lanes L=4", ".031", "atmost", note, p->measured);
 	if (!is(p, KIND_elastic))
 		return;
-	paper_measured(page, fourteen, "elastic; the paper's GE r=8", ".0222",
-		       "atmost", note, p->measured);
-	law(page, fourteen,
-	    "no test of elastic touches more than two adjacent lines",
+	paper_measured(page, fourteen, "elastic; the paper's GE r=8", ".0222", "atmost", note,
+		       p->measured);
+	law(page, fourteen, "no test of elastic touches more than two adjacent lines",
 	    p->lines.most <= 2 && p->lines.apart <= 1, "counted");
 }
 
@@ -252,8 +239,8 @@ static void at_paper_bits(const struct paper *page, const struct extent *x)
 }
 
 /* Of the kinds by their names in epf_compare(). */
-static void compare_row(const struct paper *page, const struct extent *x,
-			enum kind_nr nr, const struct epf_compared *c)
+static void compare_row(const struct paper *page, const struct extent *x, enum kind_nr nr,
+			const struct epf_compared *c)
 {
 	struct point p = { .budget = exp2(-COMPARED) };
 	bool whole_bucket = nr == KIND_dict || nr == KIND_elastic;
@@ -263,8 +250,7 @@ static void compare_row(const struct paper *page, const struct extent *x,
 		return;
 	measure(&p, x);
 	snprintf(predicted, sizeof(predicted), "%.3f", c->lines_absent);
-	paper_row(page, touched, c->kind, predicted,
-		  whole_bucket ? "atmost" : "within:0.05",
+	paper_row(page, touched, c->kind, predicted, whole_bucket ? "atmost" : "within:0.05",
 		  whole_bucket ? "plan --compare: all of a bucket; counted" :
 				 "plan --compare; counted",
 		  "%.3f", p.lines.absent);
@@ -272,8 +258,7 @@ static void compare_row(const struct paper *page, const struct extent *x,
 
 static void compare(const struct paper *page, const struct extent *x)
 {
-	const struct epf_compare_req req = { x->window, exp2(-COMPARED),
-					     SLACK };
+	const struct epf_compare_req req = { x->window, exp2(-COMPARED), SLACK };
 	struct epf_compared rows[EPF_COMPARE_KINDS];
 	int i, nr;
 
@@ -290,8 +275,7 @@ static void bound(const struct paper *page)
 	int i;
 
 	for (i = 4; i <= 80; i++)
-		fprintf(f, "%.6g,%.4f\n", exp2(-i / 4.0),
-			epf_dict_bound(exp2(-i / 4.0), SLACK));
+		fprintf(f, "%.6g,%.4f\n", exp2(-i / 4.0), epf_dict_bound(exp2(-i / 4.0), SLACK));
 	paper_close(f);
 }
 

@@ -30,7 +30,6 @@ struct lines {
  * Not of the baselines, which are not in the core: computed, insertions into
  * sbf with all their draws.
  */
-void lines_count(struct kind *k, __u64 inserted, __u64 tests,
-		 struct lines *lines);
+void lines_count(struct kind *k, __u64 inserted, __u64 tests, struct lines *lines);
 
 #endif /* PAPER_FRONTIER_H */

@@ -16,7 +16,7 @@
 #define SEEN_MAX 512
 
 static struct {
-	const char *own;   /* the struct of the filter */
+	const char *own; /* the struct of the filter */
 	__u64 seen[SEEN_MAX];
 	unsigned int nr;
 } watch;
@@ -91,9 +91,9 @@ HOOK __tsan_func_exit(void *p)
  */
 #define USED(v) __asm__ volatile("" : : "r"(v) : "memory")
 
-#define TEST(name)							\
-	case KIND_##name:						\
-		USED(kind_##name##_test(k, digest));			\
+#define TEST(name)                                   \
+	case KIND_##name:                            \
+		USED(kind_##name##_test(k, digest)); \
 		break;
 static __attribute__((noinline)) void test(const struct kind *k, __u64 digest)
 {
@@ -102,9 +102,9 @@ static __attribute__((noinline)) void test(const struct kind *k, __u64 digest)
 	}
 }
 
-#define INSERT(name)							\
-	case KIND_##name:						\
-		kind_##name##_insert(k, digest);			\
+#define INSERT(name)                             \
+	case KIND_##name:                        \
+		kind_##name##_insert(k, digest); \
 		break;
 static __attribute__((noinline)) void insert(struct kind *k, __u64 digest)
 {
@@ -169,8 +169,7 @@ static bool computed(const struct kind *k, struct lines *lines)
 	return true;
 }
 
-void lines_count(struct kind *k, __u64 inserted, __u64 tests,
-		 struct lines *lines)
+void lines_count(struct kind *k, __u64 inserted, __u64 tests, struct lines *lines)
 {
 	__u64 i, oldest = inserted - k->window;
 

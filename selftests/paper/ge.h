@@ -59,8 +59,7 @@ unsigned int structure_epochs(enum structure kind);
  *
  * Exits where there is no memory.
  */
-void filter_make(struct filter *f, enum structure kind, __u64 window,
-		 double bits, __u32 layout);
+void filter_make(struct filter *f, enum structure kind, __u64 window, double bits, __u32 layout);
 void filter_free(struct filter *f);
 
 /* As Algorithm 1: the epoch ends before the insertion that is one too many. */
@@ -90,8 +89,7 @@ struct stream {
 extern const char *const workload_name[NR_WORKLOADS];
 extern const char workload_note[];
 
-void stream_synthetic(struct stream *s, unsigned int workload,
-		      unsigned int seed, __u64 window);
+void stream_synthetic(struct stream *s, unsigned int workload, unsigned int seed, __u64 window);
 void stream_free(struct stream *s);
 
 /* Digest of a key; keys at @seed's. */
@@ -115,8 +113,8 @@ struct score {
 };
 
 /* Insert the stream, then ask. */
-struct score filter_score(struct filter *f, const struct stream *s,
-			  unsigned int seed, __u64 queries);
+struct score filter_score(struct filter *f, const struct stream *s, unsigned int seed,
+			  __u64 queries);
 
 /* ge_log.c: an access log */
 
@@ -158,16 +156,14 @@ void rows_begin(struct rows *r, const struct paper *p, const char *table);
 void rows_end(struct rows *r);
 
 /* All structures, over one stream, at one budget. */
-void rows_add(struct rows *r, const struct stream *s, unsigned int seed,
-	      double bits);
+void rows_add(struct rows *r, const struct stream *s, unsigned int seed, double bits);
 
 /* Return: NAN where no row has the metric. */
-double rows_median(const struct rows *r, enum structure kind, double bits,
-		   enum metric metric);
+double rows_median(const struct rows *r, enum structure kind, double bits, enum metric metric);
 
 /* A table of them, for @nr budgets. */
-void rows_medians(const struct rows *r, const struct paper *p,
-		  const char *table, const double *bits, unsigned int nr);
+void rows_medians(const struct rows *r, const struct paper *p, const char *table,
+		  const double *bits, unsigned int nr);
 
 /* What a table prints, as printed; "" where it has nothing. */
 struct printed {

@@ -13,8 +13,7 @@
 #define ADDED 0.04
 
 /* Full epochs, then keys never inserted. Return: those found. */
-static __u64 found(enum structure kind, double bits, unsigned int seed,
-		   __u64 queries)
+static __u64 found(enum structure kind, double bits, unsigned int seed, __u64 queries)
 {
 	__u64 n, hits = 0;
 	struct filter f;
@@ -28,8 +27,7 @@ static __u64 found(enum structure kind, double bits, unsigned int seed,
 	return hits;
 }
 
-static double closed_form(enum structure kind, double bits, unsigned int *k,
-			  double *predicted)
+static double closed_form(enum structure kind, double bits, unsigned int *k, double *predicted)
 {
 	double fpr, keys;
 	struct filter f;
@@ -38,15 +36,14 @@ static double closed_form(enum structure kind, double bits, unsigned int *k,
 	keys = (double)f.epoch_keys;
 	*k = f.ge.shape.bits;
 	*predicted = filter_fpr(&f, WINDOW);
-	fpr = epf_ge_closed((double)f.ge.shape.segment_bits,
-			    f.ge.shape.epochs, *k, keys, keys);
+	fpr = epf_ge_closed((double)f.ge.shape.segment_bits, f.ge.shape.epochs, *k, keys, keys);
 	filter_free(&f);
 	return fpr;
 }
 
 /* Return: is the prediction with double hashing inside the interval? */
-static bool point(const struct paper *p, FILE *table,
-		  const struct printed *printed, enum structure kind, int bits)
+static bool point(const struct paper *p, FILE *table, const struct printed *printed,
+		  enum structure kind, int bits)
 {
 	unsigned int filters = p->quick ? 4 : 32, seed, k;
 	__u64 queries = p->quick ? 25000 : 125000, hits = 0;
@@ -57,18 +54,17 @@ static bool point(const struct paper *p, FILE *table,
 	for (seed = 0; seed < filters; seed++)
 		hits += found(kind, bits, seed, queries);
 	rate = paper_rate((double)hits, (double)(filters * queries));
-	fprintf(table, "%u,%d,%u,%.6g,%.6g,%.6g,%.6g,%.6g,%s\n",
-		structure_epochs(kind), bits, k, closed, predicted, rate.rate,
-		rate.low, rate.high,
+	fprintf(table, "%u,%d,%u,%.6g,%.6g,%.6g,%.6g,%.6g,%s\n", structure_epochs(kind), bits, k,
+		closed, predicted, rate.rate, rate.low, rate.high,
 		bits == TOP ? printed->text[kind][FPR] : "NaN");
 	snprintf(item, sizeof(item), "%s %d bits", structure_name[kind], bits);
 	snprintf(paper, sizeof(paper), "%.4g", closed);
 	snprintf(note, sizeof(note),
-		 "paper: its formula; k=%u; with what double hashing adds: %.4g",
-		 k, predicted);
+		 "paper: its formula; k=%u; with what double hashing adds: %.4g", k, predicted);
 	paper_measured(p, GROUP, item, paper,
-		       predicted < closed * (1 + ADDED) ? "interval" :
-		       "known:double hashing adds to it in short segments",
+		       predicted < closed * (1 + ADDED) ?
+			       "interval" :
+			       "known:double hashing adds to it in short segments",
 		       note, rate);
 	return predicted >= rate.low && predicted <= rate.high;
 }
@@ -76,8 +72,7 @@ static bool point(const struct paper *p, FILE *table,
 void ge_closed(const struct paper *p)
 {
 	static const int bits[NR_BITS] = { 6, 8, 10, 12, TOP, 16, 18, 20, 22, 24 };
-	FILE *table = paper_table(p, "error",
-				  "r,bits,k,closed,predicted,measured,low,high,paper");
+	FILE *table = paper_table(p, "error", "r,bits,k,closed,predicted,measured,low,high,paper");
 	struct printed printed;
 	int kind, i, points = 0, inside = 0;
 
@@ -90,7 +85,7 @@ void ge_closed(const struct paper *p)
 			points++;
 		}
 	}
-	paper_row(p, GROUP, "with what double hashing adds: inside the interval at every point",
-		  "", "law", "epf_ge_fpr() of user/libepf/kinds", "%d", inside == points);
+	paper_row(p, GROUP, "with what double hashing adds: inside the interval at every point", "",
+		  "law", "epf_ge_fpr() of user/libepf/kinds", "%d", inside == points);
 	paper_close(table);
 }

@@ -4,11 +4,14 @@
 
 #include "ge.h"
 
-const char *const structure_file[] = { "cbf", "sbf", "ge4", "ge8", "gebl8",
-				       "gebl8_distinct" };
+const char *const structure_file[] = { "cbf", "sbf", "ge4", "ge8", "gebl8", "gebl8_distinct" };
 const char *const structure_name[] = {
-	"Counting BF (4-bit)", "Stable BF", "GE r=4", "GE r=8",
-	"Blocked GE r=8", "Blocked GE r=8 distinct offsets",
+	"Counting BF (4-bit)",
+	"Stable BF",
+	"GE r=4",
+	"GE r=8",
+	"Blocked GE r=8",
+	"Blocked GE r=8 distinct offsets",
 };
 
 /* The stable filter's: see the notes of its rows. */
@@ -44,8 +47,7 @@ static void make_ge(struct filter *f, double segment, __u32 layout)
 	struct epf_ge_shape s = {
 		.segment_bits = (__u64)segment,
 		.epochs = structure_epochs(f->kind),
-		.bits = half_full(segment, (double)f->epoch_keys,
-				  EPF_GE_BITS_MAX),
+		.bits = half_full(segment, (double)f->epoch_keys, EPF_GE_BITS_MAX),
 		.layout = layout,
 	};
 
@@ -60,10 +62,8 @@ static void make_gebl(struct filter *f, double segment)
 		.blocks = (__u64)(segment / BLOCK_BITS),
 		.block_bits = BLOCK_BITS,
 		.epochs = structure_epochs(f->kind),
-		.bits = half_full(segment, (double)f->epoch_keys,
-				  EPF_GEBL_BITS_MAX),
-		.offsets = f->kind == DISTINCT ? EPF_GEBL_DISTINCT :
-						 EPF_GEBL_DOUBLE,
+		.bits = half_full(segment, (double)f->epoch_keys, EPF_GEBL_BITS_MAX),
+		.offsets = f->kind == DISTINCT ? EPF_GEBL_DISTINCT : EPF_GEBL_DOUBLE,
 	};
 
 	f->word = zeroed(epf_gebl_words(&s));
@@ -73,11 +73,9 @@ static void make_gebl(struct filter *f, double segment)
 
 static void make_baseline(struct filter *f, __u64 window, __u64 cells)
 {
-	struct epf_cbf_shape cbf = { cells, window,
-				     half_full((double)cells, (double)window, 64) };
+	struct epf_cbf_shape cbf = { cells, window, half_full((double)cells, (double)window, 64) };
 	struct epf_sbf_shape sbf = { cells, SBF_BITS, SBF_DECREMENTS, SBF_MAX };
-	int ret = f->kind == CBF ? epf_cbf_init(&f->cbf, &cbf) :
-				   epf_sbf_init(&f->sbf, &sbf);
+	int ret = f->kind == CBF ? epf_cbf_init(&f->cbf, &cbf) : epf_sbf_init(&f->sbf, &sbf);
 
 	if (ret) {
 		fprintf(stderr, "ge: no baseline: %s\n", strerror(-ret));
@@ -85,8 +83,7 @@ static void make_baseline(struct filter *f, __u64 window, __u64 cells)
 	}
 }
 
-void filter_make(struct filter *f, enum structure kind, __u64 window,
-		 double bits, __u32 layout)
+void filter_make(struct filter *f, enum structure kind, __u64 window, double bits, __u32 layout)
 {
 	unsigned int r = structure_epochs(kind);
 	double memory = bits * (double)window;
@@ -183,29 +180,27 @@ const char *filter_settings(const struct filter *f, char *text, size_t size)
 {
 	switch (f->kind) {
 	case CBF:
-		snprintf(text, size, "inferred: k=%u; %llu counters",
-			 f->cbf.shape.bits, f->cbf.shape.cells);
+		snprintf(text, size, "inferred: k=%u; %llu counters", f->cbf.shape.bits,
+			 f->cbf.shape.cells);
 		break;
 	case SBF:
-		snprintf(text, size,
-			 "inferred; not the only ones that fit: 4-bit cells; K=%u P=%u Max=%u; %llu cells",
-			 f->sbf.shape.bits, f->sbf.shape.decrements,
-			 f->sbf.shape.max, f->sbf.shape.cells);
+		snprintf(
+			text, size,
+			"inferred; not the only ones that fit: 4-bit cells; K=%u P=%u Max=%u; %llu cells",
+			f->sbf.shape.bits, f->sbf.shape.decrements, f->sbf.shape.max,
+			f->sbf.shape.cells);
 		break;
 	case GE4:
 	case GE8:
 		snprintf(text, size, "inferred: k=%u = round(s/l ln 2); s=%llu l=%llu",
-			 f->ge.shape.bits, f->ge.shape.segment_bits,
-			 f->epoch_keys);
+			 f->ge.shape.bits, f->ge.shape.segment_bits, f->epoch_keys);
 		break;
 	default:
 		snprintf(text, size, "%s: B=%u k=%u; %llu blocks; %s",
-			 f->kind == DISTINCT ? "ours" : "inferred",
-			 f->gebl.shape.block_bits, f->gebl.shape.bits,
-			 f->gebl.shape.blocks,
-			 f->kind == DISTINCT ?
-				 "distinct offsets" :
-				 "double hashing inside the block");
+			 f->kind == DISTINCT ? "ours" : "inferred", f->gebl.shape.block_bits,
+			 f->gebl.shape.bits, f->gebl.shape.blocks,
+			 f->kind == DISTINCT ? "distinct offsets" :
+					       "double hashing inside the block");
 	}
 	return text;
 }

@@ -55,8 +55,7 @@ static void lemma(const struct paper *p, enum structure kind, __u64 window)
 	struct span s = span(kind, window);
 	char item[128], note[128];
 
-	snprintf(note, sizeof(note),
-		 "W=%llu; a key is found for %llu to %llu insertions", window,
+	snprintf(note, sizeof(note), "W=%llu; a key is found for %llu to %llu insertions", window,
 		 s.least, s.most);
 	snprintf(item, sizeof(item), "%s: every key of the last W is found (Lemma 1)",
 		 structure_name[kind]);
@@ -72,8 +71,7 @@ void ge_laws(const struct paper *p)
 
 	for (kind = GE4; kind <= BLOCKED; kind++)
 		lemma(p, kind, p->quick ? 40 : 200);
-	paper_row(p, "Laws", "GE r=4 W=18: longest retention in insertions",
-		  "23", "misprint:25",
-		  "W + l holds where r divides W; the bound is (r+1) l <= W + l + r - 1",
-		  "%llu", span(GE4, 18).most);
+	paper_row(p, "Laws", "GE r=4 W=18: longest retention in insertions", "23", "misprint:25",
+		  "W + l holds where r divides W; the bound is (r+1) l <= W + l + r - 1", "%llu",
+		  span(GE4, 18).most);
 }

@@ -115,8 +115,7 @@ bool log_read(struct stream *s, const char *path, __u64 *distinct)
 	__u64 i, n;
 	struct record *all = records(path, &n);
 
-	*s = (struct stream){ "log", NULL, n,
-			      (n * 20000 + 213182 / 2) / 213182 };
+	*s = (struct stream){ "log", NULL, n, (n * 20000 + 213182 / 2) / 213182 };
 	/* a window of at least one key an epoch, and two windows of keys */
 	if (s->window < 64) {
 		free(all);
@@ -133,8 +132,7 @@ bool log_read(struct stream *s, const char *path, __u64 *distinct)
 	return true;
 }
 
-static void beside(const struct paper *p, const struct rows *r,
-		   const char *about)
+static void beside(const struct paper *p, const struct rows *r, const char *about)
 {
 	static const char *const name[] = { "FPR", "live FNR", "expired pos." };
 	struct printed printed;
@@ -146,15 +144,12 @@ static void beside(const struct paper *p, const struct rows *r,
 			double ours = rows_median(r, kind, 14, metric);
 			char item[128];
 
-			snprintf(item, sizeof(item), "%s %s",
-				 structure_name[kind], name[metric]);
+			snprintf(item, sizeof(item), "%s %s", structure_name[kind], name[metric]);
 			if (isnan(ours))
-				paper_skipped(p, GROUP, item,
-					      printed.text[kind][metric],
+				paper_skipped(p, GROUP, item, printed.text[kind][metric],
 					      "no key of the window before was out of the window");
 			else
-				paper_row(p, GROUP, item,
-					  printed.text[kind][metric], "report",
+				paper_row(p, GROUP, item, printed.text[kind][metric], "report",
 					  about, "%.4g", ours);
 		}
 }
@@ -185,15 +180,15 @@ void ge_log(const struct paper *p)
 		return;
 	}
 	snprintf(about, sizeof(about),
-		 "paper: 213182 records; 2350 distinct; W=20000. Here: %llu; %llu; W=%llu",
-		 s.keys, distinct, s.window);
+		 "paper: 213182 records; 2350 distinct; W=20000. Here: %llu; %llu; W=%llu", s.keys,
+		 distinct, s.window);
 	rows_begin(&r, p, "log");
 	sweep(&r, &s, p);
 	beside(p, &r, about);
-	paper_row(p, GROUP, "rows of the five structures", "45",
-		  "exact", "3 budgets; 3 seeds", "%zu", r.papers);
-	paper_row(p, GROUP, "live keys that a guarded filter lost",
-		  "0", "exact", about, "%llu", r.lost);
+	paper_row(p, GROUP, "rows of the five structures", "45", "exact", "3 budgets; 3 seeds",
+		  "%zu", r.papers);
+	paper_row(p, GROUP, "live keys that a guarded filter lost", "0", "exact", about, "%llu",
+		  r.lost);
 	rows_end(&r);
 	stream_free(&s);
 }

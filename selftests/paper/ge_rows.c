@@ -10,8 +10,7 @@
 void rows_begin(struct rows *r, const struct paper *p, const char *table)
 {
 	memset(r, 0, sizeof(*r));
-	r->file = paper_table(p, table,
-			      "stream,seed,bits,structure,fpr,fnr,expired,mqps,settings");
+	r->file = paper_table(p, table, "stream,seed,bits,structure,fpr,fnr,expired,mqps,settings");
 }
 
 void rows_end(struct rows *r)
@@ -31,8 +30,8 @@ static struct row *new_row(struct rows *r)
 	return &r->row[r->nr++];
 }
 
-static void add(struct rows *r, enum structure kind, const struct stream *s,
-		unsigned int seed, double bits)
+static void add(struct rows *r, enum structure kind, const struct stream *s, unsigned int seed,
+		double bits)
 {
 	struct row *row = new_row(r);
 	struct score score;
@@ -56,15 +55,13 @@ static void add(struct rows *r, enum structure kind, const struct stream *s,
 	r->papers += kind < NR_PAPERS;
 	if (is_guarded(kind))
 		r->lost += score.fn;
-	fprintf(r->file, "%s,%u,%g,%s,%.5f,%.5f,%.5f,%.3g,%s\n", s->name, seed,
-		bits, structure_file[kind], row->metric[FPR], row->metric[FNR],
-		row->metric[EXPIRED], row->metric[SPEED],
-		filter_settings(&f, text, sizeof(text)));
+	fprintf(r->file, "%s,%u,%g,%s,%.5f,%.5f,%.5f,%.3g,%s\n", s->name, seed, bits,
+		structure_file[kind], row->metric[FPR], row->metric[FNR], row->metric[EXPIRED],
+		row->metric[SPEED], filter_settings(&f, text, sizeof(text)));
 	filter_free(&f);
 }
 
-void rows_add(struct rows *r, const struct stream *s, unsigned int seed,
-	      double bits)
+void rows_add(struct rows *r, const struct stream *s, unsigned int seed, double bits)
 {
 	int kind;
 
@@ -79,8 +76,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double rows_median(const struct rows *r, enum structure kind, double bits,
-		   enum metric metric)
+double rows_median(const struct rows *r, enum structure kind, double bits, enum metric metric)
 {
 	double *value = malloc(r->nr * sizeof(*value)), median;
 	size_t i, n = 0;
@@ -97,8 +93,8 @@ double rows_median(const struct rows *r, enum structure kind, double bits,
 	return median;
 }
 
-void rows_medians(const struct rows *r, const struct paper *p,
-		  const char *table, const double *bits, unsigned int nr)
+void rows_medians(const struct rows *r, const struct paper *p, const char *table,
+		  const double *bits, unsigned int nr)
 {
 	FILE *f = paper_table(p, table, "bits,structure,fpr,fnr,expired");
 	unsigned int b;
@@ -107,8 +103,7 @@ void rows_medians(const struct rows *r, const struct paper *p,
 	for (b = 0; b < nr; b++)
 		for (kind = 0; kind < NR_STRUCTURES; kind++)
 			if (!isnan(rows_median(r, kind, bits[b], FPR)))
-				fprintf(f, "%g,%s,%.5f,%.5f,%.5f\n", bits[b],
-					structure_file[kind],
+				fprintf(f, "%g,%s,%.5f,%.5f,%.5f\n", bits[b], structure_file[kind],
 					rows_median(r, kind, bits[b], FPR),
 					rows_median(r, kind, bits[b], FNR),
 					rows_median(r, kind, bits[b], EXPIRED));
@@ -122,8 +117,7 @@ static void take(struct printed *p, char **field)
 	for (kind = 0; kind < NR_PAPERS; kind++)
 		if (!strcmp(field[1], structure_file[kind]))
 			for (i = 0; i < NR_METRICS; i++)
-				snprintf(p->text[kind][i],
-					 sizeof(p->text[kind][i]), "%s",
+				snprintf(p->text[kind][i], sizeof(p->text[kind][i]), "%s",
 					 field[2 + i]);
 }
 

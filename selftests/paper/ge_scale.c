@@ -26,9 +26,8 @@ static __u64 found(const struct filter *f, __u64 first, __u64 of, __u64 queries)
 	return hits;
 }
 
-static void report(const struct paper *p, const struct scale *s,
-		   const struct filter *f, const char *rate, __u64 lost,
-		   __u64 fp, double seconds)
+static void report(const struct paper *p, const struct scale *s, const struct filter *f,
+		   const char *rate, __u64 lost, __u64 fp, double seconds)
 {
 	struct paper_rate fpr = paper_rate((double)fp, (double)s->queries);
 	const char *name = structure_name[f->kind];
@@ -44,20 +43,17 @@ static void report(const struct paper *p, const struct scale *s,
 	snprintf(item, sizeof(item), "%s live keys lost", name);
 	paper_row(p, GROUP, item, "0", "exact", settings, "%llu", lost);
 	snprintf(item, sizeof(item), "%s FPR", name);
-	snprintf(predicted, sizeof(predicted), "%.5f",
-		 filter_fpr(f, s->window));
+	snprintf(predicted, sizeof(predicted), "%.5f", filter_fpr(f, s->window));
 	if (f->kind == GE4 || f->kind == GE8) {
 		paper_measured(p, GROUP, item, predicted, "within:0.02",
 			       "paper: its formula; it prints none here", fpr);
 		return;
 	}
-	snprintf(note, sizeof(note), "the paper prints none; predicted %s",
-		 predicted);
+	snprintf(note, sizeof(note), "the paper prints none; predicted %s", predicted);
 	paper_measured(p, GROUP, item, "", "report", note, fpr);
 }
 
-static void one(const struct paper *p, const struct scale *s,
-		enum structure kind, const char *rate)
+static void one(const struct paper *p, const struct scale *s, enum structure kind, const char *rate)
 {
 	__u64 n, lost, fp, live = s->inserts - s->window;
 	struct filter f;

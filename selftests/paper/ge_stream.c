@@ -39,13 +39,11 @@ static __u64 zipf(__u64 random)
 	return (__u64)pow(1 + u * (pow(ZIPF_KEYS, e) - 1), 1 / e);
 }
 
-void stream_synthetic(struct stream *s, unsigned int workload,
-		      unsigned int seed, __u64 window)
+void stream_synthetic(struct stream *s, unsigned int workload, unsigned int seed, __u64 window)
 {
 	__u64 n;
 
-	*s = (struct stream){ workload_name[workload], NULL,
-			      STREAM_WINDOWS * window, window };
+	*s = (struct stream){ workload_name[workload], NULL, STREAM_WINDOWS * window, window };
 	s->key = malloc(s->keys * sizeof(*s->key));
 	if (!s->key)
 		exit(1);
@@ -55,8 +53,7 @@ void stream_synthetic(struct stream *s, unsigned int workload,
 		else if (workload == 1)
 			s->key[n] = zipf(draw(DRAW_ZIPF, seed, n));
 		else
-			s->key[n] = draw(DRAW_BURSTY, seed, n / BURST) +
-				    n % BURST;
+			s->key[n] = draw(DRAW_BURSTY, seed, n / BURST) + n % BURST;
 	}
 }
 
@@ -92,8 +89,8 @@ static __u64 expired(const struct stream *s, __u64 **keys)
 }
 
 /* Queries found of @n drawn from @keys; from nothing: keys never inserted. */
-static __u64 found(const struct filter *f, unsigned int what, unsigned int seed,
-		   const __u64 *keys, __u64 of, __u64 n)
+static __u64 found(const struct filter *f, unsigned int what, unsigned int seed, const __u64 *keys,
+		   __u64 of, __u64 n)
 {
 	__u64 i, hits = 0;
 
@@ -106,8 +103,8 @@ static __u64 found(const struct filter *f, unsigned int what, unsigned int seed,
 	return hits;
 }
 
-struct score filter_score(struct filter *f, const struct stream *s,
-			  unsigned int seed, __u64 queries)
+struct score filter_score(struct filter *f, const struct stream *s, unsigned int seed,
+			  __u64 queries)
 {
 	struct score score = { .asked = queries };
 	__u64 *old, n, w = s->window, olds = expired(s, &old);
@@ -115,8 +112,7 @@ struct score filter_score(struct filter *f, const struct stream *s,
 	for (n = 0; n < s->keys; n++)
 		filter_insert(f, key_digest(s->key[n], seed));
 	score.seconds = -cpu_s();
-	score.fn = queries - found(f, DRAW_LIVE, seed, s->key + s->keys - w, w,
-				   queries);
+	score.fn = queries - found(f, DRAW_LIVE, seed, s->key + s->keys - w, w, queries);
 	score.fp = found(f, DRAW_FRESH, seed, NULL, 0, queries);
 	score.expired = olds ? queries : 0;
 	score.stale = found(f, DRAW_EXPIRED, seed, old, olds, score.expired);

@@ -26,8 +26,7 @@ static void sweep(struct rows *r, const struct paper *p)
 		}
 }
 
-static const char *const metric_name[] = { "FPR", "live FNR", "expired pos.",
-					   "Mq/s" };
+static const char *const metric_name[] = { "FPR", "live FNR", "expired pos.", "Mq/s" };
 
 static const char *rule(enum structure kind, enum metric metric)
 {
@@ -39,8 +38,7 @@ static const char *rule(enum structure kind, enum metric metric)
 }
 
 static void beside(const struct paper *p, const struct rows *r, FILE *bars,
-		   const struct printed *printed, enum structure kind,
-		   enum metric metric)
+		   const struct printed *printed, enum structure kind, enum metric metric)
 {
 	double ours = rows_median(r, kind, TOP, metric);
 	const char *text = printed->text[kind][metric];
@@ -50,16 +48,15 @@ static void beside(const struct paper *p, const struct rows *r, FILE *bars,
 	filter_make(&f, kind, WINDOW, TOP, EPF_GE_SEGMENTS);
 	filter_settings(&f, settings, sizeof(settings));
 	filter_free(&f);
-	snprintf(item, sizeof(item), "%s %s", structure_name[kind],
-		 metric_name[metric]);
-	snprintf(note, sizeof(note), "%s", metric == SPEED ?
-		 "another machine; one thread; NumPy there and C here" : settings);
-	paper_row(p, metric == SPEED ? "Table 1: CPU rate" : "Table 1: synthetic streams",
-		  item, text, rule(kind, metric), note, "%.4g", ours);
+	snprintf(item, sizeof(item), "%s %s", structure_name[kind], metric_name[metric]);
+	snprintf(note, sizeof(note), "%s",
+		 metric == SPEED ? "another machine; one thread; NumPy there and C here" :
+				   settings);
+	paper_row(p, metric == SPEED ? "Table 1: CPU rate" : "Table 1: synthetic streams", item,
+		  text, rule(kind, metric), note, "%.4g", ours);
 	if (metric == FPR || metric == EXPIRED)
-		fprintf(bars, "%s,%s,%s,%.5f\n",
-			metric == FPR ? "fpr" : "expired", structure_name[kind],
-			*text ? text : "NaN", ours);
+		fprintf(bars, "%s,%s,%s,%.5f\n", metric == FPR ? "fpr" : "expired",
+			structure_name[kind], *text ? text : "NaN", ours);
 }
 
 void ge_table(const struct paper *p)
@@ -78,11 +75,10 @@ void ge_table(const struct paper *p)
 			beside(p, &r, bars, &printed, kind, metric);
 	paper_close(bars);
 	rows_medians(&r, p, "synthetic_medians", budgets, NR_BUDGETS);
-	paper_row(p, "Synthetic rows", "rows of the five structures",
-		  "225", p->quick ? "report" : "exact",
-		  "3 workloads; 3 seeds; inferred budgets: 6 8 10 12 14 bits",
-		  "%zu", r.papers);
-	paper_row(p, "Synthetic rows", "live keys that a guarded filter lost",
-		  "0", "exact", workload_note, "%llu", r.lost);
+	paper_row(p, "Synthetic rows", "rows of the five structures", "225",
+		  p->quick ? "report" : "exact",
+		  "3 workloads; 3 seeds; inferred budgets: 6 8 10 12 14 bits", "%zu", r.papers);
+	paper_row(p, "Synthetic rows", "live keys that a guarded filter lost", "0", "exact",
+		  workload_note, "%llu", r.lost);
 	rows_end(&r);
 }

@@ -38,14 +38,12 @@ struct paper {
 };
 
 /* DIR/SECTION.csv, or DIR/SECTION_TABLE.csv. */
-static inline FILE *paper_open(const char *dir, const char *section,
-			       const char *table)
+static inline FILE *paper_open(const char *dir, const char *section, const char *table)
 {
 	char path[4096];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s%s%s.csv", dir, section,
-		 *table ? "_" : "", table);
+	snprintf(path, sizeof(path), "%s/%s%s%s.csv", dir, section, *table ? "_" : "", table);
 	f = fopen(path, "w");
 	if (!f) {
 		perror(path);
@@ -55,8 +53,7 @@ static inline FILE *paper_open(const char *dir, const char *section,
 }
 
 /* A table of the section, with its header line. */
-static inline FILE *paper_table(const struct paper *p, const char *table,
-				const char *header)
+static inline FILE *paper_table(const struct paper *p, const char *table, const char *header)
 {
 	FILE *f = paper_open(p->dir, p->section, table);
 
@@ -72,8 +69,7 @@ static inline void paper_close(FILE *f)
 	}
 }
 
-static inline struct paper paper_begin(const char *section, int argc,
-				       char **argv)
+static inline struct paper paper_begin(const char *section, int argc, char **argv)
 {
 	struct paper p = { .section = section };
 	int at = 1;
@@ -99,11 +95,9 @@ static inline struct paper paper_begin(const char *section, int argc,
  * @rule: see page.py
  * @ours: printf's format of our number
  */
-__attribute__((format(printf, 7, 8)))
-static inline void paper_row(const struct paper *p, const char *group,
-			     const char *item, const char *paper,
-			     const char *rule, const char *note,
-			     const char *ours, ...)
+__attribute__((format(printf, 7, 8))) static inline void paper_row(
+	const struct paper *p, const char *group, const char *item, const char *paper,
+	const char *rule, const char *note, const char *ours, ...)
 {
 	va_list args;
 
@@ -115,9 +109,8 @@ static inline void paper_row(const struct paper *p, const char *group,
 }
 
 /* A row of what was not run. */
-static inline void paper_skipped(const struct paper *p, const char *group,
-				 const char *item, const char *paper,
-				 const char *why)
+static inline void paper_skipped(const struct paper *p, const char *group, const char *item,
+				 const char *paper, const char *why)
 {
 	fprintf(p->side, "%s,%s,%s,,,,report,%s\n", group, item, paper, why);
 }
@@ -135,8 +128,7 @@ static inline struct paper_rate paper_rate(double hits, double trials)
 	double z = 3.290527, zz = z * z / trials;
 	double p = trials ? hits / trials : 0;
 	double mid = (p + zz / 2) / (1 + zz);
-	double off = z / (1 + zz) *
-		     sqrt(p * (1 - p) / trials + zz / (4 * trials));
+	double off = z / (1 + zz) * sqrt(p * (1 - p) / trials + zz / (4 * trials));
 
 	if (!trials)
 		return (struct paper_rate){ 0, 0, 1 };
@@ -144,13 +136,12 @@ static inline struct paper_rate paper_rate(double hits, double trials)
 }
 
 /* As paper_row(), of a measured rate. */
-static inline void paper_measured(const struct paper *p, const char *group,
-				  const char *item, const char *paper,
-				  const char *rule, const char *note,
+static inline void paper_measured(const struct paper *p, const char *group, const char *item,
+				  const char *paper, const char *rule, const char *note,
 				  struct paper_rate ours)
 {
-	fprintf(p->side, "%s,%s,%s,%.4g,%.4g,%.4g,%s,%s\n", group, item, paper,
-		ours.rate, ours.low, ours.high, rule, note);
+	fprintf(p->side, "%s,%s,%s,%.4g,%.4g,%.4g,%s,%s\n", group, item, paper, ours.rate, ours.low,
+		ours.high, rule, note);
 }
 
 /* Return: exit status. */

@@ -40,12 +40,11 @@ static void read_pairs(const char *path)
 	char line[256];
 	int i;
 
-	for (i = 0; i < ERRORS * PAIRS && next_line(f, line, sizeof(line));
-	     i++) {
+	for (i = 0; i < ERRORS * PAIRS && next_line(f, line, sizeof(line)); i++) {
 		struct pairs *to = &tlbf_pairs[i / PAIRS];
 
-		if (sscanf(line, "%u,%u,%15[^,]", &to->k[i % PAIRS],
-			   &to->l[i % PAIRS], to->error) != 3)
+		if (sscanf(line, "%u,%u,%15[^,]", &to->k[i % PAIRS], &to->l[i % PAIRS],
+			   to->error) != 3)
 			bad(path);
 	}
 	fclose(f);
@@ -88,8 +87,7 @@ struct bits {
 	int pair_low, pair_high;
 };
 
-static struct bits bits_of(const struct paper *p, const struct pairs *pairs,
-			   FILE *table)
+static struct bits bits_of(const struct paper *p, const struct pairs *pairs, FILE *table)
 {
 	double keys = p->quick ? 40000 : 200000;
 	struct bits b = { .low = INFINITY };
@@ -100,8 +98,8 @@ static struct bits bits_of(const struct paper *p, const struct pairs *pairs,
 		struct range is = measured_bits(k, l, keys);
 		struct range should = steady_bits(k, l);
 
-		fprintf(table, "%s,%u,%u,%.3f,%.3f,%.3f,%.3f\n", pairs->error,
-			k, l, is.low, should.low, is.high, should.high);
+		fprintf(table, "%s,%u,%u,%.3f,%.3f,%.3f,%.3f\n", pairs->error, k, l, is.low,
+			should.low, is.high, should.high);
 		if (is.low < b.low) {
 			b.low = is.low;
 			b.pair_low = i;
@@ -116,18 +114,16 @@ static struct bits bits_of(const struct paper *p, const struct pairs *pairs,
 	return b;
 }
 
-static void cell(const struct paper *p, const struct pairs *pairs,
-		 const char *what, const char *printed, double bits, int pair)
+static void cell(const struct paper *p, const struct pairs *pairs, const char *what,
+		 const char *printed, double bits, int pair)
 {
 	char item[64], note[160];
 
 	snprintf(item, sizeof(item), "error %s: %s", pairs->error, what);
-	snprintf(note, sizeof(note),
-		 "%.2f with k=%u l=%u: digits cut off; keys are those of %s",
+	snprintf(note, sizeof(note), "%.2f with k=%u l=%u: digits cut off; keys are those of %s",
 		 bits, pairs->k[pair], pairs->l[pair],
 		 *what == 'l' ? "l + 1 generations" : "l generations");
-	paper_row(p, "Table 2", item, printed, "exact", note, "%.0f",
-		  floor(bits));
+	paper_row(p, "Table 2", item, printed, "exact", note, "%.0f", floor(bits));
 }
 
 static void table2(const struct paper *p)
@@ -143,14 +139,11 @@ static void table2(const struct paper *p)
 		struct bits b = bits_of(p, &tlbf_pairs[i], table);
 		char error[16], low[16], high[16];
 
-		if (sscanf(line, "%15[^,],%15[^,],%15[^,\n]", error, low,
-			   high) != 3 ||
+		if (sscanf(line, "%15[^,],%15[^,],%15[^,\n]", error, low, high) != 3 ||
 		    strtod(error, NULL) != strtod(tlbf_pairs[i].error, NULL))
 			bad(path);
-		cell(p, &tlbf_pairs[i], "least bits a key", low, b.low,
-		     b.pair_low);
-		cell(p, &tlbf_pairs[i], "most bits a key", high, b.high,
-		     b.pair_high);
+		cell(p, &tlbf_pairs[i], "least bits a key", low, b.low, b.pair_low);
+		cell(p, &tlbf_pairs[i], "most bits a key", high, b.high, b.pair_high);
 		off = fmax(off, b.off);
 	}
 	fclose(f);
@@ -159,8 +152,8 @@ static void table2(const struct paper *p)
 		bad(path);
 	snprintf(note, sizeof(note), "farthest off by %.2f %%", 100 * off);
 	paper_row(p, "Table 2",
-		  "each pair: k (k + l) / (l + 1) ln 2 to k (k + l) / l ln 2 bits a key",
-		  "", "law", note, "%d", off < .005);
+		  "each pair: k (k + l) / (l + 1) ln 2 to k (k + l) / l ln 2 bits a key", "", "law",
+		  note, "%d", off < .005);
 }
 
 int main(int argc, char **argv)

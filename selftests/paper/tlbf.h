@@ -11,7 +11,7 @@
 #include "paper.h"
 
 #define SPAN 60000000000ULL /* T; only ratios of times matter */
-#define BEGIN (2 * SPAN) /* then what was never updated is older than T */
+#define BEGIN (2 * SPAN)    /* then what was never updated is older than T */
 
 /**
  * struct sight - what a filter is at a moment: at regular ones, when a shift is
@@ -65,10 +65,8 @@ struct flow {
 };
 
 /* A filter without keys. The paper's rules keep k + l slices. */
-struct epf_tlbf_shape flow_shape(unsigned int k, unsigned int l, bool timed,
-				 double keys);
-void flow_open(struct flow *f, const struct epf_tlbf_shape *shape,
-	       unsigned int sights);
+struct epf_tlbf_shape flow_shape(unsigned int k, unsigned int l, bool timed, double keys);
+void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int sights);
 void flow_close(struct flow *f);
 
 /* Insert the next key now; before it look for the oldest key of the window and a

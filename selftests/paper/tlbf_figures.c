@@ -5,15 +5,15 @@
  */
 #include "tlbf.h"
 
-#define SPANS 8.0  /* T, of each run */
-#define LAST 7.0   /* steady from here on */
-#define SLACK .02  /* of words, and of whole keys a generation */
+#define SPANS 8.0     /* T, of each run */
+#define LAST 7.0      /* steady from here on */
+#define SLACK .02     /* of words, and of whole keys a generation */
 #define ONE_PERCENT 1 /* the error of Figures 1 to 3, among tlbf_pairs */
-#define POINTS 8   /* error measured so often in T */
+#define POINTS 8      /* error measured so often in T */
 
 struct paper_figures {
 	const struct paper *p;
-	double keys;	 /* in T */
+	double keys; /* in T */
 	FILE *sizes, *errors;
 };
 
@@ -42,17 +42,16 @@ struct result {
 	double hits, queries, predicted;
 };
 
-static const char *group(const char *under, const char *over,
-			 const struct result *r)
+static const char *group(const char *under, const char *over, const struct result *r)
 {
 	return r->over ? over : under;
 }
 
 /* A law about one filter or, without @r, about several. */
-__attribute__((format(printf, 6, 7)))
-static void law(const struct paper_figures *fig, const char *in,
-		const struct result *r, const char *words, bool holds,
-		const char *note, ...)
+__attribute__((format(printf, 6, 7))) static void law(const struct paper_figures *fig,
+						      const char *in, const struct result *r,
+						      const char *words, bool holds,
+						      const char *note, ...)
 {
 	char item[200], text[200];
 	va_list args;
@@ -61,8 +60,7 @@ static void law(const struct paper_figures *fig, const char *in,
 	vsnprintf(text, sizeof(text), note, args);
 	va_end(args);
 	if (r)
-		snprintf(item, sizeof(item), "k=%u l=%u: %s", r->k, r->l,
-			 words);
+		snprintf(item, sizeof(item), "k=%u l=%u: %s", r->k, r->l, words);
 	else
 		snprintf(item, sizeof(item), "%s", words);
 	paper_row(fig->p, in, item, "", "law", text, "%d", holds);
@@ -72,21 +70,18 @@ static void law(const struct paper_figures *fig, const char *in,
 
 static __u64 queries_for(const struct paper_figures *fig, double error)
 {
-	return (__u64)fmin((fig->p->quick ? 8 : 200) / error,
-			   fig->p->quick ? 2e5 : 1e6);
+	return (__u64)fmin((fig->p->quick ? 8 : 200) / error, fig->p->quick ? 2e5 : 1e6);
 }
 
-static void measure(const struct paper_figures *fig, struct result *r,
-		    struct flow *f)
+static void measure(const struct paper_figures *fig, struct result *r, struct flow *f)
 {
 	__u64 queries = queries_for(fig, strtod(r->pairs->error, NULL));
 	double hits = (double)flow_false(f, queries);
 	double counted = epf_tlbf_fpr(&f->o.f, EPF_TLBF_COUNTED, f->now);
 	struct paper_rate rate = paper_rate(hits, (double)queries);
 
-	fprintf(fig->errors, "%s,%s,%.4f,%.4g,%.4g,%.4g,%.4g\n",
-		r->over ? "over" : "under", r->pairs->error,
-		flow_time(f), counted, rate.rate, rate.low, rate.high);
+	fprintf(fig->errors, "%s,%s,%.4f,%.4g,%.4g,%.4g,%.4g\n", r->over ? "over" : "under",
+		r->pairs->error, flow_time(f), counted, rate.rate, rate.low, rate.high);
 	if (flow_time(f) < LAST)
 		return;
 	r->hits += hits;
@@ -119,8 +114,7 @@ static void conclude(struct result *r, const struct flow *f)
 	r->slices_all = flow_range(f, 0, SPANS, sight_slices);
 	r->slices_since = flow_settled(f, r->slices, 0, sight_slices);
 	r->slice0 = flow_range(f, LAST, SPANS, sight_slice0);
-	r->slice0_since = flow_settled(f, r->slice0, 128 / r->slice0.low,
-				       sight_slice0);
+	r->slice0_since = flow_settled(f, r->slice0, 128 / r->slice0.low, sight_slice0);
 	r->bits = flow_range(f, LAST, SPANS, sight_bits);
 	r->bits_since = flow_settled(f, r->bits, SLACK, sight_bits);
 	r->error = flow_range(f, LAST, SPANS, sight_error);
@@ -130,8 +124,8 @@ static void conclude(struct result *r, const struct flow *f)
 	r->lost = f->lost;
 }
 
-static void write_sights(const struct paper_figures *fig,
-			 const struct result *r, const struct flow *f)
+static void write_sights(const struct paper_figures *fig, const struct result *r,
+			 const struct flow *f)
 {
 	__u32 i;
 
@@ -139,19 +133,18 @@ static void write_sights(const struct paper_figures *fig,
 		const struct sight *s = &f->seen[i];
 
 		fprintf(fig->sizes, "%s,%s,%u,%u,%.4f,%u,%llu,%.3f,%.4g\n",
-			r->over ? "over" : "under", r->pairs->error, r->k, r->l,
-			s->time, s->slices, s->slice0, s->bits_per_key,
-			s->error);
+			r->over ? "over" : "under", r->pairs->error, r->k, r->l, s->time, s->slices,
+			s->slice0, s->bits_per_key, s->error);
 	}
 }
 
-static struct result run(const struct paper_figures *fig,
-			 const struct pairs *pairs, int pair, bool over)
+static struct result run(const struct paper_figures *fig, const struct pairs *pairs, int pair,
+			 bool over)
 {
-	struct result r = { .pairs = pairs, .k = pairs->k[pair],
-			    .l = pairs->l[pair], .over = over };
-	struct epf_tlbf_shape shape =
-		flow_shape(r.k, r.l, false, fig->keys * (over ? 10 : .1));
+	struct result r = {
+		.pairs = pairs, .k = pairs->k[pair], .l = pairs->l[pair], .over = over
+	};
+	struct epf_tlbf_shape shape = flow_shape(r.k, r.l, false, fig->keys * (over ? 10 : .1));
 	struct flow f;
 	int i;
 
@@ -177,13 +170,12 @@ static void slices_law(const struct paper_figures *fig, const struct result *r)
 
 	if (r->over)
 		law(fig, "Figure 2", r, "slices are k + l throughout",
-		    r->slices_all.low == base && r->slices_all.high == base,
-		    "%.0f to %.0f", r->slices_all.low, r->slices_all.high);
+		    r->slices_all.low == base && r->slices_all.high == base, "%.0f to %.0f",
+		    r->slices_all.low, r->slices_all.high);
 	else
 		law(fig, "Figure 1", r, "slices are added and go back to k + l",
 		    end && r->slices_all.high > base && r->slices_since < LAST,
-		    "at most %.0f; %.0f since %.2f T", r->slices_all.high, base,
-		    r->slices_since);
+		    "at most %.0f; %.0f since %.2f T", r->slices_all.high, base, r->slices_since);
 }
 
 static void slice0_law(const struct paper_figures *fig, const struct result *r)
@@ -193,17 +185,14 @@ static void slice0_law(const struct paper_figures *fig, const struct result *r)
 	bool end = r->slice0.low >= right && r->slice0.high <= right + off;
 
 	if (r->over)
-		law(fig, "Figure 2", r,
-		    "slice 0 has the size of the rate from the first shift on",
+		law(fig, "Figure 2", r, "slice 0 has the size of the rate from the first shift on",
 		    end && r->slice0_since <= r->first,
-		    "%.0f bits since %.2f T; k W / l ln 2 = %.0f", r->shrunk,
-		    r->first, right);
+		    "%.0f bits since %.2f T; k W / l ln 2 = %.0f", r->shrunk, r->first, right);
 	else
-		law(fig, "Figure 1", r,
-		    "slice 0 grows to the size of the rate and keeps it",
+		law(fig, "Figure 1", r, "slice 0 grows to the size of the rate and keeps it",
 		    end && r->shrunk < right && r->slice0_since < LAST,
-		    "%.0f bits since %.2f T; k W / l ln 2 = %.0f",
-		    r->slice0.high, r->slice0_since, right);
+		    "%.0f bits since %.2f T; k W / l ln 2 = %.0f", r->slice0.high, r->slice0_since,
+		    right);
 }
 
 /* --- Figure 3 ------------------------------------------------------------- */
@@ -215,12 +204,10 @@ static void bits_law(const struct paper_figures *fig, const struct result *r)
 	law(fig, "Figure 3", r,
 	    r->over ? "over-dimensioned: bits a key settle" :
 		      "under-dimensioned: bits a key settle",
-	    r->bits_since < LAST &&
-		    r->bits.low > bits / (r->l + 1) * (1 - SLACK) &&
+	    r->bits_since < LAST && r->bits.low > bits / (r->l + 1) * (1 - SLACK) &&
 		    r->bits.high < bits / r->l * (1 + SLACK),
-	    "%.1f to %.1f since %.2f T; by Table 2's count %.1f to %.1f",
-	    r->bits.low, r->bits.high, r->bits_since, bits / (r->l + 1),
-	    bits / r->l);
+	    "%.1f to %.1f since %.2f T; by Table 2's count %.1f to %.1f", r->bits.low, r->bits.high,
+	    r->bits_since, bits / (r->l + 1), bits / r->l);
 }
 
 /* --- Figures 4 and 5 ------------------------------------------------------ */
@@ -233,18 +220,16 @@ static void error_rows(const struct paper_figures *fig, const struct result *r)
 
 	snprintf(item, sizeof(item), "k=%u l=%u: error in the end", r->k, r->l);
 	snprintf(note, sizeof(note), "predicted from keys; least and most in a generation");
-	fprintf(fig->p->side, "%s,%s,%s,%.4g,%.4g,%.4g,within:0.25,%s\n", in, item,
-		r->pairs->error, (r->error.low + r->error.high) / 2,
-		r->error.low, r->error.high, note);
+	fprintf(fig->p->side, "%s,%s,%s,%.4g,%.4g,%.4g,within:0.25,%s\n", in, item, r->pairs->error,
+		(r->error.low + r->error.high) / 2, r->error.low, r->error.high, note);
 	if (r->over)
 		law(fig, in, r, "error is never above what it is in the end",
 		    r->error_most <= r->error.high * (1 + SLACK),
-		    "most before %.4g; reaches that of the end after %.2f T",
-		    r->error_most, r->reached);
+		    "most before %.4g; reaches that of the end after %.2f T", r->error_most,
+		    r->reached);
 }
 
-static void measured_rows(const struct paper_figures *fig,
-			  const struct result *r)
+static void measured_rows(const struct paper_figures *fig, const struct result *r)
 {
 	struct paper_rate rate = paper_rate(r->hits, r->queries);
 	double predicted = r->predicted / r->queries;
@@ -252,21 +237,19 @@ static void measured_rows(const struct paper_figures *fig,
 	law(fig, group("Figure 4", "Figure 5", r), r,
 	    "error measured is that predicted from the bits",
 	    rate.low <= predicted && predicted <= rate.high,
-	    "%.4g (%.4g to %.4g of %.2g queries); predicted %.4g", rate.rate,
-	    rate.low, rate.high, r->queries, predicted);
+	    "%.4g (%.4g to %.4g of %.2g queries); predicted %.4g", rate.rate, rate.low, rate.high,
+	    r->queries, predicted);
 }
 
 static void growth_row(const struct paper_figures *fig, const struct result *r)
 {
 	char item[100], note[100], paper[40];
 
-	snprintf(item, sizeof(item), "k=%u l=%u: most error while slices come",
-		 r->k, r->l);
+	snprintf(item, sizeof(item), "k=%u l=%u: most error while slices come", r->k, r->l);
 	snprintf(paper, sizeof(paper), "a bit over %s", r->pairs->error);
 	snprintf(note, sizeof(note), "%.2f times the configured; made for a tenth of the keys",
 		 r->error_most / strtod(r->pairs->error, NULL));
-	paper_row(fig->p, "Figure 4", item, paper, "report", note, "%.4g",
-		  r->error_most);
+	paper_row(fig->p, "Figure 4", item, paper, "report", note, "%.4g", r->error_most);
 }
 
 /* --- several filters ------------------------------------------------------ */
@@ -277,8 +260,7 @@ static double zigzag(const struct result *r)
 }
 
 /* Whether @of falls from each to the next. */
-static bool falls(const struct result *r, int nr,
-		  double (*of)(const struct result *r))
+static bool falls(const struct result *r, int nr, double (*of)(const struct result *r))
 {
 	int i;
 
@@ -310,28 +292,23 @@ static void pairs_laws(const struct paper_figures *fig, const struct result *r)
 	const char *in = group("Figure 4", "Figure 5", r);
 	char words[100];
 
-	snprintf(words, sizeof(words),
-		 "error %s: less zig-zag with each larger k and l",
+	snprintf(words, sizeof(words), "error %s: less zig-zag with each larger k and l",
 		 r->pairs->error);
-	law(fig, in, NULL, words, falls(r, PAIRS, zigzag),
-	    "most over least %.2f to %.2f", zigzag(r), zigzag(last));
+	law(fig, in, NULL, words, falls(r, PAIRS, zigzag), "most over least %.2f to %.2f",
+	    zigzag(r), zigzag(last));
 	if (!r->over)
 		law(fig, in, NULL, "slices that come cost less error with each larger k and l",
-		    falls(r, PAIRS, most_error),
-		    "%.2f to %.2f times the configured %s", most_error(r),
-		    most_error(last), r->pairs->error);
+		    falls(r, PAIRS, most_error), "%.2f to %.2f times the configured %s",
+		    most_error(r), most_error(last), r->pairs->error);
 	if (r->pairs != &tlbf_pairs[ONE_PERCENT])
 		return;
-	law(fig, group("Figure 1", "Figure 2", r), NULL,
-	    "lower k and l take longer to settle",
-	    falls(r, PAIRS, r->over ? when_first : when_slices),
-	    "%.2f T to %.2f T", r->over ? r->first : r->slices_since,
-	    r->over ? last->first : last->slices_since);
+	law(fig, group("Figure 1", "Figure 2", r), NULL, "lower k and l take longer to settle",
+	    falls(r, PAIRS, r->over ? when_first : when_slices), "%.2f T to %.2f T",
+	    r->over ? r->first : r->slices_since, r->over ? last->first : last->slices_since);
 }
 
 /* The pairs of one error, both ways. Return: the first pair's. */
-static void one_error(const struct paper_figures *fig, int error,
-		      struct result first[2])
+static void one_error(const struct paper_figures *fig, int error, struct result first[2])
 {
 	struct result r[2][PAIRS];
 	int over, i;
@@ -356,8 +333,8 @@ static void one_error(const struct paper_figures *fig, int error,
 	for (i = 0; error == ONE_PERCENT && i < PAIRS; i++)
 		law(fig, "Figure 3", &r[0][i],
 		    "over-dimensioned takes longer than under-dimensioned",
-		    r[1][i].bits_since > r[0][i].bits_since, "%.2f T; %.2f T",
-		    r[1][i].bits_since, r[0][i].bits_since);
+		    r[1][i].bits_since > r[0][i].bits_since, "%.2f T; %.2f T", r[1][i].bits_since,
+		    r[0][i].bits_since);
 	for (over = 0; over < 2; over++)
 		for (i = 0; i < PAIRS; i++)
 			first[over].lost += i ? r[over][i].lost : 0;
@@ -369,7 +346,8 @@ void tlbf_figures(const struct paper *p)
 	struct result first[ERRORS][2];
 	int error, over;
 
-	fig.sizes = paper_table(p, "sizes", "start,configured,k,l,time,slices,slice0_bits,bits_per_key,error");
+	fig.sizes = paper_table(p, "sizes",
+				"start,configured,k,l,time,slices,slice0_bits,bits_per_key,error");
 	fig.errors = paper_table(p, "errors", "start,configured,time,predicted,measured,low,high");
 	for (error = 0; error < ERRORS; error++)
 		one_error(&fig, error, first[error]);
@@ -384,13 +362,10 @@ void tlbf_figures(const struct paper *p)
 		law(&fig, over ? "Figure 5" : "Figure 4", NULL,
 		    "less zig-zag at the smallest error than at the greatest",
 		    zigzag(&lowest[ERRORS - 1]) < zigzag(lowest),
-		    "most over least %.2f; %.2f; %.2f; %.2f; %.2f",
-		    zigzag(lowest), zigzag(&lowest[1]), zigzag(&lowest[2]),
-		    zigzag(&lowest[3]), zigzag(&lowest[4]));
-		law(&fig, over ? "Figure 5" : "Figure 4", NULL,
-		    "every key of the last T is found", !lost,
-		    "%u lost; the oldest and a random one looked for at each key",
-		    lost);
+		    "most over least %.2f; %.2f; %.2f; %.2f; %.2f", zigzag(lowest),
+		    zigzag(&lowest[1]), zigzag(&lowest[2]), zigzag(&lowest[3]), zigzag(&lowest[4]));
+		law(&fig, over ? "Figure 5" : "Figure 4", NULL, "every key of the last T is found",
+		    !lost, "%u lost; the oldest and a random one looked for at each key", lost);
 	}
 	paper_close(fig.sizes);
 	paper_close(fig.errors);

@@ -4,8 +4,7 @@
  */
 #include "tlbf.h"
 
-struct epf_tlbf_shape flow_shape(unsigned int k, unsigned int l, bool timed,
-				 double keys)
+struct epf_tlbf_shape flow_shape(unsigned int k, unsigned int l, bool timed, double keys)
 {
 	struct epf_tlbf_shape s = {
 		.span_ns = SPAN,
@@ -31,16 +30,14 @@ static void *room(void *p, size_t n, size_t size)
 	return p;
 }
 
-void flow_open(struct flow *f, const struct epf_tlbf_shape *shape,
-	       unsigned int sights)
+void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int sights)
 {
 	memset(f, 0, sizeof(*f));
 	f->seed = 20230609;
 	f->every = SPAN / sights;
 	f->now = BEGIN;
 	if (epf_tlbf_open(&f->o, shape, 0, BEGIN)) {
-		fprintf(stderr, "tlbf: no filter of k=%u l=%u\n", shape->k,
-			shape->l);
+		fprintf(stderr, "tlbf: no filter of k=%u l=%u\n", shape->k, shape->l);
 		exit(1);
 	}
 }
@@ -93,8 +90,7 @@ static void look(struct flow *f)
 	if (f->first == f->keys)
 		return;
 	look_for(f, f->first);
-	look_for(f, f->first + (__u32)(epf_word(~f->seed, f->keys) %
-				       (f->keys - f->first)));
+	look_for(f, f->first + (__u32)(epf_word(~f->seed, f->keys) % (f->keys - f->first)));
 }
 
 /* The owner's part. */

@@ -4,14 +4,14 @@
 
 #include "slot.bpf.h"
 
-#define WITH_FILTER(f, code) \
-	({ \
+#define WITH_FILTER(f, code)                          \
+	({                                            \
 		struct epf_filter *f = take_filter(); \
-		if (f) { \
-			code; \
-			bpf_epf_release(f); \
-		} \
-		XDP_PASS; \
+		if (f) {                              \
+			code;                         \
+			bpf_epf_release(f);           \
+		}                                     \
+		XDP_PASS;                             \
 	})
 
 SEC("xdp")
@@ -79,8 +79,8 @@ SEC("xdp")
 FAILS("write into map forbidden")
 int options_read_only(struct xdp_md *ctx)
 {
-	return WITH_FILTER(f, bpf_epf_xdp_test_and_insert(
-		f, ctx, (const void *)&filter_id, sizeof(filter_id)));
+	return WITH_FILTER(f, bpf_epf_xdp_test_and_insert(f, ctx, (const void *)&filter_id,
+							  sizeof(filter_id)));
 }
 
 SEC("xdp")
@@ -98,8 +98,7 @@ int digest_nowhere(struct xdp_md *ctx)
 {
 	struct epf_pkt_opts opts = {};
 
-	return WITH_FILTER(f, bpf_epf_xdp_digest(f, ctx, &opts, sizeof(opts),
-						 (__u64 *)8));
+	return WITH_FILTER(f, bpf_epf_xdp_digest(f, ctx, &opts, sizeof(opts), (__u64 *)8));
 }
 
 SEC("xdp")
@@ -111,8 +110,7 @@ int filter_is_a_map_value(struct xdp_md *ctx)
 
 	if (!slot)
 		return XDP_PASS;
-	return bpf_epf_test((void *)&slot->scratch, &key, sizeof(key)) ?
-		       XDP_DROP : XDP_PASS;
+	return bpf_epf_test((void *)&slot->scratch, &key, sizeof(key)) ? XDP_DROP : XDP_PASS;
 }
 
 SEC("xdp")
@@ -121,8 +119,7 @@ int filter_is_the_context(struct xdp_md *ctx)
 {
 	__u64 key = 1;
 
-	return bpf_epf_test((void *)ctx, &key, sizeof(key)) ? XDP_DROP :
-							      XDP_PASS;
+	return bpf_epf_test((void *)ctx, &key, sizeof(key)) ? XDP_DROP : XDP_PASS;
 }
 
 SEC("xdp")
@@ -150,8 +147,7 @@ int context_is_the_stack(struct xdp_md *ctx)
 	struct epf_pkt_opts opts = {};
 	struct xdp_md fake = {};
 
-	return WITH_FILTER(f, bpf_epf_xdp_test_and_insert(f, &fake, &opts,
-							  sizeof(opts)));
+	return WITH_FILTER(f, bpf_epf_xdp_test_and_insert(f, &fake, &opts, sizeof(opts)));
 }
 
 /* An argument that must be a map is a map. */

@@ -20,10 +20,12 @@
 
 /* The verifier's messages about */
 #define LEAK "Unreleased reference|would lead to reference leak"
-#define NOT_A_FILTER "must point to scalar, or struct with scalar|" \
+#define NOT_A_FILTER                                   \
+	"must point to scalar, or struct with scalar|" \
 	"must be referenced or trusted"
 #define NOT_TO_RELEASE NOT_A_FILTER "|expects referenced PTR_TO_BTF_ID"
-#define NOT_A_MAP "pointer in R1 is|must be referenced or trusted|" \
+#define NOT_A_MAP                                         \
+	"pointer in R1 is|must be referenced or trusted|" \
 	"expected pointer to STRUCT bpf_map"
 #define BAD_MEMORY "memory, len pair leads to invalid memory access"
 

@@ -12,17 +12,14 @@ static __always_inline bool all_functions(struct epf_filter *f, __u64 key)
 
 	if (bpf_epf_key_digest(f, &key, sizeof(key), &digest))
 		return false;
-	if (bpf_epf_test(f, &key, sizeof(key)) ||
-	    bpf_epf_test_digest(f, digest))
+	if (bpf_epf_test(f, &key, sizeof(key)) || bpf_epf_test_digest(f, digest))
 		return false;
 	if (bpf_epf_test_and_insert(f, &key, sizeof(key)) != 0 ||
 	    bpf_epf_test_and_insert(f, &key, sizeof(key)) != 1)
 		return false;
-	if (bpf_epf_test_and_insert_digest(f, digest) != 1 ||
-	    bpf_epf_test_digest(f, digest) != 1)
+	if (bpf_epf_test_and_insert_digest(f, digest) != 1 || bpf_epf_test_digest(f, digest) != 1)
 		return false;
-	if (bpf_epf_insert(f, &key, sizeof(key)) ||
-	    bpf_epf_insert_digest(f, digest))
+	if (bpf_epf_insert(f, &key, sizeof(key)) || bpf_epf_insert_digest(f, digest))
 		return false;
 	return bpf_epf_test(f, &key, sizeof(key)) == 1;
 }
@@ -68,8 +65,8 @@ RUNS int xdp_packet(struct xdp_md *ctx)
 
 	if (!f)
 		return 0;
-	if (!bpf_epf_xdp_digest(f, ctx, &opts, sizeof(opts), &digest) &&
-	    digest && !bpf_epf_test_digest(f, digest) &&
+	if (!bpf_epf_xdp_digest(f, ctx, &opts, sizeof(opts), &digest) && digest &&
+	    !bpf_epf_test_digest(f, digest) &&
 	    bpf_epf_xdp_test_and_insert(f, ctx, &opts, sizeof(opts)) == 0 &&
 	    bpf_epf_xdp_test_and_insert(f, ctx, &opts, sizeof(opts)) == 1 &&
 	    bpf_epf_test_digest(f, digest) == 1 &&
@@ -106,8 +103,7 @@ RUNS int xdp_held(struct xdp_md *ctx)
 	    bpf_epf_xdp_test_and_insert_held(&slots, ctx, &opts, sizeof(opts)) ||
 	    bpf_epf_xdp_insert_held(&slots, ctx, &opts, sizeof(opts)))
 		return 0;
-	return bpf_epf_xdp_test_and_insert_held(&slots, ctx, &opts,
-						sizeof(opts)) == 1 ? RAN : 0;
+	return bpf_epf_xdp_test_and_insert_held(&slots, ctx, &opts, sizeof(opts)) == 1 ? RAN : 0;
 }
 
 /* Maps without a filter, or of another kind, give an error at run time only. */
@@ -146,8 +142,9 @@ RUNS int xdp_held_nowhere(struct xdp_md *ctx)
 	if (bpf_epf_xdp_test_held(&no_slots, ctx, &opts, sizeof(opts)) != -ENODEV ||
 	    bpf_epf_xdp_insert_held(&no_slots, ctx, &opts, sizeof(opts)) != -ENODEV)
 		return 0;
-	return bpf_epf_xdp_test_and_insert_held(&no_slots, ctx, &mark,
-						sizeof(mark)) == -EINVAL ? RAN : 0;
+	return bpf_epf_xdp_test_and_insert_held(&no_slots, ctx, &mark, sizeof(mark)) == -EINVAL ?
+		       RAN :
+		       0;
 }
 
 SEC("cgroup_skb/egress")
@@ -169,8 +166,7 @@ RUNS int xdp_key_in_packet(struct xdp_md *ctx)
 	f = take_filter();
 	if (!f)
 		return 0;
-	if (bpf_epf_test_and_insert(f, data, 14) == 0 &&
-	    bpf_epf_test(f, data, 14) == 1)
+	if (bpf_epf_test_and_insert(f, data, 14) == 0 && bpf_epf_test(f, data, 14) == 1)
 		ret = RAN;
 	bpf_epf_release(f);
 	return ret;
@@ -188,8 +184,7 @@ RUNS int syscall_lengths(void *ctx)
 		return 0;
 	if (bpf_epf_test(f, key, EPF_KEY_MAX + 1) == -EINVAL &&
 	    bpf_epf_insert(f, key, EPF_KEY_MAX + 1) == -EINVAL &&
-	    bpf_epf_test(f, key, EPF_KEY_MAX) == 0 &&
-	    bpf_epf_test_and_insert(f, key, 1) == 0 &&
+	    bpf_epf_test(f, key, EPF_KEY_MAX) == 0 && bpf_epf_test_and_insert(f, key, 1) == 0 &&
 	    bpf_epf_test(f, key, 1) == 1 && bpf_epf_test(f, key, 2) == 0)
 		ret = RAN;
 	bpf_epf_release(f);

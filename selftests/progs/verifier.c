@@ -20,14 +20,18 @@
 #define LOG_BYTES (1 << 20)
 
 static const struct epf_params params = {
-	.name = "selftest-progs", .mode = EPF_MODE_COUNT, .lines_per_key = 2,
-	.bits_per_key = 14, .nr_lines = 4096, .window_inserts = 70000,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+	.name = "selftest-progs",
+	.mode = EPF_MODE_COUNT,
+	.lines_per_key = 2,
+	.bits_per_key = 14,
+	.nr_lines = 4096,
+	.window_inserts = 70000,
+	.budget_ppt = 1000000,
+	.limit_ppt = EPF_RATE_ONE,
 };
 
 /* Return: the text of the function's tag that begins with @prefix, or NULL. */
-static const char *tag_of(const struct bpf_object *obj, const char *func,
-			  const char *prefix)
+static const char *tag_of(const struct bpf_object *obj, const char *func, const char *prefix)
 {
 	const struct btf *btf = bpf_object__btf(obj);
 	int id = btf__find_by_name_kind(btf, func, BTF_KIND_FUNC);
@@ -105,8 +109,7 @@ static void set_filter(struct bpf_object *obj, __u32 id)
 	}
 }
 
-static bool open_one(struct one *one, const char *path, const char *name,
-		     __u32 filter)
+static bool open_one(struct one *one, const char *path, const char *name, __u32 filter)
 {
 	struct bpf_program *prog;
 
@@ -162,8 +165,7 @@ static void judge(struct one *one, const char *name, int err)
 	int ret = 0;
 
 	if (fails) {
-		good = tap_ok(err && has_one(said, fails), "%s is refused: %s",
-			      name, fails);
+		good = tap_ok(err && has_one(said, fails), "%s is refused: %s", name, fails);
 	} else {
 		if (!err && runs)
 			ret = run(one->fill) ?: run(one->prog);
@@ -186,8 +188,7 @@ static void check(const char *path, const char *name, int dev, char *log)
 	struct one one = { .log = log };
 	__u32 filter = 0;
 
-	if (epf_dev_create(dev, &params, NULL, &filter) ||
-	    !open_one(&one, path, name, filter)) {
+	if (epf_dev_create(dev, &params, NULL, &filter) || !open_one(&one, path, name, filter)) {
 		tap_ok(false, "%s: a filter and an object", name);
 		return;
 	}
@@ -215,8 +216,7 @@ static int each(int nr, char **paths, int dev, char *log)
 				continue;
 			n++;
 			if (dev >= 0)
-				check(paths[i], bpf_program__name(prog), dev,
-				      log);
+				check(paths[i], bpf_program__name(prog), dev, log);
 		}
 		bpf_object__close(obj);
 	}
@@ -243,8 +243,7 @@ int main(int argc, char **argv)
 	}
 	tap_plan(each(argc - 1, argv + 1, -1, log) + 1);
 	each(argc - 1, argv + 1, dev, log);
-	tap_ok(tap_count > 0, "%d programs were given to the verifier",
-	       tap_count);
+	tap_ok(tap_count > 0, "%d programs were given to the verifier", tap_count);
 	close(dev);
 	free(log);
 	return tap_end();

@@ -40,27 +40,25 @@ struct flow {
 };
 
 /* Internal template: all elements. External templates: those whose flags match. */
-static fbInfoElementSpec_t spec[] = {
-	{ "flowStartMilliseconds", 8, 0 },
-	{ "packetDeltaCount", 8, 0 },
-	{ "reversePacketDeltaCount", 8, EXTRA },
-	{ "interfaceName", FB_IE_VARLEN, EXTRA },
-	{ "sourceIPv6Address", 16, IP6 },
-	{ "destinationIPv6Address", 16, IP6 },
-	{ "sourceIPv4Address", 4, IP4 },
-	{ "destinationIPv4Address", 4, IP4 },
-	{ "sourceTransportPort", 2, PORTS },
-	{ "destinationTransportPort", 2, PORTS },
-	{ "icmpTypeCodeIPv4", 2, IP4 | OWN },
-	{ "icmpTypeCodeIPv6", 2, IP6 | OWN },
-	{ "icmpTypeIPv4", 1, IP4 | TWO },
-	{ "icmpCodeIPv4", 1, IP4 | TWO },
-	{ "icmpTypeIPv6", 1, IP6 | TWO },
-	{ "icmpCodeIPv6", 1, IP6 | TWO },
-	{ "protocolIdentifier", 1, 0 },
-	{ "paddingOctets", 7, IP4 | IP6 },
-	FB_IESPEC_NULL
-};
+static fbInfoElementSpec_t spec[] = { { "flowStartMilliseconds", 8, 0 },
+				      { "packetDeltaCount", 8, 0 },
+				      { "reversePacketDeltaCount", 8, EXTRA },
+				      { "interfaceName", FB_IE_VARLEN, EXTRA },
+				      { "sourceIPv6Address", 16, IP6 },
+				      { "destinationIPv6Address", 16, IP6 },
+				      { "sourceIPv4Address", 4, IP4 },
+				      { "destinationIPv4Address", 4, IP4 },
+				      { "sourceTransportPort", 2, PORTS },
+				      { "destinationTransportPort", 2, PORTS },
+				      { "icmpTypeCodeIPv4", 2, IP4 | OWN },
+				      { "icmpTypeCodeIPv6", 2, IP6 | OWN },
+				      { "icmpTypeIPv4", 1, IP4 | TWO },
+				      { "icmpCodeIPv4", 1, IP4 | TWO },
+				      { "icmpTypeIPv6", 1, IP6 | TWO },
+				      { "icmpCodeIPv6", 1, IP6 | TWO },
+				      { "protocolIdentifier", 1, 0 },
+				      { "paddingOctets", 7, IP4 | IP6 },
+				      FB_IESPEC_NULL };
 
 static void check(gboolean good, GError *error)
 {
@@ -70,8 +68,8 @@ static void check(gboolean good, GError *error)
 	exit(1);
 }
 
-static uint16_t template_of(fbSession_t *session, fbInfoModel_t *model,
-			    bool internal, uint16_t id, uint32_t flags)
+static uint16_t template_of(fbSession_t *session, fbInfoModel_t *model, bool internal, uint16_t id,
+			    uint32_t flags)
 {
 	fbTemplate_t *t = fbTemplateAlloc(model);
 	GError *error = NULL;
@@ -88,8 +86,8 @@ static uint32_t read_flow(const char *line, struct flow *f)
 	char src[48], dst[48], how[8];
 
 	memset(f, 0, sizeof(*f));
-	if (sscanf(line, "%u %u %u %u %u %u %47s %47s %7s", &version, &proto,
-		   &sport, &dport, &type, &code, src, dst, how) != 9)
+	if (sscanf(line, "%u %u %u %u %u %u %47s %47s %7s", &version, &proto, &sport, &dport, &type,
+		   &code, src, dst, how) != 9)
 		exit(2);
 	f->start_ms = 1700000000123ULL;
 	f->packets = 7;
@@ -112,7 +110,9 @@ static uint32_t read_flow(const char *line, struct flow *f)
 		f->dst4 = ntohl(f->dst4);
 	}
 	return (version == 4 ? IP4 : IP6) | (sport & 1 ? EXTRA : 0) |
-	       (*how == 'o' ? OWN : *how == 't' ? TWO : PORTS);
+	       (*how == 'o' ? OWN :
+		*how == 't' ? TWO :
+			      PORTS);
 }
 
 int main(void)
@@ -121,8 +121,7 @@ int main(void)
 	fbInfoModel_t *model = fbInfoModelAlloc();
 	fbSession_t *session = fbSessionAlloc(model);
 	fBuf_t *fbuf = fBufAllocForExport(session, fbExporterAllocFP(stdout));
-	uint16_t internal = template_of(session, model, true, FB_TID_AUTO,
-					UINT32_MAX);
+	uint16_t internal = template_of(session, model, true, FB_TID_AUTO, UINT32_MAX);
 	GError *error = NULL;
 	struct flow f;
 	char line[256];
@@ -136,8 +135,7 @@ int main(void)
 		known[flags] = true;
 		check(fBufSetInternalTemplate(fbuf, internal, &error), error);
 		check(fBufSetExportTemplate(fbuf, id, &error), error);
-		check(fBufAppend(fbuf, (uint8_t *)&f, sizeof(f), &error),
-		      error);
+		check(fBufAppend(fbuf, (uint8_t *)&f, sizeof(f), &error), error);
 	}
 	check(fBufEmit(fbuf, &error), error);
 	fBufFree(fbuf);

@@ -25,15 +25,13 @@ static const char *value(const char *arg, const char *name)
 {
 	size_t len = strlen(name);
 
-	return !strncmp(arg, name, len) && arg[len] == '=' ? arg + len + 1 :
-							     NULL;
+	return !strncmp(arg, name, len) && arg[len] == '=' ? arg + len + 1 : NULL;
 }
 
 static __u8 packet_key(const char *name)
 {
-	static const char *const names[] = { "frame", "packet", "flow",
-					     "conversation", "peer",
-					     "peer-port" };
+	static const char *const names[] = { "frame",        "packet", "flow",
+					     "conversation", "peer",   "peer-port" };
 	__u8 key = 0;
 
 	while (strcmp(name, names[key]))
@@ -41,8 +39,7 @@ static __u8 packet_key(const char *name)
 	return key;
 }
 
-static void option(const char *arg, struct rec_spec *spec,
-		   struct epf_hash *hash)
+static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash)
 {
 	const char *v;
 

@@ -36,13 +36,11 @@ static pcap_t *listen_on(const char *ifname)
 		fprintf(stderr, "pcaprecv: %s\n", error);
 		return NULL;
 	}
-	if (pcap_set_snaplen(pcap, SNAP_BYTES) ||
-	    pcap_set_buffer_size(pcap, RING_BYTES) ||
+	if (pcap_set_snaplen(pcap, SNAP_BYTES) || pcap_set_buffer_size(pcap, RING_BYTES) ||
 	    pcap_set_promisc(pcap, 1) || pcap_set_immediate_mode(pcap, 1) ||
 	    pcap_activate(pcap) < 0 || pcap_setdirection(pcap, PCAP_D_IN) ||
 	    pcap_setnonblock(pcap, 1, error)) {
-		fprintf(stderr, "pcaprecv: %s: %s\n", ifname,
-			pcap_geterr(pcap));
+		fprintf(stderr, "pcaprecv: %s: %s\n", ifname, pcap_geterr(pcap));
 		return NULL;
 	}
 	return pcap;
@@ -54,8 +52,7 @@ struct sink {
 	unsigned long long bytes;
 };
 
-static void take(unsigned char *ctx, const struct pcap_pkthdr *hdr,
-		 const unsigned char *data)
+static void take(unsigned char *ctx, const struct pcap_pkthdr *hdr, const unsigned char *data)
 {
 	struct sink *sink = (struct sink *)ctx;
 
@@ -99,7 +96,7 @@ int main(int argc, char **argv)
 	}
 	if (argc != optind + 2) {
 		fprintf(stderr, "usage: pcaprecv [-t SILENT_SECONDS] INTERFACE "
-			"FILE\n");
+				"FILE\n");
 		return 2;
 	}
 	pcap = listen_on(argv[optind]);

@@ -46,8 +46,7 @@ static int open_socket(const char *ifname)
 	}
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) ||
-	    setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one,
-		       sizeof(one))) {
+	    setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one))) {
 		perror("pcapsend: packet socket");
 		return -1;
 	}
@@ -62,8 +61,7 @@ static void pace(const struct sender *s)
 	if (!s->per_sec)
 		return;
 	due = s->start_ns +
-	      (unsigned long long)((double)s->frames / s->per_sec *
-				   (double)NS_PER_SEC);
+	      (unsigned long long)((double)s->frames / s->per_sec * (double)NS_PER_SEC);
 	while ((now = wall_ns()) < due)
 		if (due - now > 1000000)
 			usleep((useconds_t)((due - now) / 2000));
@@ -128,13 +126,12 @@ int main(int argc, char **argv)
 	}
 	if (argc != optind + 2) {
 		fprintf(stderr, "usage: pcapsend [-r FRAMES_PER_SEC] [-s] "
-			"INTERFACE FILE\n");
+				"INTERFACE FILE\n");
 		return 2;
 	}
 	pcap = pcap_open_offline(argv[optind + 1], error);
 	if (!pcap || pcap_datalink(pcap) != DLT_EN10MB) {
-		fprintf(stderr, "pcapsend: %s\n",
-			pcap ? "not a capture of Ethernet" : error);
+		fprintf(stderr, "pcapsend: %s\n", pcap ? "not a capture of Ethernet" : error);
 		return 1;
 	}
 	s.fd = open_socket(argv[optind]);

@@ -19,8 +19,7 @@ static long raw(long nr, long a, long b, long c, long d, long e, long f)
 
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
-			   "r"(r9)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return ret;
 }

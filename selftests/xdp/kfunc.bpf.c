@@ -26,10 +26,9 @@ static __always_inline void tell(int ret)
 	kfunc.calls++;
 	if (ret == -ENODEV)
 		kfunc.gone++;
-	else if (ret < 0 && ret != -EINVAL && ret != -ENOSPC &&
-		 ret != -ENODATA && ret != -EBADMSG && ret != -EPROTO && ret != -ENOMSG &&
-		 (ret < -(EPF_CONTROL + EPF_CONTROL_LAST) ||
-		  ret >= -EPF_CONTROL))
+	else if (ret < 0 && ret != -EINVAL && ret != -ENOSPC && ret != -ENODATA &&
+		 ret != -EBADMSG && ret != -EPROTO && ret != -ENOMSG &&
+		 (ret < -(EPF_CONTROL + EPF_CONTROL_LAST) || ret >= -EPF_CONTROL))
 		kfunc.bad++;
 }
 
@@ -76,12 +75,10 @@ int on_xdp(struct xdp_md *ctx)
 	if (!f)
 		return XDP_PASS;
 	kfunc.got = 2;
-	tell(bpf_epf_xdp_digest(f, ctx, &kfunc.opts, sizeof(kfunc.opts),
-				(__u64 *)&kfunc.opts));
+	tell(bpf_epf_xdp_digest(f, ctx, &kfunc.opts, sizeof(kfunc.opts), (__u64 *)&kfunc.opts));
 	tell(bpf_epf_xdp_test(f, ctx, &kfunc.opts, sizeof(kfunc.opts)));
 	tell(bpf_epf_xdp_insert(f, ctx, &kfunc.opts, sizeof(kfunc.opts)));
-	tell(bpf_epf_xdp_test_and_insert(f, ctx, &kfunc.opts,
-					 sizeof(kfunc.opts)));
+	tell(bpf_epf_xdp_test_and_insert(f, ctx, &kfunc.opts, sizeof(kfunc.opts)));
 	keys(f);
 	put_held(h, f);
 	return XDP_PASS;

@@ -36,9 +36,14 @@
 #define REPEAT 2000
 
 static const struct epf_params params = {
-	.name = NAME, .mode = EPF_MODE_COUNT, .lines_per_key = 2,
-	.bits_per_key = 14, .nr_lines = 4096, .window_inserts = 70000,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+	.name = NAME,
+	.mode = EPF_MODE_COUNT,
+	.lines_per_key = 2,
+	.bits_per_key = 14,
+	.nr_lines = 4096,
+	.window_inserts = 70000,
+	.budget_ppt = 1000000,
+	.limit_ppt = EPF_RATE_ONE,
 };
 
 /**
@@ -64,8 +69,7 @@ static bool load(const char *path)
 	progs.take = bpf_object__find_program_by_name(obj, "take");
 	for (i = 0; i < 3; i++)
 		progs.on[i] = bpf_object__find_program_by_name(obj, names[i]);
-	progs.shared = mmap(NULL, sizeof(struct kfunc), PROT_READ | PROT_WRITE,
-			    MAP_SHARED,
+	progs.shared = mmap(NULL, sizeof(struct kfunc), PROT_READ | PROT_WRITE, MAP_SHARED,
 			    bpf_object__find_map_fd_by_name(obj, ".bss"), 0);
 	return progs.shared != MAP_FAILED;
 }
@@ -151,8 +155,7 @@ static void run_flipped(int i, __u64 calls)
 		good = run(progs.on[i], REPEAT);
 	__atomic_store_n(&flips_end, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	tap_ok(good && !k->bad && !k->gone,
-	       "%s: %llu calls whose options, lengths and keys change",
+	tap_ok(good && !k->bad && !k->gone, "%s: %llu calls whose options, lengths and keys change",
 	       where[i], k->calls);
 }
 
@@ -203,10 +206,8 @@ static bool say(const char *path, const char *text)
 
 static bool become_small_root(void)
 {
-	return !unshare(CLONE_NEWUSER | CLONE_NEWNS) &&
-	       say("/proc/self/setgroups", "deny") &&
-	       say("/proc/self/uid_map", "0 0 1") &&
-	       say("/proc/self/gid_map", "0 0 1");
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNS) && say("/proc/self/setgroups", "deny") &&
+	       say("/proc/self/uid_map", "0 0 1") && say("/proc/self/gid_map", "0 0 1");
 }
 
 /* A child with other privileges runs root's program. */
@@ -225,8 +226,7 @@ static void by_other(bool (*become)(void), const char *who, __u32 id)
 	if (WEXITSTATUS(status) == 2)
 		tap_ok(true, "%s # SKIP cannot be had here", who);
 	else
-		tap_ok(!progs.shared->got,
-		       "%s runs root's program and gets no filter", who);
+		tap_ok(!progs.shared->got, "%s runs root's program and gets no filter", who);
 }
 
 /* --------------------------------------------------------------- tokens ---- */
@@ -257,8 +257,10 @@ static int module_btf(void)
 	__u32 id = 0;
 
 	while (!bpf_btf_get_next_id(id, &id)) {
-		struct bpf_btf_info info = { .name = (unsigned long)name,
-					     .name_len = sizeof(name) };
+		struct bpf_btf_info info = {
+			.name = (unsigned long)name,
+			.name_len = sizeof(name),
+		};
 		__u32 len = sizeof(info);
 		int fd = bpf_btf_get_fd_by_id(id);
 
@@ -273,8 +275,7 @@ static int module_btf(void)
 /* Load the instructions of @prog as @type by @token. Return: descriptor or
  * negative errno.
  */
-static int load_by_token(const struct bpf_program *prog, __u32 type, int btf,
-			 int token)
+static int load_by_token(const struct bpf_program *prog, __u32 type, int btf, int token)
 {
 	static char log[65536];
 	int fds[] = { 0, btf };
@@ -282,18 +283,17 @@ static int load_by_token(const struct bpf_program *prog, __u32 type, int btf,
 		struct load_attr a;
 		char bytes[ATTR_BYTES];
 	} u = { .a = {
-		.type = type,
-		.nr_insns = (__u32)bpf_program__insn_cnt(prog),
-		.insns = (unsigned long)bpf_program__insns(prog),
-		.license = (unsigned long)"GPL",
-		.log_level = 1,
-		.log_size = sizeof(log),
-		.log = (unsigned long)log,
-		.flags = FLAG_TOKEN | (type == BPF_PROG_TYPE_SYSCALL ?
-					       FLAG_SLEEPABLE : 0),
-		.fd_array = (unsigned long)fds,
-		.token = token,
-	} };
+			.type = type,
+			.nr_insns = (__u32)bpf_program__insn_cnt(prog),
+			.insns = (unsigned long)bpf_program__insns(prog),
+			.license = (unsigned long)"GPL",
+			.log_level = 1,
+			.log_size = sizeof(log),
+			.log = (unsigned long)log,
+			.flags = FLAG_TOKEN | (type == BPF_PROG_TYPE_SYSCALL ? FLAG_SLEEPABLE : 0),
+			.fd_array = (unsigned long)fds,
+			.token = token,
+		} };
 	int fd;
 
 	_Static_assert(sizeof(u) == ATTR_BYTES, "the kernel's layout");
@@ -346,18 +346,14 @@ static void contained(volatile struct container *c, int btf)
 		c->token = -errno;
 		return;
 	}
-	c->by_id = load_by_token(progs.take, BPF_PROG_TYPE_SYSCALL, btf,
-				 c->token);
-	c->by_id_xdp = load_by_token(progs.take, BPF_PROG_TYPE_XDP, btf,
-				     c->token);
-	c->by_map = load_by_token(progs.on[0], BPF_PROG_TYPE_XDP, btf,
-				  c->token);
+	c->by_id = load_by_token(progs.take, BPF_PROG_TYPE_SYSCALL, btf, c->token);
+	c->by_id_xdp = load_by_token(progs.take, BPF_PROG_TYPE_XDP, btf, c->token);
+	c->by_map = load_by_token(progs.on[0], BPF_PROG_TYPE_XDP, btf, c->token);
 }
 
 static int delegate(int fs)
 {
-	static const char *const what[] = { "delegate_cmds", "delegate_maps",
-					    "delegate_progs",
+	static const char *const what[] = { "delegate_cmds", "delegate_maps", "delegate_progs",
 					    "delegate_attachs" };
 	int i;
 
@@ -370,8 +366,7 @@ static int delegate(int fs)
 /* Runs in a process that shares this process's descriptors. */
 static bool run_contained(volatile struct container *c, int btf)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,
-				   0);
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 
 	if (!pid) {
 		contained(c, btf);
@@ -398,20 +393,16 @@ static void with_token(__u32 id)
 	tap_ok(take(id), "root gets a filter by its id");
 	if (c == MAP_FAILED || btf < 0 || !run_contained(c, btf)) {
 		for (i = 1; i < TOKEN_POINTS; i++)
-			tap_ok(true, "a BPF token # SKIP the kernel has none: %d",
-			       c->token);
+			tap_ok(true, "a BPF token # SKIP the kernel has none: %d", c->token);
 		return;
 	}
-	tap_ok(c->by_id == -EACCES,
-	       "with a token, a program that asks by id does not load: %d",
+	tap_ok(c->by_id == -EACCES, "with a token, a program that asks by id does not load: %d",
 	       c->by_id);
-	tap_ok(c->by_id_xdp == -EACCES,
-	       "nor as XDP program: %d", c->by_id_xdp);
+	tap_ok(c->by_id_xdp == -EACCES, "nor as XDP program: %d", c->by_id_xdp);
 	opts.data_in = packet;
 	opts.data_size_in = sizeof(packet);
 	progs.shared->got = 0;
-	tap_ok(c->by_map > 0 && !bpf_prog_test_run_opts(c->by_map, &opts) &&
-	       progs.shared->got == 2,
+	tap_ok(c->by_map > 0 && !bpf_prog_test_run_opts(c->by_map, &opts) && progs.shared->got == 2,
 	       "one that takes it from its map loads and runs: %d", c->by_map);
 }
 
@@ -436,7 +427,7 @@ int main(int argc, char **argv)
 		libbpf_set_print(quiet);
 	tap_plan(1 + TOKEN_POINTS + 3 + 3 + 3);
 	if (!tap_ok(load(argc > 1 ? argv[1] : "kfunc.bpf.o") &&
-		    !epf_dev_create(dev, &params, NULL, &id),
+			    !epf_dev_create(dev, &params, NULL, &id),
 		    "programs and a filter"))
 		return tap_end();
 	with_token(id);

@@ -24,8 +24,7 @@ int parity_hold(void *ctx)
 	return 0;
 }
 
-static __always_inline int on_digest(struct epf_filter *f, __u32 op,
-				     __u64 digest)
+static __always_inline int on_digest(struct epf_filter *f, __u32 op, __u64 digest)
 {
 	if (op == PARITY_TEST)
 		return bpf_epf_test_digest(f, digest);
@@ -55,8 +54,7 @@ int parity_key(void *ctx)
 	if (parity.by_digest) {
 		parity.ret = on_digest(f, parity.op, parity.digest);
 	} else if (len <= EPF_KEY_MAX) {
-		parity.ret = bpf_epf_key_digest(f, parity.key, len,
-						&parity.digest);
+		parity.ret = bpf_epf_key_digest(f, parity.key, len, &parity.digest);
 		if (!parity.ret)
 			parity.ret = on_key(f, parity.op, len);
 	}
@@ -83,10 +81,8 @@ int parity_packet(struct xdp_md *ctx)
 		parity.ret = -EREMOTEIO;
 		goto out;
 	}
-	parity.ret = bpf_epf_xdp_digest(f, ctx, &parity.opts,
-					sizeof(parity.opts), &parity.digest);
-	ret = bpf_epf_xdp_test_and_insert(f, ctx, &parity.opts,
-					  sizeof(parity.opts));
+	parity.ret = bpf_epf_xdp_digest(f, ctx, &parity.opts, sizeof(parity.opts), &parity.digest);
+	ret = bpf_epf_xdp_test_and_insert(f, ctx, &parity.opts, sizeof(parity.opts));
 	/* Either both fail with the same error, or neither fails. */
 	parity.ret = parity.ret && parity.ret != ret ? -EREMOTEIO : ret;
 out:

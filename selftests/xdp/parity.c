@@ -24,7 +24,7 @@
 #include "parity.h"
 
 #define WINDOW 700
-#define KEYS 1500   /* so that there are repeats of every age, and forgotten keys */
+#define KEYS 1500 /* so that there are repeats of every age, and forgotten keys */
 #define STEPS 6000
 #define WAIT_MS 5000
 #define FRAMES 400
@@ -86,9 +86,13 @@ static __u32 below(__u32 n)
 }
 
 static const struct epf_params lanes = {
-	.mode = EPF_MODE_COUNT, .nr_lines = 1024, .lines_per_key = 1,
-	.bits_per_key = 5, .window_inserts = WINDOW,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+	.mode = EPF_MODE_COUNT,
+	.nr_lines = 1024,
+	.lines_per_key = 1,
+	.bits_per_key = 5,
+	.window_inserts = WINDOW,
+	.budget_ppt = 1000000,
+	.limit_ppt = EPF_RATE_ONE,
 };
 
 /* Let the programs work on filter @id from now on; 0: on none. */
@@ -110,11 +114,9 @@ static bool setup_offline(struct three *t, const struct epf_params *p,
 	return t->mem && (!p->kind || locked_init(&t->locked, p->kind, shape));
 }
 
-static bool setup_filters(struct three *t, struct epf_params *p,
-			  const struct epf_shape *shape)
+static bool setup_filters(struct three *t, struct epf_params *p, const struct epf_shape *shape)
 {
-	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape,
-					   .key = hash_key };
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape, .key = hash_key };
 	__u32 id[2];
 
 	t->first_seen = p->refresh == EPF_FIRST_SEEN;
@@ -173,8 +175,7 @@ static bool epoch_is(int filter, __u64 epoch)
 	}
 	if (info.epoch == epoch)
 		return true;
-	printf("# epoch %llu of the kernel, %llu expected\n", info.epoch,
-	       epoch);
+	printf("# epoch %llu of the kernel, %llu expected\n", info.epoch, epoch);
 	return false;
 }
 
@@ -213,16 +214,19 @@ static bool rotate_all(struct three *t)
 }
 
 /* Return: verdict, 0 for an insert, or a negative errno. */
-static int by_ioctl(struct three *t, __u32 op, const void *key, __u32 len,
-		    bool digest)
+static int by_ioctl(struct three *t, __u32 op, const void *key, __u32 len, bool digest)
 {
 	static const unsigned long cmds[PARITY_OPS] = {
-		EPF_IOC_TEST, EPF_IOC_INSERT, EPF_IOC_TEST_AND_INSERT,
+		EPF_IOC_TEST,
+		EPF_IOC_INSERT,
+		EPF_IOC_TEST_AND_INSERT,
 	};
 	__u8 bit = 0, age = EPF_AGE_ABSENT;
 	struct epf_batch b = {
-		.size = sizeof(b), .flags = digest ? EPF_BATCH_DIGESTS : 0,
-		.count = 1, .key_len = digest ? 0 : len,
+		.size = sizeof(b),
+		.flags = digest ? EPF_BATCH_DIGESTS : 0,
+		.count = 1,
+		.key_len = digest ? 0 : len,
 		.keys = (unsigned long)key,
 	};
 	int err;
@@ -239,11 +243,9 @@ static int by_ioctl(struct three *t, __u32 op, const void *key, __u32 len,
 	return bit ? 1 + age : 0;
 }
 
-static int by_kfunc(int prog, void *packet, __u32 len,
-		    const struct three *t)
+static int by_kfunc(int prog, void *packet, __u32 len, const struct three *t)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet,
-		    .data_size_in = len);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = len);
 	int err = bpf_prog_test_run_opts(prog, &opts);
 
 	return err ? err : (int)t->shared->ret;
@@ -253,8 +255,7 @@ static int offline_locked(struct three *t, __u32 op, __u64 digest)
 {
 	int verdict = op == PARITY_INSERT ? 0 : locked_test(&t->locked, digest);
 
-	if (op == PARITY_INSERT || (op == PARITY_TEST_AND_INSERT &&
-				    !(verdict && t->first_seen)))
+	if (op == PARITY_INSERT || (op == PARITY_TEST_AND_INSERT && !(verdict && t->first_seen)))
 		locked_insert(&t->locked, digest);
 	return verdict;
 }
@@ -275,14 +276,13 @@ static int offline(struct three *t, __u32 op, __u64 digest)
 static bool agree(struct three *t, __u32 op, int a, int b, int c)
 {
 	if (a != b || b != c) {
-		printf("# op %u at epoch %llu: ioctl %d, kfunc %d, offline %d\n",
-		       op, t->epoch, a, b, c);
+		printf("# op %u at epoch %llu: ioctl %d, kfunc %d, offline %d\n", op, t->epoch, a,
+		       b, c);
 		return false;
 	}
 	if (a > 0)
 		t->ages[a - 1]++;
-	if (op == PARITY_TEST ||
-	    (op == PARITY_TEST_AND_INSERT && a && t->first_seen))
+	if (op == PARITY_TEST || (op == PARITY_TEST_AND_INSERT && a && t->first_seen))
 		return true;
 	return ++t->inserts < t->epoch_inserts || next_epoch(t);
 }
@@ -421,19 +421,17 @@ static bool step_packet(struct three *t, struct tally *tally)
 		tally->refused++;
 		tally->wrong += err == -EINVAL;
 		if (b != err)
-			printf("# %u bytes, key %u: kfunc %d, offline %d\n",
-			       len, opts.key, b, err);
+			printf("# %u bytes, key %u: kfunc %d, offline %d\n", len, opts.key, b, err);
 		return b == err;
 	}
 	tally->verdicts++;
 	if (t->shared->digest != digest) {
-		printf("# %u bytes, key %u: digest %llx, offline %llx\n", len,
-		       opts.key, t->shared->digest, digest);
+		printf("# %u bytes, key %u: digest %llx, offline %llx\n", len, opts.key,
+		       t->shared->digest, digest);
 		return false;
 	}
 	a = by_ioctl(t, PARITY_TEST_AND_INSERT, &digest, 0, true);
-	return agree(t, PARITY_TEST_AND_INSERT, a, b,
-		     offline(t, PARITY_TEST_AND_INSERT, digest));
+	return agree(t, PARITY_TEST_AND_INSERT, a, b, offline(t, PARITY_TEST_AND_INSERT, digest));
 }
 
 /* Lanes have eight ages; locked kinds have as many as epochs. */
@@ -456,36 +454,32 @@ static bool keep_journal(struct three *t)
 
 static void run_keys(struct three *t, struct epf_params *p, bool journal)
 {
-	bool good = setup_filters(t, p, NULL) &&
-		    (!journal || keep_journal(t));
+	bool good = setup_filters(t, p, NULL) && (!journal || keep_journal(t));
 	int i;
 
 	seed = p->lines_per_key * 4 + p->hash * 2 + p->refresh;
 	for (i = 0; good && i < STEPS; i++)
 		good = below(997) ? step_key(t) : rotate_all(t);
 	good = good && every_age(t) && mirrors(t);
-	tap_ok(good, "keys and digests: L=%u, %s, %s%s: %d steps, %llu epochs",
-	       p->lines_per_key, p->hash ? "SipHash-2-4" : "SipHash-1-3",
-	       t->first_seen ? "first-seen" : "refresh",
+	tap_ok(good, "keys and digests: L=%u, %s, %s%s: %d steps, %llu epochs", p->lines_per_key,
+	       p->hash ? "SipHash-2-4" : "SipHash-1-3", t->first_seen ? "first-seen" : "refresh",
 	       journal ? ", a journal" : "", i, t->epoch - 8);
 	drop_filters(t);
 }
 
 static void run_packets(struct three *t, struct epf_params *p, bool journal)
 {
-	bool good = setup_filters(t, p, NULL) &&
-		    (!journal || keep_journal(t));
+	bool good = setup_filters(t, p, NULL) && (!journal || keep_journal(t));
 	struct tally n = { 0 };
 	int i;
 
 	seed = 1000 + p->lines_per_key;
 	for (i = 0; good && i < STEPS / 2; i++)
 		good = below(499) ? step_packet(t, &n) : rotate_all(t);
-	tap_ok(good && n.refused > 50 && n.wrong > 50 && n.split > 50 &&
-	       t->ages[0] && mirrors(t),
+	tap_ok(good && n.refused > 50 && n.wrong > 50 && n.split > 50 && t->ages[0] && mirrors(t),
 	       "packets: L=%u%s: %u verdicts, %u refused alike, %u for their options, %u of many buffers",
-	       p->lines_per_key, journal ? ", a journal" : "", n.verdicts,
-	       n.refused, n.wrong, n.split);
+	       p->lines_per_key, journal ? ", a journal" : "", n.verdicts, n.refused, n.wrong,
+	       n.split);
 	drop_filters(t);
 }
 
@@ -506,8 +500,8 @@ static void run_kind(struct three *t, __u8 kind, bool first_seen)
 	for (i = 0; good && i < STEPS / 3; i++)
 		good = below(499) ? step_key(t) : rotate_all(t);
 	good = good && every_age(t);
-	tap_ok(good, "keys and digests: kind %u, %s: %d steps, %llu epochs",
-	       kind, first_seen ? "first-seen" : "refresh", i, t->epoch - 8);
+	tap_ok(good, "keys and digests: kind %u, %s: %d steps, %llu epochs", kind,
+	       first_seen ? "first-seen" : "refresh", i, t->epoch - 8);
 	drop_filters(t);
 }
 
@@ -545,15 +539,11 @@ static bool load(struct three *t, const char *path)
 
 	if (!obj || bpf_object__load(obj))
 		return false;
-	t->key = bpf_program__fd(
-		bpf_object__find_program_by_name(obj, "parity_key"));
-	t->packet = bpf_program__fd(
-		bpf_object__find_program_by_name(obj, "parity_packet"));
-	t->hold = bpf_program__fd(
-		bpf_object__find_program_by_name(obj, "parity_hold"));
+	t->key = bpf_program__fd(bpf_object__find_program_by_name(obj, "parity_key"));
+	t->packet = bpf_program__fd(bpf_object__find_program_by_name(obj, "parity_packet"));
+	t->hold = bpf_program__fd(bpf_object__find_program_by_name(obj, "parity_hold"));
 	bss = bpf_map__fd(bpf_object__find_map_by_name(obj, ".bss"));
-	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
-			 MAP_SHARED, bss, 0);
+	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE, MAP_SHARED, bss, 0);
 	return t->shared != MAP_FAILED;
 }
 
@@ -567,8 +557,7 @@ int main(int argc, char **argv)
 		return TAP_SKIPPED;
 	}
 	tap_plan((int)(22 + locked_fixed_kinds(kinds)));
-	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"),
-		   "the programs load"))
+	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"), "the programs load"))
 		run_all(&t);
 	return tap_end();
 }

@@ -5,12 +5,7 @@
 
 #include <linux/epochfilter.h>
 
-enum parity_op {
-	PARITY_TEST,
-	PARITY_INSERT,
-	PARITY_TEST_AND_INSERT,
-	PARITY_OPS
-};
+enum parity_op { PARITY_TEST, PARITY_INSERT, PARITY_TEST_AND_INSERT, PARITY_OPS };
 
 /**
  * struct parity - shared memory of the two

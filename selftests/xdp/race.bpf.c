@@ -85,8 +85,7 @@ struct race_key {
 	__u32 source, dest, ports;
 };
 
-static __always_inline int key_of(struct __sk_buff *skb, __u32 at,
-				  struct race_key *key)
+static __always_inline int key_of(struct __sk_buff *skb, __u32 at, struct race_key *key)
 {
 	return bpf_skb_load_bytes(skb, at + 12, key, sizeof(*key));
 }
@@ -104,8 +103,7 @@ static __always_inline int use(struct __sk_buff *skb, __u32 at, bool learn)
 	f = bpf_kptr_xchg(&held->filter, NULL);
 	if (!f)
 		return -EBUSY;
-	ret = learn ? bpf_epf_insert(f, &key, sizeof(key)) :
-		      bpf_epf_test(f, &key, sizeof(key));
+	ret = learn ? bpf_epf_insert(f, &key, sizeof(key)) : bpf_epf_test(f, &key, sizeof(key));
 	f = bpf_kptr_xchg(&held->filter, f);
 	if (f)
 		bpf_epf_release(f);
@@ -166,24 +164,21 @@ int race_come(struct __sk_buff *skb)
 SEC("tc")
 int same_learn(struct __sk_buff *skb)
 {
-	race.last = bpf_epf_skb_insert_held(&race_held, skb, &race.opts,
-					    sizeof(race.opts));
+	race.last = bpf_epf_skb_insert_held(&race_held, skb, &race.opts, sizeof(race.opts));
 	return TC_ACT_UNSPEC;
 }
 
 SEC("tc")
 int same_ask_tc(struct __sk_buff *skb)
 {
-	race.last = bpf_epf_skb_test_held(&race_held, skb, &race.opts,
-					  sizeof(race.opts));
+	race.last = bpf_epf_skb_test_held(&race_held, skb, &race.opts, sizeof(race.opts));
 	return TC_ACT_UNSPEC;
 }
 
 SEC("xdp.frags")
 int same_ask(struct xdp_md *ctx)
 {
-	race.last = bpf_epf_xdp_test_held(&race_held, ctx, &race.opts,
-					  sizeof(race.opts));
+	race.last = bpf_epf_xdp_test_held(&race_held, ctx, &race.opts, sizeof(race.opts));
 	return XDP_PASS;
 }
 #endif

@@ -44,15 +44,20 @@
 #define SENDS 50000u /* three times as many with EPF_THOROUGH */
 #define SENDERS 2
 #define NOT_RUN 1000000 /* the program did not run */
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
-#define BETWEEN 20 /* interrupting packets, with fewer of which a run shows nothing */
+#define TCX_INGRESS 46  /* BPF_TCX_INGRESS of Linux 6.6 */
+#define BETWEEN 20      /* interrupting packets, with fewer of which a run shows nothing */
 #define CGROUPS "/tmp/epf-race-cgroups"
 
 /* Epochs end all the time, also by the senders' insertions. */
 static const struct epf_params params = {
-	.name = NAME, .mode = EPF_MODE_COUNT, .lines_per_key = 2,
-	.bits_per_key = 14, .nr_lines = 4096, .window_inserts = 70000,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+	.name = NAME,
+	.mode = EPF_MODE_COUNT,
+	.lines_per_key = 2,
+	.bits_per_key = 14,
+	.nr_lines = 4096,
+	.window_inserts = 70000,
+	.budget_ppt = 1000000,
+	.limit_ppt = EPF_RATE_ONE,
 };
 
 struct progs {
@@ -143,8 +148,7 @@ static const struct epf_pkt_opts kinds[] = {
 	{ EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN, 64 },
 	{ EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 },
 	{ EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_PASS_CONTROL, 0 },
-	{ EPF_PKT_FLOW, EPF_LINK_ETHER,
-	  EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST, 0 },
+	{ EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST, 0 },
 	{ EPF_PKT_CONVERSATION, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0 },
 	{ EPF_PKT_PEER, EPF_LINK_ETHER, EPF_PKT_REVERSE, EPF_PKT_PREFIX(24, 64) },
 	{ EPF_PKT_PEER_PORT, EPF_LINK_ETHER, EPF_PKT_FIRST, 0 },
@@ -160,8 +164,7 @@ static bool same(const struct progs *p, const __u8 *data, __u32 len)
 	long learnt = run(p, "same_learn", data, len);
 	long found = run(p, "same_ask", data, len);
 
-	bool good = learnt ? asked == learnt && found == learnt :
-			     asked >= 0 && found > 0;
+	bool good = learnt ? asked == learnt && found == learnt : asked >= 0 && found > 0;
 
 	if (learnt == NOT_RUN && len < 18 + 40)
 		return true;
@@ -186,8 +189,10 @@ static void same_keys(const struct progs *p)
 			bad += !same(p, data, len);
 			with += p->race->last > 0;
 		}
-	tap_ok(!bad && with > 500, "tc and XDP make the same keys: %u packets differ, "
-	       "%u have a key", bad, with);
+	tap_ok(!bad && with > 500,
+	       "tc and XDP make the same keys: %u packets differ, "
+	       "%u have a key",
+	       bad, with);
 }
 
 /* ------------------------------------------------------------- the race ---- */
@@ -212,8 +217,11 @@ static bool say(const char *path, const char *text)
 
 static int udp_from(__u16 port)
 {
-	struct sockaddr_in me = { .sin_family = AF_INET, .sin_port = htons(port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in me = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	int sock = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
 
 	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -304,8 +312,7 @@ static bool steer(void)
 	ask_setting(BACKLOG, backlog, sizeof(backlog));
 	atexit(settle);
 	say(PREEMPT, "full");
-	return system("ip link set lo up") == 0 && say(STEER, "1") &&
-	       say(BACKLOG, "20000");
+	return system("ip link set lo up") == 0 && say(STEER, "1") && say(BACKLOG, "20000");
 }
 
 static bool make_cgroup(void)
@@ -341,15 +348,15 @@ static bool send_raced(__u32 sends)
 static bool race(const struct progs *p, __u32 sends)
 {
 	int cgroup = open(CGROUPS "/race", O_RDONLY | O_DIRECTORY);
-	int out = bpf_link_create(prog(p, "race_send"), cgroup, BPF_CGROUP_INET_EGRESS,
-				  NULL);
+	int out = bpf_link_create(prog(p, "race_send"), cgroup, BPF_CGROUP_INET_EGRESS, NULL);
 	int in = bpf_link_create(prog(p, "race_come"), (int)if_nametoindex("lo"),
 				 (enum bpf_attach_type)TCX_INGRESS, NULL);
 	bool good = out >= 0 && in >= 0 && send_raced(sends);
 
 	printf("# learnt %llu lost %llu found %llu missed %llu, flood %llu lost %llu, "
-	       "between %llu\n", p->race->learnt, p->race->lost, p->race->found,
-	       p->race->missed, p->race->flood, p->race->flood_lost, p->race->between);
+	       "between %llu\n",
+	       p->race->learnt, p->race->lost, p->race->found, p->race->missed, p->race->flood,
+	       p->race->flood_lost, p->race->between);
 	close(out);
 	close(in);
 	close(cgroup);
@@ -381,8 +388,7 @@ static void race_held(const struct progs *p, __u32 sends)
 	       "%llu packets that processes sent are learnt", r->learnt);
 	tap_ok(good && r->found > sends / 2 && !r->missed,
 	       "those that come in are found: %llu, not: %llu", r->found, r->missed);
-	tap_ok(good && r->flood && !r->flood_lost,
-	       "%llu packets of a flood are learnt", r->flood);
+	tap_ok(good && r->flood && !r->flood_lost, "%llu packets of a flood are learnt", r->flood);
 	tap_ok(between_enough(r), "%llu packets came in between%s", r->between,
 	       r->between >= BETWEEN ? "" : SOFTIRQ_THREADS);
 }
@@ -397,8 +403,7 @@ static void race_slot(const struct progs *p, __u32 sends, __u32 id)
 	bool lost = r->lost || r->missed || r->flood_lost;
 
 	tap_ok(good && (lost || (r->between < BETWEEN && between_enough(r))),
-	       "taken out of a slot of its CPU, some are lost%s",
-	       lost ? "" : SOFTIRQ_THREADS);
+	       "taken out of a slot of its CPU, some are lost%s", lost ? "" : SOFTIRQ_THREADS);
 	take(p, 0);
 }
 
@@ -416,8 +421,7 @@ static pid_t meddler(const struct progs *p, int dev)
 		take(p, 0);
 		epf_dev_destroy(dev, NAME, true);
 		if (epf_dev_create(dev, &again, NULL, &id) || !take(p, id) ||
-		    epf_dev_create(dev, &other, NULL, &id) ||
-		    epf_dev_swap(dev, NAME, other.name) ||
+		    epf_dev_create(dev, &other, NULL, &id) || epf_dev_swap(dev, NAME, other.name) ||
 		    epf_dev_swap(dev, NAME, other.name) || !take(p, id) ||
 		    epf_dev_destroy(dev, other.name, true))
 			_exit(1);
@@ -436,7 +440,8 @@ static void meddled(const struct progs *p, int dev, __u32 sends)
 	waitpid(pid, NULL, 0);
 	tap_ok(good && r->gone && r->lost + r->flood_lost == lost,
 	       "swapped, taken out, put in, destroyed and made meanwhile: %llu found no "
-	       "filter", r->gone);
+	       "filter",
+	       r->gone);
 	epf_dev_destroy(dev, NAME "-2", true);
 	epf_dev_destroy(dev, NAME, true);
 }
@@ -488,9 +493,9 @@ int main(int argc, char **argv)
 	if (!getenv("EPF_VERBOSE"))
 		libbpf_set_print(quiet);
 	tap_plan(1 + 1 + 4 + 1 + 1 + 2);
-	if (!tap_ok(steer() && make_cgroup() && load(&held, argv[1]) &&
-		    load(&slot, argv[2]) && !epf_dev_create(dev, &params, NULL, &id) &&
-		    take(&held, id), "programs, a filter and a cgroup"))
+	if (!tap_ok(steer() && make_cgroup() && load(&held, argv[1]) && load(&slot, argv[2]) &&
+			    !epf_dev_create(dev, &params, NULL, &id) && take(&held, id),
+		    "programs, a filter and a cgroup"))
 		return tap_end();
 	same_keys(&held);
 	race_held(&held, sends);

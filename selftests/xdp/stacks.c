@@ -30,9 +30,13 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 
 /* The window is never left; parity.c tests the end of epochs. */
 static const struct epf_params shape = {
-	.mode = EPF_MODE_COUNT, .lines_per_key = 2, .bits_per_key = 14,
-	.nr_lines = 1 << 15, .window_inserts = 1 << 24,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+	.mode = EPF_MODE_COUNT,
+	.lines_per_key = 2,
+	.bits_per_key = 14,
+	.nr_lines = 1 << 15,
+	.window_inserts = 1 << 24,
+	.budget_ppt = 1000000,
+	.limit_ppt = EPF_RATE_ONE,
 };
 
 /* A record of the file, followed by the frame. */
@@ -90,16 +94,16 @@ struct tally {
 	unsigned int bad[WAYS];
 };
 
-static void differs(struct tally *t, enum way way, const struct record *r,
-		    long long got, long long want)
+static void differs(struct tally *t, enum way way, const struct record *r, long long got,
+		    long long want)
 {
-	static const char *const names[WAYS] = { "model", "ioctl", "kfunc",
-						 "kfunc, cut", "program" };
+	static const char *const names[WAYS] = { "model", "ioctl", "kfunc", "kfunc, cut",
+						 "program" };
 
 	if (t->bad[way]++ < 5)
 		printf("# frame %u, %u bytes, key %u link %u flags %u max %u: %s %lld, offline %lld\n",
-		       t->frames, r->len, r->opts.key, r->opts.link,
-		       r->opts.flags, r->opts.max_bytes, names[way], got, want);
+		       t->frames, r->len, r->opts.key, r->opts.link, r->opts.flags,
+		       r->opts.max_bytes, names[way], got, want);
 }
 
 static enum epf_xdp_outcome outcome(int verdict)
@@ -125,8 +129,8 @@ static enum epf_xdp_outcome outcome(int verdict)
 /* Return: verdict or refusal; *@digest is set if there is a verdict. Frames that the
  * other ways cannot take are not inserted.
  */
-static int offline(struct ways *w, struct tally *t, const struct record *r,
-		   const __u8 *frame, __u64 *digest)
+static int offline(struct ways *w, struct tally *t, const struct record *r, const __u8 *frame,
+		   __u64 *digest)
 {
 	int err = epf_mem_pkt_digest(w->mem, frame, r->len, &r->opts, digest);
 	int verdict;
@@ -147,8 +151,11 @@ static int by_ioctl(struct ways *w, __u64 digest)
 {
 	__u8 age = EPF_AGE_ABSENT;
 	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = 1,
-		.keys = (unsigned long)&digest, .ages = (unsigned long)&age,
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = 1,
+		.keys = (unsigned long)&digest,
+		.ages = (unsigned long)&age,
 	};
 	int err = epf_filter_batch(w->ioctl, EPF_IOC_TEST_AND_INSERT, &b);
 
@@ -158,16 +165,15 @@ static int by_ioctl(struct ways *w, __u64 digest)
 /* Return: what the program returned, or a negative errno of the run. */
 static int run_xdp(int prog, const void *frame, __u32 len)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
-		    .data_size_in = len);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = len);
 	int err = bpf_prog_test_run_opts(prog, &opts);
 
 	return err ? err : (int)opts.retval;
 }
 
 /* Return: verdict or refusal, and the digest. */
-static int by_kfunc(struct ways *w, const struct record *r, const void *frame,
-		    __u32 len, __u32 skip, __u64 *digest)
+static int by_kfunc(struct ways *w, const struct record *r, const void *frame, __u32 len,
+		    __u32 skip, __u64 *digest)
 {
 	int err;
 
@@ -178,8 +184,8 @@ static int by_kfunc(struct ways *w, const struct record *r, const void *frame,
 	return err < 0 ? err : (int)w->shared->ret;
 }
 
-static void ask_kfunc(struct ways *w, struct tally *t, const struct record *r,
-		      const __u8 *frame, int want, __u64 digest)
+static void ask_kfunc(struct ways *w, struct tally *t, const struct record *r, const __u8 *frame,
+		      int want, __u64 digest)
 {
 	__u64 seen = 0;
 	int got = by_kfunc(w, r, frame, r->len, 0, &seen);
@@ -194,16 +200,15 @@ static void ask_kfunc(struct ways *w, struct tally *t, const struct record *r,
 /* Ask again with the first buffer ending at byte @at of the frame, by pushing the frame
  * back until it ends there. A frame with a verdict is now present.
  */
-static void ask_cut(struct ways *w, struct tally *t, const struct record *r,
-		    const __u8 *frame, __u32 at, int want, __u64 digest)
+static void ask_cut(struct ways *w, struct tally *t, const struct record *r, const __u8 *frame,
+		    __u32 at, int want, __u64 digest)
 {
 	static __u8 moved[2 * FRAME_MAX];
 	__u64 seen = 0;
 	int got;
 
 	memcpy(moved + w->first - at, frame, r->len);
-	got = by_kfunc(w, r, moved, w->first - at + r->len, w->first - at,
-		       &seen);
+	got = by_kfunc(w, r, moved, w->first - at + r->len, w->first - at, &seen);
 	if (want >= 0)
 		want = 1;
 	if (got != want)
@@ -229,8 +234,8 @@ static void counters(const struct ways *w, __u64 count[EPF_XDP_OUTCOMES])
 }
 
 /* The program drops repeats, and passes everything else. */
-static void ask_dedup(struct ways *w, struct tally *t, const struct record *r,
-		      const __u8 *frame, int want)
+static void ask_dedup(struct ways *w, struct tally *t, const struct record *r, const __u8 *frame,
+		      int want)
 {
 	int got = run_xdp(w->dedup, frame, r->len);
 
@@ -242,15 +247,13 @@ static void ask_dedup(struct ways *w, struct tally *t, const struct record *r,
 static bool bind_filter(struct ways *w, const struct epf_pkt_opts *o)
 {
 	struct epf_xdp_bind arg = { .id = w->ids[2], .opts = *o };
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &arg,
-		    .ctx_size_in = sizeof(arg));
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &arg, .ctx_size_in = sizeof(arg));
 
 	return !bpf_prog_test_run_opts(w->bind, &opts) && !opts.retval;
 }
 
 /* Ask for one frame in every way. */
-static void ask_all(struct ways *w, struct tally *t, const struct record *r,
-		    const __u8 *frame)
+static void ask_all(struct ways *w, struct tally *t, const struct record *r, const __u8 *frame)
 {
 	__u64 digest = 0;
 	int want = offline(w, t, r, frame, &digest);
@@ -265,8 +268,8 @@ static void ask_all(struct ways *w, struct tally *t, const struct record *r,
 	ask_kfunc(w, t, r, frame, want, digest);
 	ask_dedup(w, t, r, frame, want);
 	if (r->len > XDP_LEAST)
-		ask_cut(w, t, r, frame, XDP_LEAST + t->frames % 83 %
-			(r->len - XDP_LEAST), want, digest);
+		ask_cut(w, t, r, frame, XDP_LEAST + t->frames % 83 % (r->len - XDP_LEAST), want,
+			digest);
 }
 
 /* Records with the same options are adjacent. */
@@ -298,8 +301,7 @@ static bool counters_agree(const struct ways *w, const struct tally *t)
 	for (k = 0; k < EPF_XDP_OUTCOMES; k++) {
 		if (count[k] == t->outcomes[k])
 			continue;
-		printf("# outcome %d: counted %llu, expected %u\n", k, count[k],
-		       t->outcomes[k]);
+		printf("# outcome %d: counted %llu, expected %u\n", k, count[k], t->outcomes[k]);
 		good = false;
 	}
 	return good;
@@ -322,8 +324,7 @@ static struct bpf_object *load(const char *path, int slot)
 
 	if (!obj)
 		return NULL;
-	if (slot >= 0 && bpf_map__reuse_fd(
-		bpf_object__find_map_by_name(obj, "epf_slot"), slot))
+	if (slot >= 0 && bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_slot"), slot))
 		return NULL;
 	prog = bpf_object__find_program_by_name(obj, "xdp_dedup");
 	if (prog) /* as the tool does in native mode */
@@ -352,8 +353,7 @@ static bool load_all(struct ways *w, char **path)
 	w->dedup = prog_fd(dedup, "xdp_dedup");
 	w->bind = prog_fd(bind, "epf_bind");
 	w->unbind = prog_fd(bind, "epf_unbind");
-	w->shared = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE,
-			 MAP_SHARED,
+	w->shared = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
 			 bpf_object__find_map_fd_by_name(parity, ".bss"), 0);
 	return w->shared != MAP_FAILED;
 }
@@ -402,19 +402,17 @@ static bool passes_when_busy(const struct ways *w, const struct tally *t)
 static void report(const struct ways *w, const struct tally *t)
 {
 	tap_ok(!t->bad[MODEL] && t->verdicts > 1000 && t->refused > 1000,
-	       "offline as the model: %u frames, %u digests, %u refusals",
-	       t->frames, t->verdicts, t->refused);
+	       "offline as the model: %u frames, %u digests, %u refusals", t->frames, t->verdicts,
+	       t->refused);
 	if (w->ioctl < 0)
 		return;
-	tap_ok(!t->bad[IOCTL] && t->repeats > 1000,
-	       "ioctl as offline: %u verdicts, %u repeats", t->verdicts,
-	       t->repeats);
+	tap_ok(!t->bad[IOCTL] && t->repeats > 1000, "ioctl as offline: %u verdicts, %u repeats",
+	       t->verdicts, t->repeats);
 	tap_ok(!t->bad[KFUNC] && t->large > 100,
 	       "XDP function as offline, %u frames of many buffers", t->large);
-	tap_ok(!t->bad[CUT] && t->cut > 1000,
-	       "likewise of two buffers, cut anywhere: %u frames", t->cut);
-	tap_ok(!t->bad[DEDUP],
-	       "the program drops the repeats and nothing else");
+	tap_ok(!t->bad[CUT] && t->cut > 1000, "likewise of two buffers, cut anywhere: %u frames",
+	       t->cut);
+	tap_ok(!t->bad[DEDUP], "the program drops the repeats and nothing else");
 	tap_ok(counters_agree(w, t), "and counts every frame for what it is");
 	tap_ok(passes_when_busy(w, t), "without a filter in the slot it passes, as busy");
 }

@@ -7,10 +7,10 @@
 
 /* The exit codes of every verb. */
 enum {
-	EXIT_YES = 0,	 /* done; yes; all present */
-	EXIT_ABSENT = 1, /* definitely absent */
-	EXIT_FAIL = 2,	 /* usage, or failure */
-	EXIT_UNKNOWN = 3, /* the filter cannot tell */
+	EXIT_YES = 0,      /* done; yes; all present */
+	EXIT_ABSENT = 1,   /* definitely absent */
+	EXIT_FAIL = 2,     /* usage, or failure */
+	EXIT_UNKNOWN = 3,  /* the filter cannot tell */
 	EXIT_SIGNAL = 128, /* plus the number of the signal that ended it */
 };
 

@@ -47,8 +47,7 @@ static void say_json(const char *kind, const char *line)
 /* Print one line, whatever the names in it contain. @kind: "error", "warning", or
  * NULL for neither.
  */
-static void say(enum level level, const char *kind, const char *fmt,
-		va_list ap)
+static void say(enum level level, const char *kind, const char *fmt, va_list ap)
 {
 	char line[1024];
 	char *c;
@@ -74,8 +73,7 @@ void out_levels(void)
 	struct stat st;
 
 	levels = journal && sscanf(journal, "%llu:%llu", &dev, &inode) == 2 &&
-		 !fstat(STDERR_FILENO, &st) && st.st_dev == dev &&
-		 st.st_ino == inode;
+		 !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == inode;
 }
 
 int fail(const char *fmt, ...)
@@ -219,8 +217,7 @@ struct text fmt_count(__u64 count)
 
 struct text fmt_bytes(__u64 bytes)
 {
-	static const char *const units[] = { "B",   "KiB", "MiB",
-					     "GiB", "TiB", NULL };
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", NULL };
 
 	return scaled((double)bytes, units, 1024);
 }
@@ -267,8 +264,7 @@ static const char *name_of(const char *const *names, size_t nr, __u32 i)
 
 const char *mode_name(__u32 mode)
 {
-	static const char *const names[] = { "count", "time", "either",
-					     "both" };
+	static const char *const names[] = { "count", "time", "either", "both" };
 
 	return name_of(names, ARRAY_SIZE(names), mode);
 }

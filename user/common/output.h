@@ -30,8 +30,7 @@ int out_finish(int code);
  * @fmt: format of text without newlines, up to 1023 bytes; a word that is longer
  *	than a line is not split
  */
-void print_wrapped(int indent, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void print_wrapped(int indent, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Text that lives until the end of the expression that creates it. */
 struct text {

@@ -29,33 +29,16 @@ static const struct unit count_units[] = {
 
 /* Powers of 1024, as for RAM; only kB, MB, GB and TB are powers of 1000. */
 static const struct unit byte_units[] = {
-	{ "", 1 },
-	{ "B", 1 },
-	{ "K", 0x1p10L },
-	{ "M", 0x1p20L },
-	{ "G", 0x1p30L },
-	{ "T", 0x1p40L },
-	{ "KiB", 0x1p10L },
-	{ "MiB", 0x1p20L },
-	{ "GiB", 0x1p30L },
-	{ "TiB", 0x1p40L },
-	{ "kB", 1e3L },
-	{ "MB", 1e6L },
-	{ "GB", 1e9L },
-	{ "TB", 1e12L },
-	{ 0 },
+	{ "", 1 },          { "B", 1 },         { "K", 0x1p10L },
+	{ "M", 0x1p20L },   { "G", 0x1p30L },   { "T", 0x1p40L },
+	{ "KiB", 0x1p10L }, { "MiB", 0x1p20L }, { "GiB", 0x1p30L },
+	{ "TiB", 0x1p40L }, { "kB", 1e3L },     { "MB", 1e6L },
+	{ "GB", 1e9L },     { "TB", 1e12L },    { 0 },
 };
 
 static const struct unit time_units[] = {
-	{ "ns", 1 },
-	{ "us", 1e3L },
-	{ "ms", 1e6L },
-	{ "s", 1e9L },
-	{ "m", 60e9L },
-	{ "min", 60e9L },
-	{ "h", 3600e9L },
-	{ "d", 86400e9L },
-	{ 0 },
+	{ "ns", 1 },      { "us", 1e3L },   { "ms", 1e6L },    { "s", 1e9L }, { "m", 60e9L },
+	{ "min", 60e9L }, { "h", 3600e9L }, { "d", 86400e9L }, { 0 },
 };
 
 static const struct unit rate_units[] = {
@@ -63,8 +46,7 @@ static const struct unit rate_units[] = {
 };
 
 /* Plain decimal with an optional exponent: no hex, no "inf", no sign. */
-static bool parse_unit(const char *text, const struct unit *units,
-		       long double *value)
+static bool parse_unit(const char *text, const struct unit *units, long double *value)
 {
 	char *end;
 
@@ -85,9 +67,8 @@ static bool parse_unit(const char *text, const struct unit *units,
 }
 
 /* A whole number from 1 to @max. @example: a valid value, for the error. */
-static bool parse_whole(const char *what, const char *text,
-			const struct unit *units, const char *example,
-			__u64 max, __u64 *value)
+static bool parse_whole(const char *what, const char *text, const struct unit *units,
+			const char *example, __u64 max, __u64 *value)
 {
 	long double v;
 
@@ -114,14 +95,12 @@ static bool parse_whole(const char *what, const char *text,
 
 bool parse_count(const char *what, const char *text, __u64 max, __u64 *value)
 {
-	return parse_whole(what, text, count_units, "1000000, 1e6 or 1M", max,
-			   value);
+	return parse_whole(what, text, count_units, "1000000, 1e6 or 1M", max, value);
 }
 
 bool parse_bytes(const char *what, const char *text, __u64 *bytes)
 {
-	return parse_whole(what, text, byte_units, "64M or 2GiB", 1ULL << 50,
-			   bytes);
+	return parse_whole(what, text, byte_units, "64M or 2GiB", 1ULL << 50, bytes);
 }
 
 bool parse_ns(const char *what, const char *text, __u64 *ns)
@@ -132,8 +111,7 @@ bool parse_ns(const char *what, const char *text, __u64 *ns)
 		fail("%s '%s' has no unit: write 10s, 500ms or 1h", what, text);
 		return false;
 	}
-	return parse_whole(what, text, time_units, "10s, 500ms or 1h",
-			   EPF_NS_MAX, ns);
+	return parse_whole(what, text, time_units, "10s, 500ms or 1h", EPF_NS_MAX, ns);
 }
 
 bool parse_rate(const char *what, const char *text, double *rate)
@@ -141,8 +119,7 @@ bool parse_rate(const char *what, const char *text, double *rate)
 	long double v;
 
 	if (!parse_unit(text, rate_units, &v)) {
-		fail("%s '%s' is not a rate: write 1e-4, 0.01%% or 100ppm",
-		     what, text);
+		fail("%s '%s' is not a rate: write 1e-4, 0.01%% or 100ppm", what, text);
 		return false;
 	}
 	*rate = (double)v; /* 0 if @v is below the smallest double */
@@ -161,8 +138,7 @@ bool parse_pps(const char *what, const char *text, double *pps)
 		if (*pps > 0 && v <= 1e15L)
 			return true;
 	}
-	fail("%s '%s' is not a number per second: write 250000, 1e6 or 1M", what,
-	     text);
+	fail("%s '%s' is not a number per second: write 250000, 1e6 or 1M", what, text);
 	return false;
 }
 
@@ -190,6 +166,7 @@ bool parse_name(const char *name)
 	if (len && i == len && len < EPF_NAME_LEN && name[0] != '.')
 		return true;
 	fail("'%s' is not a name: use 1 to %d of A-Z a-z 0-9 . _ - and no "
-	     "leading dot", name, EPF_NAME_LEN - 1);
+	     "leading dot",
+	     name, EPF_NAME_LEN - 1);
 	return false;
 }

@@ -27,7 +27,8 @@ static bool parse_key(struct epf_pkt_opts *o, const char *arg)
 		return true;
 	}
 	fail("--key '%s': not frame, packet, flow, conversation, peer or "
-	     "peer-port", arg);
+	     "peer-port",
+	     arg);
 	return false;
 }
 
@@ -66,7 +67,8 @@ static bool parse_prefix(struct epf_pkt_opts *o, const char *arg)
 
 	if (!epf_prefix_parse(arg, &prefix)) {
 		fail("--prefix '%s': not 8 to 32 bits for IPv4 and, after a comma, 8 to "
-		     "128 bits for IPv6", arg);
+		     "128 bits for IPv6",
+		     arg);
 		return false;
 	}
 	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
@@ -210,7 +212,7 @@ bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can)
 		fail("%s", why);
 		return false;
 	}
-	o->flags &= (__u16)~(PREFIX_GIVEN | BYTES_GIVEN);
+	o->flags &= (__u16) ~(PREFIX_GIVEN | BYTES_GIVEN);
 	epf_pkt_scope_text(o->flags & EPF_PKT_SCOPES & ~can, scope);
 	if (scope[0])
 		fail("--scope %s: packets do not have this here, leave it out", scope);
@@ -236,27 +238,22 @@ static void flow_json(json_t *to, const struct epf_pkt_opts *o)
 	epf_pkt_scope_text(o->flags, scope);
 	json_object_set_new(to, "reverse", json_boolean(o->flags & EPF_PKT_REVERSE));
 	json_object_set_new(to, "errors", json_boolean(o->flags & EPF_PKT_ERRORS));
-	json_object_set_new(to, "fragments",
-			    json_string(o->flags & EPF_PKT_FIRST ? "pass" : "id"));
+	json_object_set_new(to, "fragments", json_string(o->flags & EPF_PKT_FIRST ? "pass" : "id"));
 	json_object_set_new(to, "scope", json_string(scope));
 	if (o->flags & EPF_PKT_ZONE)
-		json_object_set_new(to, "zone",
-				    json_integer(EPF_PKT_ZONE_OF(o->max_bytes)));
+		json_object_set_new(to, "zone", json_integer(EPF_PKT_ZONE_OF(o->max_bytes)));
 	if (o->key < EPF_PKT_PEER)
 		return;
-	json_object_set_new(to, "prefix", json_pack("[ii]", v4 ? (int)v4 : 32,
-						    v6 ? (int)v6 : 128));
+	json_object_set_new(to, "prefix", json_pack("[ii]", v4 ? (int)v4 : 32, v6 ? (int)v6 : 128));
 }
 
 json_t *pkt_json(const struct epf_pkt_opts *o)
 {
 	json_int_t bytes = o->key < EPF_PKT_FLOW ? o->max_bytes : 0;
-	json_t *to = json_pack("{s:s, s:b, s:b, s:s, s:I}", "key",
-			       epf_key_packet_name(o->key), "mac",
-			       !(o->flags & EPF_PKT_NO_MAC), "vlan",
+	json_t *to = json_pack("{s:s, s:b, s:b, s:s, s:I}", "key", epf_key_packet_name(o->key),
+			       "mac", !(o->flags & EPF_PKT_NO_MAC), "vlan",
 			       !(o->flags & EPF_PKT_NO_VLAN), "nonip",
-			       o->flags & EPF_PKT_NONIP_FRAME ? "frame" : "pass",
-			       "bytes", bytes);
+			       o->flags & EPF_PKT_NONIP_FRAME ? "frame" : "pass", "bytes", bytes);
 
 	flow_json(to, o);
 	return to;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define QUIET_NS NS_PER_SEC	  /* shorter work shows nothing */
+#define QUIET_NS NS_PER_SEC       /* shorter work shows nothing */
 #define EVERY_NS (NS_PER_SEC / 5) /* on a terminal; else once a second */
 
 bool progress_forced;
@@ -69,8 +69,7 @@ static void show(const struct meter *m, __u64 done, __u64 all)
 	else
 		fprintf(stderr, ", %s/s", fmt_bytes((__u64)rate).s);
 	if (all > done && rate > 0)
-		fprintf(stderr, ", %s left",
-			fmt_left((double)(all - done) / rate).s);
+		fprintf(stderr, ", %s left", fmt_left((double)(all - done) / rate).s);
 	fprintf(stderr, "%s", end);
 }
 

@@ -15,8 +15,7 @@ static int args_check(const struct epf_batch *a, enum epf_bpf_op op)
 		return -E2BIG;
 	if (a->key_len > EPF_KEY_MAX || a->flags & ~EPF_BATCH_MASK)
 		return -EINVAL;
-	if (a->flags & EPF_BATCH_DIGESTS ? a->key_len || a->lens :
-					   !a->key_len == !a->lens)
+	if (a->flags & EPF_BATCH_DIGESTS ? a->key_len || a->lens : !a->key_len == !a->lens)
 		return -EINVAL;
 	if (op == EPF_BPF_INSERT && (a->bitmap || a->ages))
 		return -EINVAL;
@@ -26,8 +25,8 @@ static int args_check(const struct epf_batch *a, enum epf_bpf_op op)
 /* Compute the digests of keys from @a->done on, whose bytes begin at offset @bytes. Return:
  * bytes used; a negative errno.
  */
-static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a,
-		     __u64 bytes, struct epf_bpf_ops *ops)
+static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a, __u64 bytes,
+		     struct epf_bpf_ops *ops)
 {
 	const __u8 *key = (const __u8 *)(uintptr_t)a->keys + bytes;
 	const __u16 *lens = (const __u16 *)(uintptr_t)a->lens;
@@ -70,8 +69,7 @@ static void answer(struct epf_batch *a, __u32 i, int verdict)
 }
 
 /* Run the program once. Return: bytes of the keys processed; a negative errno. */
-static __s64 some(struct ebpf_filter *f, struct epf_batch *a,
-		  enum epf_bpf_op op, __u64 bytes)
+static __s64 some(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op, __u64 bytes)
 {
 	struct epf_bpf_ops ops;
 	__u32 left = a->count - a->done, i;

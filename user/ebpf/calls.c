@@ -189,8 +189,7 @@ static int do_open(struct epf_ref_args *a)
 
 static int do_destroy(struct epf_ref_args *a)
 {
-	return find(&a->name) ?:
-	       ebpf_destroy(a->name.name, a->flags & EPF_DESTROY_FORCE);
+	return find(&a->name) ?: ebpf_destroy(a->name.name, a->flags & EPF_DESTROY_FORCE);
 }
 
 static int do_swap(struct epf_swap *a)
@@ -354,8 +353,7 @@ static void *backend_map(int fd, size_t bytes, off_t at)
 	if (ret)
 		errno = -ret;
 	else
-		map = mmap(NULL, bytes, PROT_READ, MAP_SHARED,
-			   o->filter->line_fd, 0);
+		map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, o->filter->line_fd, 0);
 	pthread_mutex_unlock(&o->turn);
 	return map;
 }

@@ -96,8 +96,7 @@ static int header_check(const struct epf_snap_header *h)
 	    h->epoch_end >= 1ULL << (64 - EPF_COUNT_BITS))
 		return -EBADMSG;
 	for (i = 0; i < EPF_EPOCHS; i++)
-		if (h->epochs[i].inserts > EPF_INSERTS_MAX ||
-		    h->epochs[i].age_ns > EPF_NS_MAX)
+		if (h->epochs[i].inserts > EPF_INSERTS_MAX || h->epochs[i].age_ns > EPF_NS_MAX)
 			return -EBADMSG;
 	return 0;
 }
@@ -105,8 +104,7 @@ static int header_check(const struct epf_snap_header *h)
 /* Treat the snapshot as if it was taken now, so that no key is retained for a shorter time
  * than promised.
  */
-static void restore_state(struct epf_bpf_slot *s,
-			  const struct epf_snap_header *h)
+static void restore_state(struct epf_bpf_slot *s, const struct epf_snap_header *h)
 {
 	__u64 now = now_ns(), e = h->epoch_end;
 	int i;
@@ -171,8 +169,7 @@ static int draft_lines(struct ebpf_filter *d)
 		return fd;
 	d->line_fd = fd;
 	d->line_bytes = epf_geom_lines(&s->geom) * EPF_LINE_BYTES;
-	map = mmap(NULL, d->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   0);
+	map = mmap(NULL, d->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	d->line = map;
@@ -208,21 +205,18 @@ static int fill_draft(struct ebpf_filter *d, const struct epf_restore *a)
 }
 
 /* Copy the words of @d to the free slot, which already has the new lines. */
-static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
-		       __u64 until)
+static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d, __u64 until)
 {
 	__u32 slot = ebpf_free_slot(f);
 	struct epf_bpf_slot *s = &f->shared->slot[slot];
 	const struct epf_params *p = &s->params;
 	int ret;
 
-	memset(&f->cpu[slot * f->shared->cpus], 0,
-	       f->shared->cpus * sizeof(*f->cpu));
+	memset(&f->cpu[slot * f->shared->cpus], 0, f->shared->cpus * sizeof(*f->cpu));
 	*s = d->shared->slot[0];
 	if (ebpf_slot(f)->align_ns && p->mode == EPF_MODE_TIME)
-		s->align_ns = epf_align_pitch((p->window_ns +
-					       EPF_LIVE_EPOCHS - 1) /
-					      EPF_LIVE_EPOCHS);
+		s->align_ns =
+			epf_align_pitch((p->window_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS);
 	ebpf_slots_until(f, until);
 	ret = ebpf_timer_adopt(f, slot);
 	epf_bpf_set_open_at(s, (__u64)f->shared->cpus * (s->keys_step - 1));
@@ -241,8 +235,7 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 	if (!ret)
 		ret = give_words(f, d, until);
 	if (!ret) {
-		__atomic_store_n(&f->shared->active, ebpf_free_slot(f),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE);
 		ret = ebpf_wait_programs(f);
 		if (ret)
 			return ret; /* the next lock holder repairs it */

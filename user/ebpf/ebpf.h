@@ -116,8 +116,7 @@ bool ebpf_token_lacks(bool mark, char *text, size_t room) __attribute__((weak));
 int ebpf_create(const struct epf_create *args, __u32 *id);
 int ebpf_destroy(const char *name, bool force);
 /* Initialize inactive slot @slot with empty contents without lines; @key: NULL: random. */
-int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
-		  const __u64 *key);
+int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p, const __u64 *key);
 /* Create a map of @nr empty lines. Return: descriptor; a negative errno. */
 int ebpf_make_lines(__u64 nr);
 
@@ -156,8 +155,8 @@ __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns);
 bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns);
 /* -EBUSY: a snapshot blocks it; -EAGAIN: scan or grace period is not finished. */
 int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns);
-int ebpf_scan(struct ebpf_filter *f);	/* the chunk that is due; takes the lock itself */
-int ebpf_grace(struct ebpf_filter *f);	/* takes the lock itself, and waits */
+int ebpf_scan(struct ebpf_filter *f);  /* the chunk that is due; takes the lock itself */
+int ebpf_grace(struct ebpf_filter *f); /* takes the lock itself, and waits */
 int ebpf_estimate(struct ebpf_filter *f);
 /* Set the room for keys of measured contents; after ebpf_estimate(). */
 void ebpf_measured_room(struct ebpf_filter *f);

@@ -21,8 +21,7 @@ static int get(const char *name, const char *what)
 
 static int map_whole(int fd, size_t bytes, void *at)
 {
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			 0);
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;
@@ -36,11 +35,9 @@ static int map_shared(struct ebpf_filter *f)
 
 	if (ret)
 		return ret;
-	if (f->shared->magic != EPF_BPF_MAGIC ||
-	    f->shared->bytes != sizeof(*f->shared))
+	if (f->shared->magic != EPF_BPF_MAGIC || f->shared->bytes != sizeof(*f->shared))
 		return -EPROTO; /* of another version */
-	return map_whole(f->cpus, EPF_BPF_SLOTS * f->shared->cpus *
-					  sizeof(*f->cpu), &f->cpu);
+	return map_whole(f->cpus, EPF_BPF_SLOTS * f->shared->cpus * sizeof(*f->cpu), &f->cpu);
 }
 
 static int map_limits(struct ebpf_filter *f)
@@ -59,8 +56,7 @@ static int open_maps(struct ebpf_filter *f)
 {
 	int ret;
 
-	f->dir = open(ebpf_path(f->name, NULL).text,
-		      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->dir = open(ebpf_path(f->name, NULL).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->dir < 0)
 		return -errno;
 	ret = f->table = get(f->name, "table");
@@ -109,8 +105,7 @@ void ebpf_close(struct ebpf_filter *f)
 {
 	unmap_lines(f);
 	if (f->cpu)
-		munmap(f->cpu, EPF_BPF_SLOTS * f->shared->cpus *
-				       sizeof(*f->cpu));
+		munmap(f->cpu, EPF_BPF_SLOTS * f->shared->cpus * sizeof(*f->cpu));
 	if (f->capacity)
 		munmap(f->capacity, EPF_BPF_SLOTS * sizeof(*f->capacity));
 	if (f->shared)
@@ -142,8 +137,7 @@ int ebpf_begin(struct ebpf_filter *f)
 	if (ret)
 		return ret;
 	if (f->shared->half)
-		__atomic_store_n(&f->shared->active, EPF_BPF_SLOTS,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&f->shared->active, EPF_BPF_SLOTS, __ATOMIC_RELEASE);
 	if (f->shared->gone)
 		ret = -ENODEV;
 	else if (f->shared->active >= EPF_BPF_SLOTS)
@@ -209,23 +203,21 @@ int ebpf_limits(struct ebpf_filter *f)
 		work = malloc(sizeof(*work));
 		if (!work)
 			return -ENOMEM;
-		epf_capacity_init(&l->capacity, &s->geom,
-				  epf_ppt_to_q56(s->params.limit_ppt), work);
+		epf_capacity_init(&l->capacity, &s->geom, epf_ppt_to_q56(s->params.limit_ppt),
+				  work);
 		free(work);
 	}
 	l->serial = s->serial;
 	return 0;
 }
 
-static void read_epochs(const struct ebpf_filter *f, __u64 now,
-			struct epf_epoch_info *info)
+static void read_epochs(const struct ebpf_filter *f, __u64 now, struct epf_epoch_info *info)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
 	__u64 e = s->state.epoch;
 	__u64 x;
 
-	for (x = e; x >= e - EPF_LIVE_EPOCHS && x >= EPF_EPOCH_FIRST;
-	     x--, info++) {
+	for (x = e; x >= e - EPF_LIVE_EPOCHS && x >= EPF_EPOCH_FIRST; x--, info++) {
 		const struct epf_past *past = &s->state.ring[x & 7];
 
 		info->epoch = x;
@@ -248,8 +240,7 @@ static void read_stats(const struct ebpf_filter *f, struct epf_stats *stats)
 	stats->scanned = s->scanned;
 	stats->inserts = s->base_inserts;
 	for (i = 0; i < f->shared->cpus; i++) {
-		const struct epf_bpf_cpu *c =
-			&f->cpu[slot * f->shared->cpus + i];
+		const struct epf_bpf_cpu *c = &f->cpu[slot * f->shared->cpus + i];
 		__u64 unknown = epf_load(&c->open) + epf_load(&c->overdue);
 
 		stats->inserts += epf_load(&c->inserts);
@@ -290,8 +281,7 @@ void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 	info->fpr_ppt = s->fpr;
 	info->age_ns = now - s->created_ns;
 	info->desc = s->desc;
-	info->flags = (epf_load(&s->keys) >= epf_load(&s->open_at) ?
-			       EPF_INFO_SATURATED : 0) |
+	info->flags = (epf_load(&s->keys) >= epf_load(&s->open_at) ? EPF_INFO_SATURATED : 0) |
 		      (s->pin_until_ns > now ? EPF_INFO_PINNED : 0) |
 		      (s->align_ns ? EPF_INFO_ALIGNED : 0);
 	read_epochs(f, now, info->epochs);

@@ -23,7 +23,7 @@
 
 #define HOLD_NS EPF_BPF_HOLD_NS
 #define LOOK_MAX_NS 250000000ULL /* if only time ends epochs */
-#define LOOK_NS 10000000ULL	 /* if insertions do, and there were none */
+#define LOOK_NS 10000000ULL      /* if insertions do, and there were none */
 #define LOOK_MIN_NS 200000ULL
 #define ESTIMATE_NS 100000000ULL
 #define LOCKED_NS 1000000ULL /* retry interval if the filter is locked */
@@ -52,8 +52,7 @@ struct ebpf_hold {
 
 static int open_rotator(const char *name)
 {
-	int fd = open(ebpf_path(name, "rotator").text,
-		      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(ebpf_path(name, "rotator").text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -93,8 +92,8 @@ int ebpf_holder(const char *name)
 
 	if (stat(ebpf_path(name, "rotator").text, &st))
 		return 0;
-	snprintf(want, sizeof(want), " %02x:%02x:%lu ", major(st.st_dev),
-		 minor(st.st_dev), (unsigned long)st.st_ino);
+	snprintf(want, sizeof(want), " %02x:%02x:%lu ", major(st.st_dev), minor(st.st_dev),
+		 (unsigned long)st.st_ino);
 	f = fopen("/proc/locks", "re");
 	while (f && !pid && fgets(line, sizeof(line), f))
 		if (strstr(line, "FLOCK") && strstr(line, want) &&
@@ -118,15 +117,13 @@ static int clocks(struct ebpf_filter *f, struct epf_bpf_ops *ops)
  */
 static __u64 rate_of(__u64 jiffies, __u64 now_ns)
 {
-	static const __u64 rates[] = { 100, 250, 300, 1000, 24, 48, 128, 200,
-				       256, 1024, 1200 };
+	static const __u64 rates[] = { 100, 250, 300, 1000, 24, 48, 128, 200, 256, 1024, 1200 };
 	__u64 best = rates[0], least = ~0ULL;
 	size_t i;
 
 	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		__u64 hz = rates[i];
-		__u64 at = (1ULL << 32) - 300 * hz +
-			   now_ns / 1000000 * hz / 1000;
+		__u64 at = (1ULL << 32) - 300 * hz + now_ns / 1000000 * hz / 1000;
 		__u64 off = at > jiffies ? at - jiffies : jiffies - at;
 
 		if (off / hz < least) {
@@ -153,8 +150,8 @@ int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
 	int ret = clocks(f, &ops);
 
 	if (!ret)
-		*jiffies = ops.jiffies + HOLD_NS / 1000000 *
-			   rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
+		*jiffies = ops.jiffies +
+			   HOLD_NS / 1000000 * rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
 	return ret;
 }
 
@@ -181,9 +178,9 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 		return -ENOMEM;
 	ret = h->lock = open_rotator(name);
 	if (ret >= 0)
-		ret = flock(h->lock, LOCK_EX | LOCK_NB) ?
-		      (errno == EWOULDBLOCK ? -EBUSY : -errno) :
-		      ebpf_open(name, &h->filter) ?: is_timed(h->filter);
+		ret = flock(h->lock, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) :
+		      ebpf_open(name, &h->filter)       ?:
+							  is_timed(h->filter);
 	if (!ret)
 		ret = clocks(h->filter, &ops);
 	if (ret) {
@@ -224,8 +221,7 @@ static void set_until(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 	if (s->pin_until_ns > ends)
 		ends = s->pin_until_ns;
 	more = ends - clock->now_ns + HOLD_NS;
-	epf_store_release(&s->until,
-			  clock->jiffies + more / 1000000 * h->hz / 1000 + 1);
+	epf_store_release(&s->until, clock->jiffies + more / 1000000 * h->hz / 1000 + 1);
 }
 
 static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
@@ -273,8 +269,7 @@ static int estimate(struct ebpf_hold *h, __u64 now_ns)
 static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(h->filter);
-	__u64 length = (s->params.window_inserts + EPF_LIVE_EPOCHS - 1) /
-		       EPF_LIVE_EPOCHS;
+	__u64 length = (s->params.window_inserts + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
 	__u64 inserts = ebpf_inserts(h->filter);
 	__u64 wait = LOOK_MAX_NS, came, left;
 
@@ -282,12 +277,11 @@ static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
 		left = ebpf_ends_ns(h->filter, now_ns);
 		wait = left > now_ns ? left - now_ns : LOOK_MIN_NS;
 	}
-	came = s->state.epoch == h->epoch && inserts > h->inserts ?
-	       inserts - h->inserts : 0;
+	came = s->state.epoch == h->epoch && inserts > h->inserts ? inserts - h->inserts : 0;
 	if (s->params.mode != EPF_MODE_TIME) {
 		left = inserts < length ? length - inserts : 0;
-		left = came ? (__u64)((double)(now_ns - h->at_ns) *
-				      (double)left / (double)came / 2) :
+		left = came ? (__u64)((double)(now_ns - h->at_ns) * (double)left / (double)came /
+				      2) :
 			      LOOK_NS;
 		left = left < LOOK_NS ? left : LOOK_NS;
 		wait = wait < left ? wait : left;
@@ -317,8 +311,7 @@ static int locked(struct ebpf_hold *h, __u64 now_ns)
 {
 	if (!h->locked_ns)
 		h->locked_ns = now_ns;
-	return now_ns - h->locked_ns < EBPF_LOCK_MS * 1000000ULL ? 1 :
-								    -ETIMEDOUT;
+	return now_ns - h->locked_ns < EBPF_LOCK_MS * 1000000ULL ? 1 : -ETIMEDOUT;
 }
 
 int ebpf_hold_step(struct ebpf_hold *h, __u64 *wait_ns)

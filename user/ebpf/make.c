@@ -34,15 +34,14 @@
 /* Limit of the attempts to create a directory that others remove meanwhile. */
 #define MAKE_TRIES 100
 
-static const char *const whats[] = { "table", "lines", "lines0", "lines1",
-				     "cpus", "ops", "limits", "timer", "tick" };
+static const char *const whats[] = { "table", "lines",  "lines0", "lines1", "cpus",
+				     "ops",   "limits", "timer",  "tick" };
 
 int ebpf_make_lines(__u64 nr)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, o,
-		    .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "epf_line", sizeof(__u32),
-				EPF_LINE_BYTES, (__u32)nr, &o);
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "epf_line", sizeof(__u32), EPF_LINE_BYTES,
+				(__u32)nr, &o);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -50,8 +49,7 @@ int ebpf_make_lines(__u64 nr)
 static int make_array(const char *name, size_t bytes, __u32 nr)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32),
-				(__u32)bytes, nr, &o);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), (__u32)bytes, nr, &o);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -59,9 +57,8 @@ static int make_array(const char *name, size_t bytes, __u32 nr)
 static int make_outer(int inner)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o, .inner_map_fd = (__u32)inner);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "epf_lines",
-				sizeof(__u32), sizeof(__u32), EPF_BPF_SLOTS,
-				&o);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "epf_lines", sizeof(__u32),
+				sizeof(__u32), EPF_BPF_SLOTS, &o);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -78,15 +75,13 @@ static __u32 keys_step(const struct ebpf_filter *f, __u64 room)
 {
 	__u32 step = 1;
 
-	while (step < KEYS_STEP_MAX &&
-	       2ULL * step * f->shared->cpus * KEYS_STEP_PART <= room)
+	while (step < KEYS_STEP_MAX && 2ULL * step * f->shared->cpus * KEYS_STEP_PART <= room)
 		step *= 2;
 	return step;
 }
 
 /* The room for keys of an empty filter. Its limits are not those of the active slot. */
-static int first_room(const struct epf_params *p, const struct epf_geom *g,
-		      __u64 *room)
+static int first_room(const struct epf_params *p, const struct epf_geom *g, __u64 *room)
 {
 	static const __u64 none[EPF_LIVE_EPOCHS];
 	struct epf_capacity_work *work;
@@ -120,19 +115,16 @@ static int set_key(struct epf_bpf_slot *s, const __u64 *key)
 	return 0;
 }
 
-int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
-		  const __u64 *key)
+int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p, const __u64 *key)
 {
 	struct epf_bpf_slot *s = &f->shared->slot[slot];
 	int ret = epf_params_check_lanes(p);
 
 	if (ret)
 		return ret;
-	memset(&f->cpu[slot * f->shared->cpus], 0,
-	       f->shared->cpus * sizeof(*f->cpu));
+	memset(&f->cpu[slot * f->shared->cpus], 0, f->shared->cpus * sizeof(*f->cpu));
 	memset(s, 0, sizeof(*s));
-	epf_geom_init(&s->geom, p->nr_lines, p->lines_per_key,
-		      p->bits_per_key);
+	epf_geom_init(&s->geom, p->nr_lines, p->lines_per_key, p->bits_per_key);
 	s->params = *p;
 	s->first_seen = p->refresh == EPF_FIRST_SEEN;
 	ret = first_room(p, &s->geom, &s->room);
@@ -235,12 +227,10 @@ static int fill_new(const char *dir, const struct epf_create *a, __u32 *id)
 
 	if (ret)
 		return ret;
-	ret = ebpf_fill_slot(f, 0, &a->params,
-			    a->flags & EPF_CREATE_KEY ? a->key : NULL);
+	ret = ebpf_fill_slot(f, 0, &a->params, a->flags & EPF_CREATE_KEY ? a->key : NULL);
 	if (!ret && a->flags & EPF_CREATE_ALIGN)
 		f->shared->slot[0].align_ns = epf_align_pitch(
-			(a->params.window_ns + EPF_LIVE_EPOCHS - 1) /
-			EPF_LIVE_EPOCHS);
+			(a->params.window_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS);
 	if (!ret)
 		ret = ebpf_id(f, id);
 	ebpf_close(f);
@@ -284,8 +274,7 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 	if (!ret && timed)
 		ret = start_timer(dir);
 	if (!ret && renameat2(AT_FDCWD, ebpf_path(dir, NULL).text, AT_FDCWD,
-			      ebpf_path(a->params.name, NULL).text,
-			      RENAME_NOREPLACE))
+			      ebpf_path(a->params.name, NULL).text, RENAME_NOREPLACE))
 		ret = -errno;
 	return ret;
 }
@@ -425,8 +414,7 @@ int ebpf_destroy(const char *name, bool force)
 	ret = ebpf_open(name, &f);
 	if (ret)
 		return ret;
-	ret = !force && needed(f) ? -EBUSY :
-					   ebpf_lock(f->dir, EBPF_LOCK_MS);
+	ret = !force && needed(f) ? -EBUSY : ebpf_lock(f->dir, EBPF_LOCK_MS);
 	if (!ret) {
 		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_RELEASE);
 		ret = remove_dir(name);

@@ -18,8 +18,7 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char epf_ops_start[], epf_ops_end[];
 
-static int reuse(struct bpf_object *obj, const char *map, const char *name,
-		 const char *what)
+static int reuse(struct bpf_object *obj, const char *map, const char *name, const char *what)
 {
 	struct bpf_map *m = bpf_object__find_map_by_name(obj, map);
 	int fd = bpf_obj_get(ebpf_path(name, what).text);
@@ -44,8 +43,8 @@ int ebpf_reuse_maps(struct bpf_object *obj, const char *name)
 int ebpf_ops_load(const char *name)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_ops");
-	struct bpf_object *obj = bpf_object__open_mem(
-		epf_ops_start, (size_t)(epf_ops_end - epf_ops_start), &opts);
+	struct bpf_object *obj = bpf_object__open_mem(epf_ops_start,
+						      (size_t)(epf_ops_end - epf_ops_start), &opts);
 	struct bpf_program *prog;
 	int ret;
 
@@ -63,10 +62,9 @@ int ebpf_ops_load(const char *name)
 
 int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops)
 {
-	__u32 bytes = (__u32)(offsetof(struct epf_bpf_ops, word) +
-			      ops->count * sizeof(ops->word[0]));
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = ops,
-		    .data_size_in = bytes, .data_out = ops,
+	__u32 bytes =
+		(__u32)(offsetof(struct epf_bpf_ops, word) + ops->count * sizeof(ops->word[0]));
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = ops, .data_size_in = bytes, .data_out = ops,
 		    .data_size_out = bytes, .repeat = 1);
 
 	if (f->ops < 0)

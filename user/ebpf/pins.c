@@ -42,8 +42,8 @@ struct ebpf_path ebpf_path(const char *name, const char *what)
 
 	snprintf(dir, sizeof(dir), "%s", name);
 	exchange(dir, '.', ':');
-	snprintf(p.text, sizeof(p.text), EPF_BPF_PINS "/%s%s%s", dir,
-		 what ? "/" : "", what ? what : "");
+	snprintf(p.text, sizeof(p.text), EPF_BPF_PINS "/%s%s%s", dir, what ? "/" : "",
+		 what ? what : "");
 	return p;
 }
 
@@ -57,8 +57,7 @@ static bool is_bpffs(const char *path)
 /* systemd mounts it. Without systemd, its first user does, as bpftool and ip do. */
 static bool mount_bpffs(void)
 {
-	return !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		      "mode=0700");
+	return !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700");
 }
 
 int ebpf_pins_open(void)
@@ -96,8 +95,8 @@ void ebpf_unlock(int fd)
 /* Is @name the directory of a filter, not of an interface or of an incomplete filter? */
 static bool is_filter(const char *name)
 {
-	return name[0] != '.' && strlen(name) < EPF_NAME_LEN &&
-	       !strpbrk(name, "~@") && !access(ebpf_path(name, "table").text, F_OK);
+	return name[0] != '.' && strlen(name) < EPF_NAME_LEN && !strpbrk(name, "~@") &&
+	       !access(ebpf_path(name, "table").text, F_OK);
 }
 
 static int add_name(char ***names, int nr, const char *name)

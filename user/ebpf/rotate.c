@@ -30,8 +30,7 @@
 #define SCAN_LINES 16384u /* 1 MiB at a time under the lock */
 #define NO_LIMIT EPF_BPF_NO_LIMIT
 
-static const struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f,
-					 __u32 slot)
+static const struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f, __u32 slot)
 {
 	return &f->cpu[(__u64)slot * f->shared->cpus];
 }
@@ -60,8 +59,7 @@ __u64 ebpf_pending(const struct ebpf_filter *f)
 	__u32 i;
 
 	for (i = 0; i < f->shared->cpus; i++)
-		sum += epf_pending_of(epf_load(&cpu[i].pending),
-				      s->state.epoch);
+		sum += epf_pending_of(epf_load(&cpu[i].pending), s->state.epoch);
 	return sum;
 }
 
@@ -69,8 +67,7 @@ __u64 ebpf_inserts(const struct ebpf_filter *f)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
 
-	return epf_count_of(epf_load(&s->state.count), s->state.epoch) +
-	       ebpf_pending(f);
+	return epf_count_of(epf_load(&s->state.count), s->state.epoch) + ebpf_pending(f);
 }
 
 /* When the epoch of @past began, by the current setting of the wall clock. */
@@ -79,8 +76,7 @@ static __u64 began_wall(const struct epf_past *past, __u64 now_ns)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec -
-	       (now_ns - past->start_ns);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec - (now_ns - past->start_ns);
 }
 
 __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)
@@ -90,8 +86,7 @@ __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)
 	struct epf_window w = epf_bpf_window(s);
 
 	return past->start_ns +
-	       epf_window_lasts(&w, began_wall(past, now_ns),
-				s->state.epoch == EPF_EPOCH_FIRST);
+	       epf_window_lasts(&w, began_wall(past, now_ns), s->state.epoch == EPF_EPOCH_FIRST);
 }
 
 bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns)
@@ -118,8 +113,7 @@ static void set_open_at(const struct ebpf_filter *f, struct epf_bpf_slot *s)
 
 static void set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
 {
-	s->room = f->limits.limited ? epf_bpf_room(s, &f->limits.capacity) :
-				      NO_LIMIT;
+	s->room = f->limits.limited ? epf_bpf_room(s, &f->limits.capacity) : NO_LIMIT;
 	set_open_at(f, s);
 }
 
@@ -138,9 +132,8 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 	s->lane_fill[(e + 1) & 7] = 0;
 	s->lane_fpr[(e + 1) & 7] = 0;
 	if (f->limits.limited)
-		s->share[e & 7] = epf_capacity_q56(
-			&f->limits.capacity,
-			ebpf_keys(f, slot_of(f, s)) - s->keys_before);
+		s->share[e & 7] = epf_capacity_q56(&f->limits.capacity,
+						   ebpf_keys(f, slot_of(f, s)) - s->keys_before);
 	epf_store_release(&s->keys_before, keys); /* after the share */
 	set_room(f, s);
 	s->rotations++;
@@ -182,8 +175,7 @@ int ebpf_scan(struct ebpf_filter *f)
 		if (ret)
 			return ret;
 		/* Somebody else may have scanned, or changed the contents. */
-		if (ebpf_slot(f)->serial != serial ||
-		    ebpf_slot(f)->state.scanned != scanned)
+		if (ebpf_slot(f)->serial != serial || ebpf_slot(f)->state.scanned != scanned)
 			at = 0;
 		serial = ebpf_slot(f)->serial;
 		ret = scan_step(f, &at);
@@ -235,8 +227,7 @@ static void sample(const struct ebpf_filter *f, const struct epf_lanes *lanes,
 
 	getrandom(&random, sizeof(random), GRND_NONBLOCK);
 	memset(&fill, 0, sizeof(fill));
-	epf_fill_sample(&fill, &f->limits.cover, lanes, random,
-			EPF_FILL_SAMPLES);
+	epf_fill_sample(&fill, &f->limits.cover, lanes, random, EPF_FILL_SAMPLES);
 	epf_fill_estimates(&fill, lanes->geom.parts, est);
 }
 
@@ -266,8 +257,7 @@ static int measure(struct ebpf_filter *f)
 	sample(f, &lanes, &est);
 	store(s, &est);
 	/* A timer takes no samples, so it would never clear a state set by a sample. */
-	s->saturated = !ebpf_timed(f) && f->limits.limited &&
-		       s->fpr > s->params.limit_ppt;
+	s->saturated = !ebpf_timed(f) && f->limits.limited && s->fpr > s->params.limit_ppt;
 	return 0;
 }
 
@@ -298,8 +288,7 @@ void ebpf_resume(struct ebpf_filter *f)
 }
 
 /* The keys that CPUs have added, without those each keeps until its next step. */
-static __u64 keys_told(const struct ebpf_filter *f,
-		       const struct epf_bpf_slot *s)
+static __u64 keys_told(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
 {
 	const struct epf_bpf_cpu *cpu = cpus_of(f, slot_of(f, s));
 	__u64 sum = s->base_keys;
@@ -334,8 +323,7 @@ int ebpf_recount(struct ebpf_filter *f)
 	if (ret)
 		return ret;
 	if (f->limits.limited)
-		seen = epf_capacity_keys(&f->limits.capacity,
-					 epf_ppt_to_q56(s->lane_fpr[e & 7]));
+		seen = epf_capacity_keys(&f->limits.capacity, epf_ppt_to_q56(s->lane_fpr[e & 7]));
 	keys = ebpf_keys(f, slot_of(f, s)) - s->keys_before;
 	ebpf_add_keys(f, seen > keys ? seen - keys : 0);
 	set_room(f, s);
@@ -351,8 +339,7 @@ void ebpf_measured_room(struct ebpf_filter *f)
 	if (f->limits.limited) {
 		for (i = 0; i < EPF_LANES; i++)
 			s->share[i] = epf_ppt_to_q56(s->lane_fpr[i]);
-		s->base_keys = epf_capacity_keys(&f->limits.capacity,
-						 s->share[e & 7]);
+		s->base_keys = epf_capacity_keys(&f->limits.capacity, s->share[e & 7]);
 	}
 	s->keys = s->base_keys;
 	s->keys_before = 0;

@@ -59,8 +59,7 @@ void ebpf_slots_until(struct ebpf_filter *f, __u64 until)
 	__u32 slot = ebpf_free_slot(f);
 	__u64 own = epf_load(&f->shared->slot[slot ^ 1].until);
 
-	epf_store_release(&f->shared->slot[slot].until,
-			  own < until ? own : until);
+	epf_store_release(&f->shared->slot[slot].until, own < until ? own : until);
 }
 
 int ebpf_slots_repair(struct ebpf_filter *f)

@@ -42,14 +42,13 @@ static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
  * the number of keys in the copy. The counts of CPUs are copied last: keys that the slot's
  * word then lacks are added later (ebpf_add_keys()), but keys counted twice would stay.
  */
-static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
-		      __u64 until, __u64 *keys)
+static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from, __u64 until,
+		      __u64 *keys)
 {
 	__u32 slot = ebpf_free_slot(to), theirs = from->shared->active;
 
 	to->shared->slot[slot] = from->shared->slot[theirs];
-	memcpy(cpus_of(to, slot), cpus_of(from, theirs),
-	       from->shared->cpus * sizeof(*from->cpu));
+	memcpy(cpus_of(to, slot), cpus_of(from, theirs), from->shared->cpus * sizeof(*from->cpu));
 	ebpf_slots_until(to, until);
 	*keys = ebpf_keys(to, slot);
 	return ebpf_timer_adopt(to, slot);
@@ -66,8 +65,7 @@ static void change_over(struct ebpf_filter *a, struct ebpf_filter *b)
 }
 
 /* Add the keys that the old slot of @from counted beyond @keys to @to. */
-static void add_late(struct ebpf_filter *to, const struct ebpf_filter *from,
-		     __u64 keys)
+static void add_late(struct ebpf_filter *to, const struct ebpf_filter *from, __u64 keys)
 {
 	ebpf_add_keys(to, ebpf_keys(from, ebpf_free_slot(from)) - keys);
 }
@@ -103,8 +101,7 @@ static int swap_locked(struct ebpf_filter *a, struct ebpf_filter *b)
 
 	if (ret)
 		return ret;
-	if ((ebpf_timed(a) && ebpf_slot(b)->align_ns) ||
-	    (ebpf_timed(b) && ebpf_slot(a)->align_ns))
+	if ((ebpf_timed(a) && ebpf_slot(b)->align_ns) || (ebpf_timed(b) && ebpf_slot(a)->align_ns))
 		return -EOPNOTSUPP; /* a timer does not know the wall clock */
 	ret = give_lines(a, b) ?: give_lines(b, a);
 	if (!ret) {
@@ -117,8 +114,7 @@ static int swap_locked(struct ebpf_filter *a, struct ebpf_filter *b)
 	return ret;
 }
 
-static int open_both(const struct epf_swap *args, struct ebpf_filter **a,
-		     struct ebpf_filter **b)
+static int open_both(const struct epf_swap *args, struct ebpf_filter **a, struct ebpf_filter **b)
 {
 	int ret = ebpf_open(args->a.name, a);
 

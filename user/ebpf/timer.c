@@ -54,8 +54,7 @@ int ebpf_timer_possible(void)
 	return !uname(&u) && strstr(u.version, "PREEMPT_RT") ? -ENOSYS : 0;
 }
 
-static int pin_map(struct bpf_object *obj, const char *map, const char *dir,
-		   const char *what)
+static int pin_map(struct bpf_object *obj, const char *map, const char *dir, const char *what)
 {
 	struct bpf_map *m = bpf_object__find_map_by_name(obj, map);
 
@@ -67,17 +66,19 @@ static int pin_map(struct bpf_object *obj, const char *map, const char *dir,
 int ebpf_timer_load(const char *dir)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_timer");
-	struct bpf_object *obj = bpf_object__open_mem(
-		epf_timer_start, (size_t)(epf_timer_end - epf_timer_start), &opts);
+	struct bpf_object *obj = bpf_object__open_mem(epf_timer_start,
+						      (size_t)(epf_timer_end - epf_timer_start),
+						      &opts);
 	struct bpf_program *prog;
 	int ret;
 
 	if (!obj)
 		return -errno;
 	prog = bpf_object__find_program_by_name(obj, "epf_tick");
-	ret = ebpf_reuse_maps(obj, dir) ?: bpf_object__load(obj) ?:
-	      pin_map(obj, "epf_timer", dir, "timer") ?:
-	      pin_map(obj, "epf_limits", dir, "limits");
+	ret = ebpf_reuse_maps(obj, dir)                       ?:
+		      bpf_object__load(obj)                   ?:
+		      pin_map(obj, "epf_timer", dir, "timer") ?:
+		      pin_map(obj, "epf_limits", dir, "limits");
 	if (!ret && bpf_obj_pin(bpf_program__fd(prog), ebpf_path(dir, "tick").text))
 		ret = -errno;
 	bpf_object__close(obj);
@@ -87,9 +88,8 @@ int ebpf_timer_load(const char *dir)
 int ebpf_tick(struct ebpf_filter *f, enum epf_bpf_tick_op op)
 {
 	struct epf_bpf_tick tick = { .op = op };
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = &tick,
-		    .data_size_in = sizeof(tick), .data_out = &tick,
-		    .data_size_out = sizeof(tick), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = &tick, .data_size_in = sizeof(tick),
+		    .data_out = &tick, .data_size_out = sizeof(tick), .repeat = 1);
 
 	if (f->tick < 0)
 		f->tick = bpf_obj_get(ebpf_path(f->name, "tick").text);
@@ -138,8 +138,7 @@ void ebpf_timer_quiet(const struct ebpf_filter *f)
 static bool gets_on(const struct ebpf_filter *f, __u64 *seen)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
-	__u64 sum = epf_load(&s->state.epoch) + epf_load(&s->scanned) +
-		    epf_load(&s->quiet);
+	__u64 sum = epf_load(&s->state.epoch) + epf_load(&s->scanned) + epf_load(&s->quiet);
 	bool on = sum != *seen;
 
 	*seen = sum;
@@ -200,8 +199,7 @@ int ebpf_timer_limits(struct ebpf_filter *f, __u32 slot)
 	work = malloc(sizeof(*work));
 	if (!work)
 		return -ENOMEM;
-	epf_capacity_init(&f->capacity[slot], &s->geom,
-			  epf_ppt_to_q56(s->params.limit_ppt), work);
+	epf_capacity_init(&f->capacity[slot], &s->geom, epf_ppt_to_q56(s->params.limit_ppt), work);
 	free(work);
 	return 0;
 }

@@ -113,8 +113,7 @@ static long call_with(const struct place *p, void *attr, size_t bytes)
 	memcpy(own, attr, bytes);
 	own[p->flags / sizeof(__u32)] |= F_TOKEN_FD;
 	own[p->token / sizeof(__u32)] = (__u32)token;
-	ret = libc_syscall(__NR_bpf, (long)p->cmd, own,
-			   bytes > least ? bytes : least);
+	ret = libc_syscall(__NR_bpf, (long)p->cmd, own, bytes > least ? bytes : least);
 	err = errno;
 	own[p->flags / sizeof(__u32)] &= ~F_TOKEN_FD;
 	own[p->token / sizeof(__u32)] = 0;
@@ -146,8 +145,8 @@ long syscall(long nr, ...)
 	va_end(ap);
 	pthread_once(&found, find_libc);
 	p = nr == __NR_bpf ? place_of(a[0]) : NULL;
-	if (p && (size_t)a[2] <= ATTR_BYTES &&
-	    !has_token(p, (void *)a[1], (size_t)a[2]) && ebpf_token())
+	if (p && (size_t)a[2] <= ATTR_BYTES && !has_token(p, (void *)a[1], (size_t)a[2]) &&
+	    ebpf_token())
 		return call_with(p, (void *)a[1], (size_t)a[2]);
 	return libc_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -181,8 +180,7 @@ static char *mount_options(void)
 }
 
 /* Does @option in @options delegate @name, of @len bytes? */
-static bool delegated(const char *options, const char *option, const char *name,
-		      size_t len)
+static bool delegated(const char *options, const char *option, const char *name, size_t len)
 {
 	const char *at = strstr(options, option);
 
@@ -202,8 +200,7 @@ static bool delegated(const char *options, const char *option, const char *name,
 	}
 }
 
-static void add_missing(const char *options, const struct need *need, char *text,
-			size_t room)
+static void add_missing(const char *options, const struct need *need, char *text, size_t room)
 {
 	const char *name = need->names;
 	bool first = true;
@@ -215,8 +212,8 @@ static void add_missing(const char *options, const struct need *need, char *text
 			continue;
 		at = strlen(text);
 		if (first)
-			snprintf(text + at, room - at, "%s%s=%.*s",
-				 at ? "," : "", need->option, (int)len, name);
+			snprintf(text + at, room - at, "%s%s=%.*s", at ? "," : "", need->option,
+				 (int)len, name);
 		else
 			snprintf(text + at, room - at, ":%.*s", (int)len, name);
 		first = false;

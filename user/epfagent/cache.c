@@ -203,20 +203,17 @@ static int ident_of(struct ident *id, int fd, uid_t uid)
 
 static bool settled(const struct ident *id)
 {
-	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC +
-			(__u64)id->changed.tv_nsec;
+	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC + (__u64)id->changed.tv_nsec;
 
 	return changed + SETTLED_NS < clock_now_ns(CLOCK_REALTIME);
 }
 
-static struct cache_entry *find_file(struct cache *w, const struct ident *id,
-				     enum cache_kind kind)
+static struct cache_entry *find_file(struct cache *w, const struct ident *id, enum cache_kind kind)
 {
 	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-	if (!e->once && e->kind == kind &&
-	    !memcmp(&e->ident, id, sizeof(*id)))
+	if (!e->once && e->kind == kind && !memcmp(&e->ident, id, sizeof(*id)))
 		return e;
 	return NULL;
 }
@@ -227,8 +224,7 @@ static __u64 cost(const struct ident *id, enum cache_kind kind)
 	return (__u64)id->size * (kind == WARM_SNAPSHOT ? 2 : 1);
 }
 
-int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind,
-	       struct cache_entry **entry)
+int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind, struct cache_entry **entry)
 {
 	struct cache_entry *e;
 	struct ident id;
@@ -269,8 +265,7 @@ int cache_reader(struct cache *w, uid_t uid, struct cache_entry **entry)
 		bytes += e->bytes;
 	if (REC_MEMORY > limit)
 		return -EFBIG;
-	if ((bytes > REC_MEMORY && bytes > limit / 2) ||
-	    !make_room(w, REC_MEMORY))
+	if ((bytes > REC_MEMORY && bytes > limit / 2) || !make_room(w, REC_MEMORY))
 		return -ENOSPC;
 	e = add(w, WARM_READER, REC_MEMORY);
 	if (!e)
@@ -309,11 +304,11 @@ static int copy_some(struct cache_entry *e, int fd, const struct job_pace *pace,
 	}
 	free(buf);
 	if (got < 0 && got != -EINTR)
-		return rec_error_set(err, (int)got, "read error: %s",
-				     strerror((int)-got));
+		return rec_error_set(err, (int)got, "read error: %s", strerror((int)-got));
 	if (!got)
-		return rec_error_set(err, -EBADMSG, "truncated while being "
-						    "read");
+		return rec_error_set(err, -EBADMSG,
+				     "truncated while being "
+				     "read");
 	return e->filled < (__u64)e->ident.size;
 }
 
@@ -322,8 +317,7 @@ static void look_again(struct cache_entry *e, int fd)
 {
 	struct ident now;
 
-	if (ident_of(&now, fd, e->ident.uid) ||
-	    memcmp(&now, &e->ident, sizeof(now)))
+	if (ident_of(&now, fd, e->ident.uid) || memcmp(&now, &e->ident, sizeof(now)))
 		e->once = true;
 }
 
@@ -344,9 +338,11 @@ static int make_some(struct cache_entry *e, const struct target_ask *ask,
 static int check_some(struct cache *w, struct cache_entry *e, __u64 keys,
 		      const struct job_pace *pace, struct rec_error *err)
 {
-	struct target_ask ask = { .name = "the snapshot",
-				  .threads = limits(w).threads,
-				  .keys = keys };
+	struct target_ask ask = {
+		.name = "the snapshot",
+		.threads = limits(w).threads,
+		.keys = keys,
+	};
 	int ret;
 
 	if (!e->making) {
@@ -380,8 +376,7 @@ int cache_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 	int filter, ret;
 
 	if (dev < 0)
-		return rec_error_set(e, dev, "%s: %s", EPF_DEVICE,
-				     strerror(-dev));
+		return rec_error_set(e, dev, "%s: %s", EPF_DEVICE, strerror(-dev));
 	filter = epf_dev_find(dev, name);
 	epf_close(dev);
 	if (filter < 0)
@@ -407,8 +402,7 @@ static struct cache_entry *find_filter(struct cache *w, __u64 id, __u64 fresh_ns
 	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-	if (!e->once && e->kind == WARM_FILTER && e->id == id &&
-	    now - e->made_ns < fresh_ns)
+	if (!e->once && e->kind == WARM_FILTER && e->id == id && now - e->made_ns < fresh_ns)
 		return e;
 	return NULL;
 }
@@ -465,8 +459,9 @@ static int begin_copy(struct cache *w, int filter, const struct epf_info *info,
 		e = add(w, WARM_FILTER, bytes);
 	if (!e) {
 		epf_close(filter);
-		return rec_error_set(err, -ENOSPC, "'%s' is larger than the "
-						   "agent's free memory",
+		return rec_error_set(err, -ENOSPC,
+				     "'%s' is larger than the "
+				     "agent's free memory",
 				     ask->name);
 	}
 	stats_add(&w->stats->cache_misses, 1);
@@ -495,8 +490,8 @@ static int copy_filter(struct cache_entry *e, const struct target_ask *ask,
 /* Make an entry for this audit if a mirror can be used. Return: 1: the mirror is not up
  * to date yet; 0.
  */
-static int find_mirror(struct cache *w, const struct epf_info *info,
-		       const struct mirrors_ask *ask, struct cache_entry **entry)
+static int find_mirror(struct cache *w, const struct epf_info *info, const struct mirrors_ask *ask,
+		       struct cache_entry **entry)
 {
 	struct cache_entry *e;
 	struct mirror *m;
@@ -533,14 +528,11 @@ static int find_warm(struct cache *w, int filter, const struct epf_info *info,
 	return 0;
 }
 
-int cache_filter(struct cache *w, const char *name, __u64 since_ns,
-		 const struct job_pace *pace, struct cache_entry **entry,
-		 struct rec_error *e)
+int cache_filter(struct cache *w, const char *name, __u64 since_ns, const struct job_pace *pace,
+		 struct cache_entry **entry, struct rec_error *e)
 {
 	struct cache_conf conf = limits(w);
-	struct target_ask ask = { .name = name,
-				  .place = TARGET_COPY,
-				  .threads = conf.threads };
+	struct target_ask ask = { .name = name, .place = TARGET_COPY, .threads = conf.threads };
 	struct mirrors_ask mirrors = { since_ns, conf.fresh_ns, pace };
 	struct epf_info info;
 	int filter, ret;

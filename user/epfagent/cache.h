@@ -19,10 +19,7 @@
 struct cache;
 struct cache_entry;
 
-enum cache_kind { WARM_COLUMN,
-		  WARM_SNAPSHOT,
-		  WARM_FILTER,
-		  WARM_READER };
+enum cache_kind { WARM_COLUMN, WARM_SNAPSHOT, WARM_FILTER, WARM_READER };
 
 /**
  * struct cache_conf - limits
@@ -124,9 +121,8 @@ int cache_fill(struct cache *w, struct cache_entry *entry, int fd, __u64 keys,
  * which copies this filter, must continue first; 0; -ENOSPC as for cache_file(); else as
  * target_open().
  */
-int cache_filter(struct cache *w, const char *name, __u64 since_ns,
-		 const struct job_pace *pace, struct cache_entry **entry,
-		 struct rec_error *e);
+int cache_filter(struct cache *w, const char *name, __u64 since_ns, const struct job_pace *pace,
+		 struct cache_entry **entry, struct rec_error *e);
 
 /* For a column: the descriptor of the copy, and its serial (struct epf_column). */
 int cache_fd(const struct cache_entry *entry);

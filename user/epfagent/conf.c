@@ -72,8 +72,7 @@ static bool set_mirror(struct conf *c, const char *what, const char *text)
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
 	if (!parse_name(name) ||
-	    (text[len] && !parse_count(what, text + len + 1,
-				       EPF_JOURNAL_ORDER_MAX, &order)))
+	    (text[len] && !parse_count(what, text + len + 1, EPF_JOURNAL_ORDER_MAX, &order)))
 		return false;
 	strcpy(m->name, name); /* parse_name() checked the length */
 	m->order = (__u32)order;
@@ -112,8 +111,7 @@ static bool set_jobs(struct conf *c, const char *what, const char *text)
 	return true;
 }
 
-static bool set_jobs_per_user(struct conf *c, const char *what,
-			      const char *text)
+static bool set_jobs_per_user(struct conf *c, const char *what, const char *text)
 {
 	__u64 n;
 
@@ -128,8 +126,7 @@ static bool set_clients(struct conf *c, const char *what, const char *text)
 	return parse_count(what, text, 4096, &c->clients);
 }
 
-static bool set_clients_per_user(struct conf *c, const char *what,
-				 const char *text)
+static bool set_clients_per_user(struct conf *c, const char *what, const char *text)
 {
 	return parse_count(what, text, 4096, &c->clients_per_user);
 }
@@ -215,33 +212,26 @@ static bool set_watch(struct conf *c, const char *what, const char *text)
 static const struct setting settings[] = {
 	{ "socket", "PATH of the listening socket (" AGENT_SOCKET ")", NULL,
 	  offsetof(struct conf, socket) },
-	{ "group", "GROUP of the socket, whose mode is 0660", NULL,
-	  offsetof(struct conf, group) },
+	{ "group", "GROUP of the socket, whose mode is 0660", NULL, offsetof(struct conf, group) },
 	{ "allow-uid", "USER who may use the agent; repeatable", set_allow_uid, 0 },
 	{ "allow-gid", "GROUP whose members may use it; repeatable", set_allow_gid, 0 },
 	{ "memory", "BYTES of cached copies, at most (1GiB)", set_memory, 0 },
-	{ "fresh", "DURATION for which a copy of a filter is reused (0)", set_fresh,
-	  0 },
-	{ "mirror", "NAME[:ORDER] of a filter to mirror; repeatable",
-	  set_mirror, 0 },
-	{ "hold", "yes|no|NAME: end the epochs of pure BPF filters (yes)",
-	  set_hold, 0 },
+	{ "fresh", "DURATION for which a copy of a filter is reused (0)", set_fresh, 0 },
+	{ "mirror", "NAME[:ORDER] of a filter to mirror; repeatable", set_mirror, 0 },
+	{ "hold", "yes|no|NAME: end the epochs of pure BPF filters (yes)", set_hold, 0 },
 	{ "jobs", "N audits waiting or running, at most (256)", set_jobs, 0 },
 	{ "jobs-per-user", "N of them of one user, at most (32)", set_jobs_per_user, 0 },
 	{ "clients", "N connections, at most (128)", set_clients, 0 },
 	{ "clients-per-user", "N of them of one user, at most (64)", set_clients_per_user, 0 },
 	{ "step", "KEYS looked up in one turn, about (4194304)", set_step, 0 },
 	{ "threads", "N threads of an audit, at most (all CPUs)", set_threads, 0 },
-	{ "watch", "DIR=FILTER[:OPTIONS]: audit new files; '\\' escapes",
-	  set_watch, 0 },
-	{ "metrics", "ADDRESS to serve GET /metrics at", NULL,
-	  offsetof(struct conf, metrics) },
+	{ "watch", "DIR=FILTER[:OPTIONS]: audit new files; '\\' escapes", set_watch, 0 },
+	{ "metrics", "ADDRESS to serve GET /metrics at", NULL, offsetof(struct conf, metrics) },
 };
 
 #define NR_SETTINGS ARRAY_SIZE(settings)
 
-static bool set(struct conf *c, const struct setting *s, const char *what,
-		const char *text)
+static bool set(struct conf *c, const struct setting *s, const char *what, const char *text)
 {
 	if (s->set)
 		return s->set(c, what, text);
@@ -343,7 +333,8 @@ static void usage(void)
 	       "  -h, --help          this help\n"
 	       "  -V, --version       version\n"
 	       "\nSIGHUP reloads the file, SIGTERM ends the agent. See "
-	       "epfagent(8).\n", CONF_FILE);
+	       "epfagent(8).\n",
+	       CONF_FILE);
 }
 
 static void fill_table(struct option *o)
@@ -357,14 +348,13 @@ static void fill_table(struct option *o)
 	size_t i;
 
 	for (i = 0; i < NR_SETTINGS; i++)
-		o[i] = (struct option){ settings[i].name, required_argument,
-					NULL, OPT_SETTING + (int)i };
+		o[i] = (struct option){ settings[i].name, required_argument, NULL,
+					OPT_SETTING + (int)i };
 	memcpy(o + NR_SETTINGS, common, sizeof(common));
 }
 
 /* With @path, read only the name of the file; without, all settings. */
-static bool read_options(struct conf *c, int argc, char **argv,
-			 const char **path)
+static bool read_options(struct conf *c, int argc, char **argv, const char **path)
 {
 	struct option table[NR_SETTINGS + 4];
 	char what[64];
@@ -383,15 +373,15 @@ static bool read_options(struct conf *c, int argc, char **argv,
 		}
 		if (opt == '?') {
 			fail("option '%s': unknown, or its value is missing: "
-			     "'epfagent --help' lists them", argv[optind - 1]);
+			     "'epfagent --help' lists them",
+			     argv[optind - 1]);
 			return false;
 		}
 		if (opt == 'c' && path)
 			*path = optarg;
 		if (opt < OPT_SETTING || path)
 			continue;
-		snprintf(what, sizeof(what), "--%s",
-			 settings[opt - OPT_SETTING].name);
+		snprintf(what, sizeof(what), "--%s", settings[opt - OPT_SETTING].name);
 		if (!set(c, &settings[opt - OPT_SETTING], what, optarg))
 			return false;
 	}
@@ -406,8 +396,7 @@ bool conf_load(struct conf *c, int argc, char **argv)
 	const char *path = NULL;
 
 	defaults(c);
-	return read_options(c, argc, argv, &path) &&
-	       read_file(c, path ? path : CONF_FILE, path) &&
+	return read_options(c, argc, argv, &path) && read_file(c, path ? path : CONF_FILE, path) &&
 	       read_options(c, argc, argv, NULL) &&
 	       (c->socket || set_text(&c->socket, AGENT_SOCKET));
 }

@@ -103,8 +103,7 @@ static void say(struct holding *g, int err)
 	else if (err == -EBUSY || err == -EOPNOTSUPP)
 		log_info("filter '%s': %s", g->name, why(err));
 	else
-		warn("filter '%s': cannot end its epochs: %s", g->name,
-		     why(err));
+		warn("filter '%s': cannot end its epochs: %s", g->name, why(err));
 }
 
 /* Return: 0: all threads must end; -ENODEV: destroyed; another negative errno: failed. */
@@ -168,8 +167,8 @@ static bool known(const struct holds *h, const char *name)
 	const struct holding *g;
 
 	LIST_FOREACH(g, &h->list, link)
-		if (!strcmp(g->name, name))
-			return true;
+	if (!strcmp(g->name, name))
+		return true;
 	return false;
 }
 
@@ -245,16 +244,16 @@ static void *look_for_filters(void *arg)
 		ret = look(h);
 		if (ret && ret != h->said)
 			warn("cannot look for pure BPF filters: "
-			     "%s%s", strerror(-ret), ret == -EACCES ?
-			     "; use 'hold = no' unless the agent is root" : "");
+			     "%s%s",
+			     strerror(-ret),
+			     ret == -EACCES ? "; use 'hold = no' unless the agent is root" : "");
 		h->said = ret;
 	} while (wait_ns(h, LOOK_NS));
 	join(h, true);
 	return NULL;
 }
 
-int holds_start(struct holds **holds, const struct hold_conf *conf,
-		struct agent_stats *stats)
+int holds_start(struct holds **holds, const struct hold_conf *conf, struct agent_stats *stats)
 {
 	struct holds *h = calloc(1, sizeof(*h));
 	int ret;

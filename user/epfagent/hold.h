@@ -45,8 +45,8 @@ struct holds;
  *
  * Return: 0; -ENOMEM; other errors of system calls.
  */
-int holds_start(struct holds **h, const struct hold_conf *conf,
-		struct agent_stats *stats) __attribute__((weak));
+int holds_start(struct holds **h, const struct hold_conf *conf, struct agent_stats *stats)
+	__attribute__((weak));
 /* Waits for running steps: milliseconds, see ebpf_hold_step(). @h may be NULL. */
 void holds_stop(struct holds *h) __attribute__((weak));
 

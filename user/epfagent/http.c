@@ -78,8 +78,7 @@ static int port_of(const char *text)
 }
 
 /* Accept literal addresses only, so that no resolver decides what "this machine" is. */
-static int place_tcp(struct place *p, const char *listen,
-		     struct rec_error *e)
+static int place_tcp(struct place *p, const char *listen, struct rec_error *e)
 {
 	static const char four[] = "127.0.0.1:", six[] = "[::1]:";
 	bool is_six = !strncmp(listen, six, strlen(six));
@@ -92,8 +91,7 @@ static int place_tcp(struct place *p, const char *listen,
 				     listen);
 	port = port_of(listen + strlen(is_six ? six : four));
 	if (port < 0)
-		return rec_error_set(e, -EINVAL,
-				     "'%s': a port is a number from 0 to 65535",
+		return rec_error_set(e, -EINVAL, "'%s': a port is a number from 0 to 65535",
 				     listen);
 	if (is_six) {
 		struct sockaddr_in6 *to = (struct sockaddr_in6 *)&p->addr;
@@ -113,8 +111,7 @@ static int place_tcp(struct place *p, const char *listen,
 	return 0;
 }
 
-static int place_of(struct place *p, const char *listen,
-		    struct rec_error *e)
+static int place_of(struct place *p, const char *listen, struct rec_error *e)
 {
 	struct sockaddr_un *to = (struct sockaddr_un *)&p->addr;
 
@@ -125,8 +122,7 @@ static int place_of(struct place *p, const char *listen,
 		return rec_error_set(e, -EINVAL,
 				     "'%.40s...': the path of a socket has at "
 				     "most %zu bytes",
-				     listen,
-				     sizeof(to->sun_path) - 1);
+				     listen, sizeof(to->sun_path) - 1);
 	to->sun_family = AF_UNIX;
 	strcpy(to->sun_path, listen);
 	p->len = sizeof(*to);
@@ -135,8 +131,8 @@ static int place_of(struct place *p, const char *listen,
 
 static const char *path_of(const struct place *p)
 {
-	return p->addr.ss_family == AF_UNIX ?
-		       ((const struct sockaddr_un *)&p->addr)->sun_path : NULL;
+	return p->addr.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&p->addr)->sun_path :
+					      NULL;
 }
 
 /* Remove a socket that nobody listens on; leave anything else. */
@@ -149,8 +145,7 @@ static void remove_stale(const struct place *p)
 	if (!path || lstat(path, &st) || !S_ISSOCK(st.st_mode))
 		return;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connect(fd, (const struct sockaddr *)&p->addr, p->len) &&
-	    errno == ECONNREFUSED)
+	if (connect(fd, (const struct sockaddr *)&p->addr, p->len) && errno == ECONNREFUSED)
 		unlink(path);
 	close(fd);
 }
@@ -169,8 +164,7 @@ static int bind_to(int fd, const struct place *p)
 		return -errno;
 	if (bind(fd, (const struct sockaddr *)&p->addr, p->len))
 		return -errno;
-	if (listen(fd, (int)HTTP_CONNECTIONS_MAX) ||
-	    (path && chmod(path, SOCKET_MODE))) {
+	if (listen(fd, (int)HTTP_CONNECTIONS_MAX) || (path && chmod(path, SOCKET_MODE))) {
 		int err = -errno;
 
 		if (path)
@@ -186,8 +180,7 @@ static int open_place(struct place *p)
 	int fd, err;
 
 	remove_stale(p);
-	fd = socket(p->addr.ss_family,
-		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(p->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	err = bind_to(fd, p);
@@ -209,15 +202,15 @@ static void say_where(struct metrics *m)
 	if (path)
 		snprintf(m->where, sizeof(m->where), "%s", path);
 	else if (four->sin_family == AF_INET)
-		snprintf(m->where, sizeof(m->where),
-			 "http://127.0.0.1:%u/metrics", ntohs(four->sin_port));
+		snprintf(m->where, sizeof(m->where), "http://127.0.0.1:%u/metrics",
+			 ntohs(four->sin_port));
 	else
 		snprintf(m->where, sizeof(m->where), "http://[::1]:%u/metrics",
 			 ntohs(six->sin6_port));
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status,
-			      const char *type, struct MHD_Response *r)
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status, const char *type,
+			      struct MHD_Response *r)
 {
 	enum MHD_Result ret;
 
@@ -233,18 +226,15 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status,
 }
 
 /* @text must have static storage. */
-static enum MHD_Result answer_text(struct MHD_Connection *c,
-				   unsigned int status, const char *type,
+static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned int status, const char *type,
 				   const char *text)
 {
 	return answer(c, status, type,
-		      MHD_create_response_from_buffer(strlen(text),
-						      (void *)text,
+		      MHD_create_response_from_buffer(strlen(text), (void *)text,
 						      MHD_RESPMEM_PERSISTENT));
 }
 
-static enum MHD_Result answer_error(struct MHD_Connection *c,
-				    unsigned int status, const char *text)
+static enum MHD_Result answer_error(struct MHD_Connection *c, unsigned int status, const char *text)
 {
 	return answer_text(c, status, "text/plain; charset=utf-8", text);
 }
@@ -276,8 +266,7 @@ static unsigned int weight(const char *range, const char *end)
 		p++;
 		p += strspn(p, " \t");
 		if (end - p >= 2 && (*p == 'q' || *p == 'Q') && p[1] == '=')
-			return thousandths(p + 2, p + 2 + strcspn(p + 2,
-								  " \t;,"));
+			return thousandths(p + 2, p + 2 + strcspn(p + 2, " \t;,"));
 	}
 	return 1000;
 }
@@ -292,8 +281,7 @@ static unsigned int accepted(const char *accept, const char *type)
 	for (; *accept; accept = *end ? end + 1 : end) {
 		end = accept + strcspn(accept, ",");
 		accept += strspn(accept, " \t");
-		if (strncasecmp(accept, type, len) ||
-		    !strchr(";, \t", accept[len]))
+		if (strncasecmp(accept, type, len) || !strchr(";, \t", accept[len]))
 			continue;
 		q = weight(accept, end);
 		most = q > most ? q : most;
@@ -304,17 +292,14 @@ static unsigned int accepted(const char *accept, const char *type)
 /* OpenMetrics if the client names it and does not prefer the older format. */
 static enum metrics_format format_for(struct MHD_Connection *c)
 {
-	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
-							 "Accept");
+	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
 	unsigned int q = accept ? accepted(accept, OPENMETRICS) : 0;
 
-	return q && q >= accepted(accept, "text/plain") ? METRICS_OPENMETRICS :
-							  METRICS_TEXT;
+	return q && q >= accepted(accept, "text/plain") ? METRICS_OPENMETRICS : METRICS_TEXT;
 }
 
 /* Return: the text, which the caller frees; NULL: failure. */
-static char *page_of(const struct metrics *m, enum metrics_format format,
-		     size_t *len)
+static char *page_of(const struct metrics *m, enum metrics_format format, size_t *len)
 {
 	int dev = epf_dev_open();
 	char *text = NULL;
@@ -330,8 +315,7 @@ static char *page_of(const struct metrics *m, enum metrics_format format,
 	return NULL;
 }
 
-static enum MHD_Result answer_metrics(struct MHD_Connection *c,
-				      const struct metrics *m)
+static enum MHD_Result answer_metrics(struct MHD_Connection *c, const struct metrics *m)
 {
 	enum metrics_format format = format_for(c);
 	struct MHD_Response *r;
@@ -339,22 +323,21 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c,
 	char *text = page_of(m, format, &len);
 
 	if (!text)
-		return answer_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				    "cannot read the filters\n");
+		return answer_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot read the filters\n");
 	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!r)
 		free(text);
-	return answer(c, MHD_HTTP_OK, format == METRICS_OPENMETRICS ?
-		      OPENMETRICS "; version=1.0.0; charset=utf-8" :
-		      "text/plain; version=0.0.4; charset=utf-8", r);
+	return answer(c, MHD_HTTP_OK,
+		      format == METRICS_OPENMETRICS ? OPENMETRICS "; version=1.0.0; charset=utf-8" :
+						      "text/plain; version=0.0.4; charset=utf-8",
+		      r);
 }
 
 /* libmicrohttpd calls it after the headers, for each part of a body, and at the end of
  * the request. Only the last call replies; a body is ignored.
  */
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
-				  const char *url, const char *method,
-				  const char *version, const char *body,
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
+				  const char *method, const char *version, const char *body,
 				  size_t *body_bytes, void **seen)
 {
 	(void)version;
@@ -368,8 +351,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 		return MHD_YES;
 	}
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return answer_error(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-				    "GET and HEAD only\n");
+		return answer_error(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
 	if (!strcmp(url, "/metrics"))
 		return answer_metrics(c, ctx);
 	if (!strcmp(url, "/"))
@@ -383,8 +365,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 
 static int fd_of(struct MHD_Connection *c)
 {
-	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)
-		->connect_fd;
+	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
 /* The library has at most HTTP_CONNECTIONS_MAX connections, so one entry is free. */
@@ -410,8 +391,8 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
 static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
 			 enum MHD_RequestTerminationCode code)
 {
-	struct deadline *d = MHD_get_connection_info(
-		c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	struct deadline *d =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 	const struct metrics *m = ctx;
 
 	(void)seen;
@@ -453,8 +434,7 @@ static int timeout(struct metrics *m)
 	if (m->ended)
 		ms = 0;
 	m->ended = false;
-	if (MHD_get_timeout(m->daemon, &wanted) == MHD_YES &&
-	    (ms < 0 || wanted < (unsigned int)ms))
+	if (MHD_get_timeout(m->daemon, &wanted) == MHD_YES && (ms < 0 || wanted < (unsigned int)ms))
 		ms = (int)wanted;
 	return ms;
 }
@@ -463,8 +443,8 @@ static void *run(void *arg)
 {
 	struct metrics *m = arg;
 	struct pollfd fds[2] = {
-		{ .fd = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD)
-			  ->epoll_fd, .events = POLLIN },
+		{ .fd = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+		  .events = POLLIN },
 		{ .fd = m->stop, .events = POLLIN },
 	};
 
@@ -497,14 +477,12 @@ static int start_daemon(struct metrics *m, int fd)
 {
 	int err;
 
-	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL,
-		on_request, m,
-		MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)HTTP_REQUEST_BYTES_MAX, MHD_OPTION_END);
+	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, m,
+				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				     HTTP_CONNECTIONS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
+				     on_connection, m, MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
+				     MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				     (size_t)HTTP_REQUEST_BYTES_MAX, MHD_OPTION_END);
 	if (!m->daemon) {
 		close(fd);
 		return -ENOMEM;
@@ -515,8 +493,7 @@ static int start_daemon(struct metrics *m, int fd)
 	return err;
 }
 
-static int start(struct metrics *m, const char *listen,
-		 struct rec_error *e)
+static int start(struct metrics *m, const char *listen, struct rec_error *e)
 {
 	int err = place_of(&m->place, listen, e);
 	int fd;
@@ -525,8 +502,7 @@ static int start(struct metrics *m, const char *listen,
 		return err;
 	fd = open_place(&m->place);
 	if (fd < 0)
-		return rec_error_set(e, fd, "'%s': %s", listen,
-				     strerror(-fd));
+		return rec_error_set(e, fd, "'%s': %s", listen, strerror(-fd));
 	say_where(m);
 	err = start_daemon(m, fd);
 	if (!err)
@@ -536,8 +512,7 @@ static int start(struct metrics *m, const char *listen,
 	return rec_error_set(e, err, "'%s': cannot start the thread", listen);
 }
 
-int metrics_start(struct metrics **m, const struct metrics_conf *conf,
-		  struct rec_error *e)
+int metrics_start(struct metrics **m, const struct metrics_conf *conf, struct rec_error *e)
 {
 	int err;
 
@@ -545,8 +520,7 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf,
 	if (!*m)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	(*m)->stats = conf->stats;
-	(*m)->request_ns = (conf->request_ms ? conf->request_ms :
-					       HTTP_REQUEST_MS) * 1000000ULL;
+	(*m)->request_ns = (conf->request_ms ? conf->request_ms : HTTP_REQUEST_MS) * 1000000ULL;
 	err = start(*m, conf->listen, e);
 	if (err) {
 		free(*m);

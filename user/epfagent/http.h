@@ -50,8 +50,8 @@ struct metrics;
  * Return: 0; -EINVAL: not one of the addresses above; -EADDRINUSE; -ENOMEM; other errors
  * of system calls.
  */
-int metrics_start(struct metrics **m, const struct metrics_conf *conf,
-		  struct rec_error *e) __attribute__((weak));
+int metrics_start(struct metrics **m, const struct metrics_conf *conf, struct rec_error *e)
+	__attribute__((weak));
 
 /* "http://127.0.0.1:9464/metrics", or the path of the socket. */
 const char *metrics_where(const struct metrics *m) __attribute__((weak));

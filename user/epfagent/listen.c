@@ -29,13 +29,11 @@ static bool in_use(int fd, const struct sockaddr_un *at)
 {
 	struct stat st;
 
-	if (!connect(fd, (const struct sockaddr *)at, sizeof(*at)) ||
-	    errno == EAGAIN) {
+	if (!connect(fd, (const struct sockaddr *)at, sizeof(*at)) || errno == EAGAIN) {
 		fail("%s: another agent is listening there", at->sun_path);
 		return true;
 	}
-	if (errno == ECONNREFUSED && !lstat(at->sun_path, &st) &&
-	    S_ISSOCK(st.st_mode))
+	if (errno == ECONNREFUSED && !lstat(at->sun_path, &st) && S_ISSOCK(st.st_mode))
 		unlink(at->sun_path);
 	return false;
 }

@@ -68,16 +68,14 @@ static struct agent agent;
 static void log_end(struct task *t)
 {
 	const struct job_state *s = task_state(t);
-	const char *what = t->request.filter[0] ? t->request.filter :
-						  "a snapshot";
+	const char *what = t->request.filter[0] ? t->request.filter : "a snapshot";
 
 	if (t->ret)
 		warn("user %u, process %d: %s: %s", t->uid, (int)t->pid, what,
 		     t->error.text[0] ? t->error.text : strerror(-t->ret));
 	else
-		log_info("user %u, process %d: %s: %llu keys, %llu present, by %s",
-		     t->uid, (int)t->pid, what, s->mark.keys, s->mark.present,
-		     s->engine->name);
+		log_info("user %u, process %d: %s: %llu keys, %llu present, by %s", t->uid,
+			 (int)t->pid, what, s->mark.keys, s->mark.present, s->engine->name);
 }
 
 static void take_ended(void)
@@ -127,8 +125,8 @@ static bool raise_limit(const struct conf *conf)
 	if (limit.rlim_cur >= need)
 		return true;
 	fail("%llu clients may need %llu descriptors, but the limit is %llu: "
-	     "raise it, or lower 'clients'", conf->clients,
-	     (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+	     "raise it, or lower 'clients'",
+	     conf->clients, (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 	return false;
 }
 
@@ -145,8 +143,7 @@ static int reload(sd_event_source *source, const struct signalfd_siginfo *info, 
 	if (conf_load(&new, agent.argc, agent.argv) && raise_limit(&new)) {
 		struct conf old = agent.conf;
 
-		if (differ(old.socket, new.socket) ||
-		    differ(old.group, new.group) ||
+		if (differ(old.socket, new.socket) || differ(old.group, new.group) ||
 		    differ(old.metrics, new.metrics) ||
 		    memcmp(&old.hold, &new.hold, sizeof(old.hold)))
 			warn("changes of socket, group, metrics and hold need a "
@@ -175,7 +172,7 @@ static int open_signals(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG */
-	signal(SIGIO, SIG_IGN);	  /* of a lease, see watch.c */
+	signal(SIGIO, SIG_IGN);   /* of a lease, see watch.c */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -204,8 +201,9 @@ static bool open_events(void)
 		ret = open_signals();
 	agent.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ret >= 0)
-		ret = agent.wake < 0 ? -errno :
-		      sd_event_add_io(agent.loop, NULL, agent.wake, EPOLLIN, woken, NULL);
+		ret = agent.wake < 0 ?
+			      -errno :
+			      sd_event_add_io(agent.loop, NULL, agent.wake, EPOLLIN, woken, NULL);
 	if (ret >= 0)
 		ret = sd_event_set_watchdog(agent.loop, true);
 	if (ret < 0)
@@ -219,8 +217,8 @@ static bool open_worker(void)
 
 	agent.cache = cache_new(&agent.conf.cache, &agent.stats);
 	if (agent.cache)
-		ret = sched_start(&agent.sched, &agent.conf.sched, agent.cache,
-				  &agent.stats, agent.wake);
+		ret = sched_start(&agent.sched, &agent.conf.sched, agent.cache, &agent.stats,
+				  agent.wake);
 	if (ret)
 		fail("cannot start: %s", strerror(-ret));
 	return !ret;
@@ -228,8 +226,7 @@ static bool open_worker(void)
 
 static bool open_server(void)
 {
-	struct server_conf c = { &agent.conf, agent.sched, &agent.stats,
-				 agent.loop, -1 };
+	struct server_conf c = { &agent.conf, agent.sched, &agent.stats, agent.loop, -1 };
 
 	c.listener = listen_open(&agent.conf, &agent.own_socket);
 	if (c.listener < 0)
@@ -257,8 +254,7 @@ static bool open_watches(void)
 
 static bool open_metrics(void)
 {
-	struct metrics_conf c = { .listen = agent.conf.metrics,
-				  .stats = &agent.stats };
+	struct metrics_conf c = { .listen = agent.conf.metrics, .stats = &agent.stats };
 	struct rec_error e;
 
 	if (!c.listen)
@@ -299,13 +295,11 @@ static bool open_holds(void)
 {
 	int ret;
 
-	if (agent.conf.hold.which == HOLD_NONE || agent.module_only ||
-	    !holds_start)
+	if (agent.conf.hold.which == HOLD_NONE || agent.module_only || !holds_start)
 		return true;
 	ret = holds_start(&agent.holds, &agent.conf.hold, &agent.stats);
 	if (ret)
-		warn("cannot end the epochs of pure BPF filters: %s",
-		     strerror(-ret));
+		warn("cannot end the epochs of pure BPF filters: %s", strerror(-ret));
 	return true;
 }
 
@@ -376,10 +370,9 @@ int main(int argc, char **argv)
 	agent.argv = argv;
 	agent.stats.start_ns = clock_now_ns(CLOCK_REALTIME);
 	out_levels();
-	good = conf_load(&agent.conf, argc, argv) &&
-	       raise_limit(&agent.conf) && choose_filters() &&
-	       open_events() && open_worker() && open_server() &&
-	       open_holds() && open_watches() && open_metrics();
+	good = conf_load(&agent.conf, argc, argv) && raise_limit(&agent.conf) && choose_filters() &&
+	       open_events() && open_worker() && open_server() && open_holds() && open_watches() &&
+	       open_metrics();
 	good = good && run();
 	close_all();
 	return good ? 0 : EXIT_FAIL;

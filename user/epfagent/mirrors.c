@@ -113,8 +113,7 @@ static int same_size(const struct mirror *m)
 static int begin_lines(struct mirror *m, const struct epf_info *info)
 {
 	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
-	int ret = epf_is_module(m->filter) ? cache_reserve(m->all->cache, bytes) :
-					     -ENOTTY;
+	int ret = epf_is_module(m->filter) ? cache_reserve(m->all->cache, bytes) : -ENOTTY;
 
 	if (ret)
 		return ret;
@@ -255,8 +254,7 @@ static void tend(struct mirror *m, __u64 now, const struct job_pace *pace)
 		go_on(m, pace);
 }
 
-static void tend_all(struct mirrors *all, bool ready,
-		     const struct job_pace *pace)
+static void tend_all(struct mirrors *all, bool ready, const struct job_pace *pace)
 {
 	struct mirror *m = TAILQ_FIRST(&all->list), *next;
 	__u64 now = now_ns();
@@ -273,8 +271,8 @@ static bool some_pass(const struct mirrors *all)
 	const struct mirror *m;
 
 	TAILQ_FOREACH(m, &all->list, link)
-		if (m->pass_ns)
-			return true;
+	if (m->pass_ns)
+		return true;
 	return false;
 }
 
@@ -297,8 +295,8 @@ static struct mirror *find(struct mirrors *all, const char *name)
 	struct mirror *m;
 
 	TAILQ_FOREACH(m, &all->list, link)
-		if (!m->left && !strcmp(m->conf.name, name))
-			return m;
+	if (!m->left && !strcmp(m->conf.name, name))
+		return m;
 	return NULL;
 }
 
@@ -319,8 +317,7 @@ static bool refresh(struct mirror *m, const struct mirrors_ask *ask)
 	}
 }
 
-static void make_target(const struct mirror *m, const struct epf_info *info,
-			struct target *t)
+static void make_target(const struct mirror *m, const struct epf_info *info, struct target *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
@@ -332,8 +329,8 @@ static void make_target(const struct mirror *m, const struct epf_info *info,
 	epf_mirror_header(m->lines, &t->header);
 }
 
-int mirrors_look(struct mirrors *all, const struct epf_info *info,
-		 const struct mirrors_ask *ask, struct mirror **found)
+int mirrors_look(struct mirrors *all, const struct epf_info *info, const struct mirrors_ask *ask,
+		 struct mirror **found)
 {
 	struct mirror *m = find(all, info->params.name);
 
@@ -392,7 +389,7 @@ void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf)
 	unsigned int i;
 
 	TAILQ_FOREACH(m, &all->list, link)
-		m->left = !wanted(conf, m);
+	m->left = !wanted(conf, m);
 	for (i = 0; i < conf->nr; i++)
 		if (!find(all, conf->mirror[i].name))
 			add(all, &conf->mirror[i]);

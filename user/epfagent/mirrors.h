@@ -78,8 +78,8 @@ struct mirrors_ask {
  *
  * Return: 1: it is not up to date yet: call again; 0.
  */
-int mirrors_look(struct mirrors *all, const struct epf_info *info,
-		 const struct mirrors_ask *ask, struct mirror **m);
+int mirrors_look(struct mirrors *all, const struct epf_info *info, const struct mirrors_ask *ask,
+		 struct mirror **m);
 
 /* Use a mirror that was just found: @t becomes a target like that of a copy. Call
  * mirror_put() after the last use.

@@ -82,8 +82,7 @@ static bool take_control(struct message *m, struct msghdr *h)
 	return fits;
 }
 
-static int parse(struct message *m, const char *text, size_t len,
-		 struct rec_error *e)
+static int parse(struct message *m, const char *text, size_t len, struct rec_error *e)
 {
 	m->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(m->json))
@@ -96,9 +95,12 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 	char control[CMSG_SPACE(sizeof(int) * FDS_ROOM)];
 	char text[AGENT_MESSAGE_MAX];
 	struct iovec io = { text, sizeof(text) };
-	struct msghdr h = { .msg_iov = &io, .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr h = {
+		.msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
 	ssize_t n;
 	bool fits;
 
@@ -114,11 +116,13 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 		return rec_error_set(e, -EINVAL, "a request may have at most %u bytes",
 				     AGENT_MESSAGE_MAX);
 	if (h.msg_flags & MSG_CTRUNC && m->nr_fds < AGENT_FDS)
-		return rec_error_set(e, -EMFILE, "the agent has no file descriptors "
-						 "left");
+		return rec_error_set(e, -EMFILE,
+				     "the agent has no file descriptors "
+				     "left");
 	if (!fits)
-		return rec_error_set(e, -EINVAL, "a request may have at most %u "
-						 "descriptors",
+		return rec_error_set(e, -EINVAL,
+				     "a request may have at most %u "
+				     "descriptors",
 				     AGENT_FDS);
 	return parse(m, text, (size_t)n, e);
 }
@@ -131,12 +135,12 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
 
 	if (why == MESSAGE_OTHER_FS)
-		return rec_error_set(e, -EOPNOTSUPP, "%s: the agent does not support "
-						     "this file system",
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "%s: the agent does not support "
+				     "this file system",
 				     name);
 	if (why == MESSAGE_NO_FILE || flags < 0)
-		return rec_error_set(e, -EOPNOTSUPP, "%s: not a regular file",
-				     name);
+		return rec_error_set(e, -EOPNOTSUPP, "%s: not a regular file", name);
 	if (flags & O_PATH || (output ? mode == O_RDONLY : mode == O_WRONLY))
 		return rec_error_set(e, -EBADF, "%s: not open for %s", name,
 				     output ? "writing" : "reading");
@@ -148,17 +152,15 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 /* Move the descriptor at index *@place of the message to the task, and set *@place to
  * its index there.
  */
-static int take(struct task *t, enum agent_fd what, int *place,
-		struct message *m, struct rec_error *e)
+static int take(struct task *t, enum agent_fd what, int *place, struct message *m,
+		struct rec_error *e)
 {
-	bool output = what == AGENT_BITMAP || what == AGENT_AGES ||
-		      what == AGENT_RECORDS;
+	bool output = what == AGENT_BITMAP || what == AGENT_AGES || what == AGENT_RECORDS;
 	int ret;
 
 	if (*place < 0)
 		return 0;
-	ret = check_fd(m->fds[*place], m->why[*place], agent_fd_names[what],
-		       output, e);
+	ret = check_fd(m->fds[*place], m->why[*place], agent_fd_names[what], output, e);
 	if (ret)
 		return ret;
 	t->fd[what] = m->fds[*place];
@@ -191,8 +193,7 @@ int request_task(struct task **task, struct message *m, struct rec_error *e)
 	*task = t;
 	if (!t)
 		return rec_error_set(e, -ENOMEM, "out of memory");
-	ret = agent_request_parse(&t->request, m->json, m->nr_fds,
-				  e);
+	ret = agent_request_parse(&t->request, m->json, m->nr_fds, e);
 	if (!ret)
 		ret = take_all(t, m, e);
 	if (ret) {
@@ -228,9 +229,8 @@ static json_t *watches(const struct conf *conf)
 
 	for (i = 0; i < conf->nr_watches; i++)
 		json_array_append_new(list,
-			json_pack("{so so}", "dir",
-				  json_path(conf->watches[i].dir), "filter",
-				  json_path(conf->watches[i].target)));
+				      json_pack("{so so}", "dir", json_path(conf->watches[i].dir),
+						"filter", json_path(conf->watches[i].target)));
 	return list;
 }
 
@@ -241,26 +241,19 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 	epf_gpu_use(&gpu);
 	return json_pack("{ss so so so so so so so so so so so so so so so so so so "
 			 "sI sI sI sI sI}",
-		"version", EPF_VERSION, "engines", engines(),
-		"audits_done", counter(&s->audits_done),
-		"audits_failed", counter(&s->audits_failed),
-		"audits_cancelled", counter(&s->audits_cancelled),
-		"audits_fallen_back", counter(&s->audits_fallen),
-		"requests_refused", counter(&s->requests_refused),
-		"keys_asked", counter(&s->keys_asked),
-		"keys_present", counter(&s->keys_present),
-		"busy_ns", counter(&s->busy_ns),
-		"files_done", counter(&s->files_done),
-		"cache_hits", counter(&s->cache_hits),
-		"cache_misses", counter(&s->cache_misses),
-		"cache_bytes", counter(&s->cache_bytes),
-		"queue", counter(&s->queue), "clients", counter(&s->clients),
-		"mirrors", counter(&s->mirrors),
-		"mirror_copies", counter(&s->mirror_copies),
-		"watches", watches(conf),
-		"gpu_uploads", (json_int_t)gpu.uploads,
-		"gpu_reuses", (json_int_t)gpu.reuses,
-		"gpu_columns", (json_int_t)gpu.columns,
-		"gpu_column_asks", (json_int_t)gpu.column_asks,
-		"gpu_records", (json_int_t)gpu.records);
+			 "version", EPF_VERSION, "engines", engines(), "audits_done",
+			 counter(&s->audits_done), "audits_failed", counter(&s->audits_failed),
+			 "audits_cancelled", counter(&s->audits_cancelled), "audits_fallen_back",
+			 counter(&s->audits_fallen), "requests_refused",
+			 counter(&s->requests_refused), "keys_asked", counter(&s->keys_asked),
+			 "keys_present", counter(&s->keys_present), "busy_ns", counter(&s->busy_ns),
+			 "files_done", counter(&s->files_done), "cache_hits",
+			 counter(&s->cache_hits), "cache_misses", counter(&s->cache_misses),
+			 "cache_bytes", counter(&s->cache_bytes), "queue", counter(&s->queue),
+			 "clients", counter(&s->clients), "mirrors", counter(&s->mirrors),
+			 "mirror_copies", counter(&s->mirror_copies), "watches", watches(conf),
+			 "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
+			 (json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns,
+			 "gpu_column_asks", (json_int_t)gpu.column_asks, "gpu_records",
+			 (json_int_t)gpu.records);
 }

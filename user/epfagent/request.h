@@ -55,7 +55,6 @@ void message_free(struct message *m);
 int request_task(struct task **t, struct message *m, struct rec_error *e);
 
 /* The reply to "status". */
-json_t *request_status(const struct agent_stats *stats,
-		       const struct conf *conf);
+json_t *request_status(const struct agent_stats *stats, const struct conf *conf);
 
 #endif /* EPFAGENT_REQUEST_H */

@@ -19,7 +19,9 @@
 #define VERDICT_BYTES_MAX 65536
 
 static const char *const suffix[RESULT_PARTS] = {
-	".bitmap", ".ages", ".records",
+	".bitmap",
+	".ages",
+	".records",
 };
 
 /* @to: NAME_MAX + 1 bytes; result_wanted() ensures that names are short enough. */
@@ -50,8 +52,7 @@ bool result_wanted(const char *name)
 
 static __u64 mtime_ns(const struct stat *st)
 {
-	return (__u64)st->st_mtim.tv_sec * 1000000000ULL +
-	       (__u64)st->st_mtim.tv_nsec;
+	return (__u64)st->st_mtim.tv_sec * 1000000000ULL + (__u64)st->st_mtim.tv_nsec;
 }
 
 /* Return: the existing verdict; NULL: none, or invalid. */
@@ -73,8 +74,9 @@ bool result_there(int dir, const char *name, const struct stat *st)
 {
 	json_t *json = read_verdict(dir, name);
 	json_int_t size, mtime, inode;
-	bool same = json && !json_unpack(json, "{sI sI sI}", "size", &size,
-					 "mtime_ns", &mtime, "inode", &inode) &&
+	bool same = json &&
+		    !json_unpack(json, "{sI sI sI}", "size", &size, "mtime_ns", &mtime, "inode",
+				 &inode) &&
 		    size == st->st_size && (__u64)mtime == mtime_ns(st) &&
 		    (__u64)inode == st->st_ino;
 
@@ -95,8 +97,7 @@ static int create(const struct result *r, const char *temp)
 	fd = epf_file_create(r->dir, temp);
 	if (fd < 0)
 		return fd;
-	if ((r->gid != (gid_t)-1 && fchown(fd, (uid_t)-1, r->gid)) ||
-	    fchmod(fd, r->mode))
+	if ((r->gid != (gid_t)-1 && fchown(fd, (uid_t)-1, r->gid)) || fchmod(fd, r->mode))
 		err = -errno;
 	if (!err)
 		return fd;
@@ -142,10 +143,10 @@ static json_t *verdict(const struct result *r, struct task *t, int ret)
 {
 	const struct epf_snap_header *h = &t->about.header;
 	json_t *state = agent_state_json(task_state(t));
-	json_t *o = json_pack("{so sI sI sI so}", "file", json_path(r->name),
-		"size", (json_int_t)r->before.st_size, "mtime_ns",
-		(json_int_t)mtime_ns(&r->before), "inode",
-		(json_int_t)r->before.st_ino, "filter", json_path(r->filter));
+	json_t *o = json_pack("{so sI sI sI so}", "file", json_path(r->name), "size",
+			      (json_int_t)r->before.st_size, "mtime_ns",
+			      (json_int_t)mtime_ns(&r->before), "inode",
+			      (json_int_t)r->before.st_ino, "filter", json_path(r->filter));
 
 	if (ret) {
 		json_decref(state);
@@ -153,14 +154,13 @@ static json_t *verdict(const struct result *r, struct task *t, int ret)
 		json_object_set_new(o, "error", json_path(t->error.text));
 		return o;
 	}
-	json_object_set_new(o, "none_present",
-			    json_boolean(job_none_present(task_state(t))));
+	json_object_set_new(o, "none_present", json_boolean(job_none_present(task_state(t))));
 	json_object_set_new(o, "done", state);
 	json_object_set_new(o, "asked",
-		json_pack("{ss sI sI sI sb}", "name", h->params.name, "epoch",
-			  (json_int_t)h->epoch_end, "inserts",
-			  (json_int_t)h->inserts, "realtime_ns",
-			  (json_int_t)h->realtime_ns, "saturated", t->about.saturated));
+			    json_pack("{ss sI sI sI sb}", "name", h->params.name, "epoch",
+				      (json_int_t)h->epoch_end, "inserts", (json_int_t)h->inserts,
+				      "realtime_ns", (json_int_t)h->realtime_ns, "saturated",
+				      t->about.saturated));
 	return o;
 }
 
@@ -189,8 +189,7 @@ static int put_verdict(const struct result *r, struct task *t, int ret)
 	if (fd >= 0)
 		close(fd);
 	if (!err)
-		err = epf_file_rename(r->dir, TEMP VERDICT,
-				      join(name, r->name, VERDICT));
+		err = epf_file_rename(r->dir, TEMP VERDICT, join(name, r->name, VERDICT));
 	if (err)
 		unlinkat(r->dir, TEMP VERDICT, 0);
 	return err ? err : epf_file_sync(r->dir);
@@ -213,8 +212,7 @@ static int put_parts(const struct result *r, bool good)
 		if (!good || !r->part[i])
 			unlinkat(r->dir, name, 0);
 		else
-			err = epf_file_rename(r->dir, join(temp, TEMP, suffix[i]),
-					      name);
+			err = epf_file_rename(r->dir, join(temp, TEMP, suffix[i]), name);
 	}
 	return err ? err : epf_file_sync(r->dir);
 }
@@ -223,11 +221,9 @@ static bool unchanged(const struct result *r)
 {
 	struct stat now;
 
-	return !fstatat(r->dir, r->name, &now, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(now.st_mode) && now.st_ino == r->before.st_ino &&
-	       now.st_dev == r->before.st_dev &&
-	       now.st_size == r->before.st_size &&
-	       mtime_ns(&now) == mtime_ns(&r->before);
+	return !fstatat(r->dir, r->name, &now, AT_SYMLINK_NOFOLLOW) && S_ISREG(now.st_mode) &&
+	       now.st_ino == r->before.st_ino && now.st_dev == r->before.st_dev &&
+	       now.st_size == r->before.st_size && mtime_ns(&now) == mtime_ns(&r->before);
 }
 
 static int sync_parts(const int fd[RESULT_PARTS])
@@ -252,8 +248,7 @@ static void empty_parts(const int fd[RESULT_PARTS])
 			return; /* the verdict may then not fit */
 }
 
-int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
-		  int ret)
+int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t, int ret)
 {
 	int err = 0;
 
@@ -269,8 +264,9 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 	if (!unchanged(r)) {
 		drop_parts(r->dir);
 		r->again = true;
-		return rec_error_set(&t->error, -EAGAIN, "the file changed during "
-							 "the audit");
+		return rec_error_set(&t->error, -EAGAIN,
+				     "the file changed during "
+				     "the audit");
 	}
 	if (ret)
 		empty_parts(fd);
@@ -283,7 +279,6 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		err = put_verdict(r, t, ret);
 	r->later = err;
 	if (err)
-		return rec_error_set(&t->error, err, "cannot write the result: %s",
-				     strerror(-err));
+		return rec_error_set(&t->error, err, "cannot write the result: %s", strerror(-err));
 	return ret;
 }

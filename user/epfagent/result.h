@@ -73,7 +73,6 @@ int result_open(const struct result *r, int fd[RESULT_PARTS]);
  * Return: @ret; if there is no verdict, the reason: -EAGAIN: the file changed meanwhile;
  * -EBUSY, -ENOMEM: temporary; other errors of system calls.
  */
-int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
-		  int ret);
+int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t, int ret);
 
 #endif /* EPFAGENT_RESULT_H */

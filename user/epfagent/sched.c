@@ -68,8 +68,8 @@ static struct user *user_of(struct sched *s, uid_t uid)
 	struct user *u;
 
 	TAILQ_FOREACH(u, &s->users, link)
-		if (u->uid == uid)
-			return u;
+	if (u->uid == uid)
+		return u;
 	return NULL;
 }
 
@@ -113,18 +113,18 @@ static void count(struct sched *s, const struct task *t)
 	struct agent_stats *stats = s->stats;
 	__u64 from = t->request.spec.from.keys, all = t->state.mark.keys;
 
-	stats_add(t->ret == 0 ? &stats->audits_done :
+	stats_add(t->ret == 0          ? &stats->audits_done :
 		  t->ret == -ECANCELED ? &stats->audits_cancelled :
-					 &stats->audits_failed, 1);
+					 &stats->audits_failed,
+		  1);
 	stats_add(&stats->audits_fallen, t->fallen[0] != 0);
 	stats_add(&stats->keys_asked, all > from ? all - from : 0);
 	stats_add(&stats->keys_present,
-		  all > from ? t->state.mark.present -
-			       t->request.spec.from.present : 0);
+		  all > from ? t->state.mark.present - t->request.spec.from.present : 0);
 }
 
-static int one_step(struct sched *s, struct task *t,
-		    const struct sched_conf *conf, const struct job_pace *pace)
+static int one_step(struct sched *s, struct task *t, const struct sched_conf *conf,
+		    const struct job_pace *pace)
 {
 	if (is_set(&s->stop))
 		return rec_error_set(&t->error, -ECANCELED, "the agent is stopping");
@@ -139,8 +139,10 @@ static int one_step(struct sched *s, struct task *t,
 static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
 {
 	__u64 begin = now_ns();
-	const struct job_pace pace = { .until_ns = begin + SLICE_NS,
-				       .stop = { &t->stop, &s->stop } };
+	const struct job_pace pace = {
+		.until_ns = begin + SLICE_NS,
+		.stop = { &t->stop, &s->stop },
+	};
 	bool asks;
 	int ret;
 
@@ -185,8 +187,7 @@ static void turn(struct sched *s)
 /* Called with the lock held; releases it meanwhile. */
 static __u64 tend(struct sched *s)
 {
-	const struct job_pace pace = { .until_ns = now_ns() + SLICE_NS,
-				       .stop = { &s->stop } };
+	const struct job_pace pace = { .until_ns = now_ns() + SLICE_NS, .stop = { &s->stop } };
 	__u64 ns;
 
 	s->news = false;
@@ -200,8 +201,7 @@ static __u64 tend(struct sched *s)
 static void wait_some(struct sched *s, __u64 ns)
 {
 	__u64 until = now_ns() + ns;
-	struct timespec ts = { (time_t)(until / NS_PER_SEC),
-			       (long)(until % NS_PER_SEC) };
+	struct timespec ts = { (time_t)(until / NS_PER_SEC), (long)(until % NS_PER_SEC) };
 
 	if (ns)
 		pthread_cond_timedwait(&s->some, &s->lock, &ts);
@@ -236,12 +236,14 @@ static int queue_up(struct sched *s, struct task *t)
 	bool limited = t->uid != TASK_NOBODY;
 
 	if (limited && s->nr >= s->conf.jobs)
-		return rec_error_set(&t->error, -EBUSY, "the agent has too many "
-							"audits (%u): try again later",
+		return rec_error_set(&t->error, -EBUSY,
+				     "the agent has too many "
+				     "audits (%u): try again later",
 				     s->nr);
 	if (limited && u && u->nr >= s->conf.jobs_per_user)
-		return rec_error_set(&t->error, -EBUSY, "too many audits of this "
-							"user (%u): try again later",
+		return rec_error_set(&t->error, -EBUSY,
+				     "too many audits of this "
+				     "user (%u): try again later",
 				     u->nr);
 	if (!u)
 		u = user_new(s, t->uid);
@@ -314,8 +316,8 @@ static void init_cond(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-int sched_start(struct sched **sched, const struct sched_conf *conf,
-		struct cache *cache, struct agent_stats *stats, int wake)
+int sched_start(struct sched **sched, const struct sched_conf *conf, struct cache *cache,
+		struct agent_stats *stats, int wake)
 {
 	struct sched *s = calloc(1, sizeof(*s));
 	int ret;

@@ -40,8 +40,8 @@ struct sched;
  *
  * Return: 0; -ENOMEM; -EAGAIN: no thread could be started.
  */
-int sched_start(struct sched **s, const struct sched_conf *conf,
-		struct cache *cache, struct agent_stats *stats, int wake);
+int sched_start(struct sched **s, const struct sched_conf *conf, struct cache *cache,
+		struct agent_stats *stats, int wake);
 
 /* Set limits for future turns. Those of @cache must be set before. */
 void sched_limit(struct sched *s, const struct sched_conf *conf);

@@ -159,8 +159,7 @@ static void wait_for(struct client *c)
 		return;
 	ret = sd_event_source_set_io_events(c->source, c->nr_out ? EPOLLOUT : EPOLLIN);
 	if (ret >= 0)
-		ret = sd_event_source_set_enabled(c->source,
-						  c->away ? SD_EVENT_OFF : SD_EVENT_ON);
+		ret = sd_event_source_set_enabled(c->source, c->away ? SD_EVENT_OFF : SD_EVENT_ON);
 	if (ret < 0)
 		hang_up(c);
 }
@@ -225,11 +224,9 @@ static json_t *ended_json(struct task *t)
 	json_t *state = agent_state_json(task_state(t));
 
 	if (t->ret)
-		return json_pack("{so si so}", "error",
-				 json_path(t->error.text), "errno", -t->ret,
+		return json_pack("{so si so}", "error", json_path(t->error.text), "errno", -t->ret,
 				 "state", state);
-	return json_pack("{so so}", "done", state, "about",
-			 agent_about_json(&t->about));
+	return json_pack("{so so}", "done", state, "about", agent_about_json(&t->about));
 }
 
 /* Access rights */
@@ -250,8 +247,7 @@ static bool groups_allowed(const struct conf *conf, int fd)
 	socklen_t len = sizeof(gids);
 	size_t i;
 
-	if (!conf->nr_gids ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &len))
+	if (!conf->nr_gids || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &len))
 		return false;
 	for (i = 0; i < len / sizeof(gid_t); i++)
 		if (has_gid(conf, gids[i]))
@@ -264,8 +260,7 @@ static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
 {
 	unsigned int i;
 
-	if (!peer->uid || peer->uid == geteuid() ||
-	    (!conf->nr_uids && !conf->nr_gids))
+	if (!peer->uid || peer->uid == geteuid() || (!conf->nr_uids && !conf->nr_gids))
 		return true;
 	for (i = 0; i < conf->nr_uids; i++)
 		if (conf->uids[i] == peer->uid)
@@ -275,8 +270,7 @@ static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
 
 static int not_allowed(const struct ucred *peer, struct rec_error *e)
 {
-	return rec_error_set(e, -EACCES, "user %u may not use this agent",
-			     peer->uid);
+	return rec_error_set(e, -EACCES, "user %u may not use this agent", peer->uid);
 }
 
 /* Requests */
@@ -288,8 +282,10 @@ static void begin(struct client *c, struct message *m)
 	int ret;
 
 	if (c->task) {
-		refuse(c, rec_error_set(&e, -EBUSY, "this connection already has "
-						    "an audit: wait for it"),
+		refuse(c,
+		       rec_error_set(&e, -EBUSY,
+				     "this connection already has "
+				     "an audit: wait for it"),
 		       &e);
 		return;
 	}
@@ -312,8 +308,7 @@ static void begin(struct client *c, struct message *m)
 
 static json_t *status_json(const struct server *s)
 {
-	return json_pack("{so}", "status",
-			 request_status(s->c.stats, s->c.conf));
+	return json_pack("{so}", "status", request_status(s->c.stats, s->c.conf));
 }
 
 static void answer(struct client *c, struct message *m)
@@ -327,13 +322,15 @@ static void answer(struct client *c, struct message *m)
 	else if (op && !strcmp(op, "audit"))
 		begin(c, m);
 	else if (op && alone && !strcmp(op, "ping"))
-		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol",
-				 AGENT_PROTOCOL), false);
+		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol", AGENT_PROTOCOL),
+		    false);
 	else if (op && alone && !strcmp(op, "status"))
 		say(c, status_json(c->server), false);
 	else
-		refuse(c, rec_error_set(&e, -EINVAL, "op must be 'audit', or 'ping' "
-						     "or 'status' with nothing else"),
+		refuse(c,
+		       rec_error_set(&e, -EINVAL,
+				     "op must be 'audit', or 'ping' "
+				     "or 'status' with nothing else"),
 		       &e);
 }
 
@@ -388,22 +385,21 @@ static unsigned int clients_of(const struct server *s, uid_t uid)
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(c, &s->clients, link)
-		n += !c->refused && c->peer.uid == uid;
+	n += !c->refused && c->peer.uid == uid;
 	return n;
 }
 
-static int admit(const struct server *s, int fd, const struct ucred *peer,
-		 struct rec_error *e)
+static int admit(const struct server *s, int fd, const struct ucred *peer, struct rec_error *e)
 {
 	if (!allowed(s->c.conf, fd, peer))
 		return not_allowed(peer, e);
 	if (s->nr >= s->c.conf->clients)
-		return rec_error_set(e, -EBUSY, "the agent has too many clients "
-						"(%u)",
+		return rec_error_set(e, -EBUSY,
+				     "the agent has too many clients "
+				     "(%u)",
 				     s->nr);
 	if (clients_of(s, peer->uid) >= s->c.conf->clients_per_user)
-		return rec_error_set(e, -EBUSY, "too many connections of user %u",
-				     peer->uid);
+		return rec_error_set(e, -EBUSY, "too many connections of user %u", peer->uid);
 	return 0;
 }
 
@@ -437,8 +433,8 @@ static void greet(struct server *s, int fd)
 	struct ucred peer = { 0 };
 	socklen_t len = sizeof(peer);
 	struct rec_error e = { "" };
-	int ret = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ?
-			  -errno : admit(s, fd, &peer, &e);
+	int ret = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? -errno :
+									 admit(s, fd, &peer, &e);
 	struct client *c = add_client(s, fd, ret);
 
 	if (!c) {
@@ -455,8 +451,7 @@ static void greet(struct server *s, int fd)
 /* Without descriptors the listening socket would stay ready: stop listening for a
  * while.
  */
-static int listener_ready(sd_event_source *source, int listener, uint32_t events,
-			  void *arg)
+static int listener_ready(sd_event_source *source, int listener, uint32_t events, void *arg)
 {
 	struct server *s = arg;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -465,8 +460,7 @@ static int listener_ready(sd_event_source *source, int listener, uint32_t events
 	(void)events;
 	if (fd >= 0) {
 		greet(s, fd);
-	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		   errno == ENOBUFS) {
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 		timer_start(s->retry, TIMER_RETRY_USEC);
 		listen_if_room(s);
 	}
@@ -489,9 +483,8 @@ void server_progress(struct server *s)
 	struct client *c;
 
 	TAILQ_FOREACH(c, &s->clients, link)
-		if (c->task && sched_look(s->c.sched, c->task, &state))
-			say(c, json_pack("{so}", "state",
-					 agent_state_json(&state)), true);
+	if (c->task && sched_look(s->c.sched, c->task, &state))
+		say(c, json_pack("{so}", "state", agent_state_json(&state)), true);
 }
 
 void server_ended(struct server *s, struct task *t)
@@ -511,8 +504,8 @@ static int open_sources(struct server *s)
 	int ret = timer_new(&s->retry, s->c.loop, listen_again, s);
 
 	if (ret >= 0)
-		ret = sd_event_add_io(s->c.loop, &s->source, s->c.listener, EPOLLIN,
-				      listener_ready, s);
+		ret = sd_event_add_io(s->c.loop, &s->source, s->c.listener, EPOLLIN, listener_ready,
+				      s);
 	if (ret < 0)
 		return ret;
 	s->pool = pool_new(s->c.loop);

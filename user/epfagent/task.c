@@ -76,37 +76,34 @@ const struct job_state *task_state(struct task *t)
 static int no_room(struct task *t, int err, const char *what)
 {
 	if (err == -ENOSPC)
-		return rec_error_set(&t->error, -EOPNOTSUPP, "%s is larger than "
-							     "the agent's free memory",
+		return rec_error_set(&t->error, -EOPNOTSUPP,
+				     "%s is larger than "
+				     "the agent's free memory",
 				     what);
 	return rec_error_set(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
-static int find_filter(struct task *t, struct cache *cache,
-		       const struct job_pace *pace)
+static int find_filter(struct task *t, struct cache *cache, const struct job_pace *pace)
 {
 	int ret;
 
 	if (!t->since_ns)
 		t->since_ns = now_ns();
-	ret = cache_filter(cache, t->request.filter, t->since_ns, pace, &t->target,
-			   &t->error);
+	ret = cache_filter(cache, t->request.filter, t->since_ns, pace, &t->target, &t->error);
 	if (!ret)
 		t->phase = TASK_KEYS;
 	/* a client may do the audit without the agent */
 	return ret == -ENOSPC ? -EOPNOTSUPP : ret;
 }
 
-static int find_target(struct task *t, struct cache *cache,
-		       const struct job_pace *pace)
+static int find_target(struct task *t, struct cache *cache, const struct job_pace *pace)
 {
 	int ret;
 
 	if (t->request.snapshot < 0)
 		return find_filter(t, cache, pace);
 	t->phase = TASK_TARGET_FILL;
-	ret = cache_file(cache, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT,
-			 &t->target);
+	ret = cache_file(cache, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT, &t->target);
 	return ret ? no_room(t, ret, "the snapshot") : 0;
 }
 
@@ -118,12 +115,14 @@ static int find_reader(struct task *t, struct cache *cache)
 	int ret = cache_reader(cache, t->uid, &t->keys);
 
 	if (ret == -ENOSPC)
-		return rec_error_set(&t->error, -EBUSY, "the agent has no memory "
-							"left to read records for this user: try "
-							"again later, or use --no-agent");
+		return rec_error_set(&t->error, -EBUSY,
+				     "the agent has no memory "
+				     "left to read records for this user: try "
+				     "again later, or use --no-agent");
 	if (ret == -EFBIG)
-		return rec_error_set(&t->error, -EOPNOTSUPP, "reading records "
-							     "needs 8 MiB, more than the agent's 'memory'");
+		return rec_error_set(&t->error, -EOPNOTSUPP,
+				     "reading records "
+				     "needs 8 MiB, more than the agent's 'memory'");
 	return ret ? no_room(t, ret, "the reader") : 0;
 }
 
@@ -136,8 +135,7 @@ static int find_keys(struct task *t, struct cache *cache)
 	t->request.spec.copy = true;
 	if (t->request.spec.records.format != REC_COLUMN)
 		return find_reader(t, cache);
-	ret = cache_file(cache, t->fd[t->request.spec.keys_fd], t->uid,
-			 WARM_COLUMN, &t->keys);
+	ret = cache_file(cache, t->fd[t->request.spec.keys_fd], t->uid, WARM_COLUMN, &t->keys);
 	if (ret == -ENOSPC)
 		return 0;
 	t->phase = TASK_KEYS_FILL;
@@ -158,11 +156,10 @@ static __u64 about_keys(const struct task *t)
 	return fstat(t->fd[s->keys_fd], &st) ? 0 : (__u64)st.st_size / bytes;
 }
 
-static int fill(struct task *t, struct cache *cache, struct cache_entry *entry,
-		int place, enum task_phase next, const struct job_pace *pace)
+static int fill(struct task *t, struct cache *cache, struct cache_entry *entry, int place,
+		enum task_phase next, const struct job_pace *pace)
 {
-	int ret = cache_fill(cache, entry, t->fd[place], about_keys(t), pace,
-			     &t->error);
+	int ret = cache_fill(cache, entry, t->fd[place], about_keys(t), pace, &t->error);
 
 	if (!ret)
 		t->phase = next;
@@ -176,8 +173,7 @@ static int choose_engine(struct task *t, struct job_spec *spec)
 	spec->engine = epf_engine_find(t->request.engine);
 	if (spec->engine)
 		return 0;
-	return rec_error_set(&t->error, -EINVAL, "there is no engine '%s'",
-			     t->request.engine);
+	return rec_error_set(&t->error, -EINVAL, "there is no engine '%s'", t->request.engine);
 }
 
 static int place_fd(const struct task *t, int place)
@@ -231,8 +227,8 @@ static int begin(struct task *t, unsigned int threads)
 	return 0;
 }
 
-int task_step(struct task *t, struct cache *cache, __u64 keys,
-	      unsigned int threads, const struct job_pace *pace)
+int task_step(struct task *t, struct cache *cache, __u64 keys, unsigned int threads,
+	      const struct job_pace *pace)
 {
 	int ret = 0;
 
@@ -241,15 +237,13 @@ int task_step(struct task *t, struct cache *cache, __u64 keys,
 		ret = find_target(t, cache, pace);
 		break;
 	case TASK_TARGET_FILL:
-		ret = fill(t, cache, t->target, t->request.snapshot, TASK_KEYS,
-			   pace);
+		ret = fill(t, cache, t->target, t->request.snapshot, TASK_KEYS, pace);
 		break;
 	case TASK_KEYS:
 		ret = find_keys(t, cache);
 		break;
 	case TASK_KEYS_FILL:
-		ret = fill(t, cache, t->keys, t->request.spec.keys_fd, TASK_BEGIN,
-			   pace);
+		ret = fill(t, cache, t->keys, t->request.spec.keys_fd, TASK_BEGIN, pace);
 		break;
 	case TASK_BEGIN:
 		ret = begin(t, threads);

@@ -93,8 +93,8 @@ void task_free(struct task *t);
  * Return: 1: there is more to do; WARM_WAIT: likewise, but another audit must continue
  * first; 0: the task has ended; a negative errno, with @t->error set.
  */
-int task_step(struct task *t, struct cache *cache, __u64 keys,
-	      unsigned int threads, const struct job_pace *pace);
+int task_step(struct task *t, struct cache *cache, __u64 keys, unsigned int threads,
+	      const struct job_pace *pace);
 
 /* Release everything that the task holds, including files. */
 void task_finish(struct task *t, struct cache *cache);

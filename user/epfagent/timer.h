@@ -9,8 +9,7 @@
 #define TIMER_RETRY_USEC 1000000
 
 /* Create a timer that is not running. Return: 0; a negative errno: -ENOMEM, -EMFILE. */
-int timer_new(sd_event_source **timer, sd_event *loop, sd_event_time_handler_t fired,
-	      void *arg);
+int timer_new(sd_event_source **timer, sd_event *loop, sd_event_time_handler_t fired, void *arg);
 
 /* Start a timer, unless it is running already. After the loop has ended, it does nothing. */
 void timer_start(sd_event_source *timer, uint64_t usec);

@@ -95,8 +95,7 @@ static void add_name(struct watch *w, const char *text)
 
 	if (!result_wanted(text) || w->rescan)
 		return;
-	n = w->nr_names < NAMES_MAX ? malloc(sizeof(*n) + strlen(text) + 1) :
-				      NULL;
+	n = w->nr_names < NAMES_MAX ? malloc(sizeof(*n) + strlen(text) + 1) : NULL;
 	if (!n) {
 		w->rescan = true;
 		return;
@@ -130,8 +129,8 @@ static void try_when_written(struct watch *w, const char *text)
 	struct name *n;
 
 	STAILQ_FOREACH(n, &w->written, link)
-		if (!strcmp(n->text, text) || ++nr == WRITTEN_MAX)
-			break;
+	if (!strcmp(n->text, text) || ++nr == WRITTEN_MAX)
+		break;
 	if (n && nr < WRITTEN_MAX)
 		return;
 	n = n ? NULL : malloc(sizeof(*n) + strlen(text) + 1);
@@ -149,7 +148,7 @@ static void take_written(struct watch *w)
 	struct name *n;
 
 	STAILQ_FOREACH(n, &w->written, link)
-		w->nr_names++;
+	w->nr_names++;
 	STAILQ_CONCAT(&w->names, &w->written);
 }
 
@@ -201,8 +200,7 @@ static void scan_some(struct watch *w)
 static int ended(struct task *t, int ret)
 {
 	struct watch *w = t->end_ctx;
-	const int part[RESULT_PARTS] = { t->fd[AGENT_BITMAP],
-					 t->fd[AGENT_AGES],
+	const int part[RESULT_PARTS] = { t->fd[AGENT_BITMAP], t->fd[AGENT_AGES],
 					 t->fd[AGENT_RECORDS] };
 
 	return result_finish(&w->result, part, t, ret);
@@ -225,11 +223,10 @@ static int open_input(struct watch *w, const char *name)
 	struct stat *st = &w->result.before;
 	int fd;
 
-	if (fstatat(w->dir, name, st, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(st->st_mode) || result_there(w->dir, name, st))
+	if (fstatat(w->dir, name, st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st->st_mode) ||
+	    result_there(w->dir, name, st))
 		return -1;
-	fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-				  O_NONBLOCK | O_NOCTTY);
+	fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 			try_later(w);
@@ -256,8 +253,7 @@ static int open_target(struct watch *w, struct task *t)
 	}
 	fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return rec_error_set(&t->error, -errno, "%s: %s", target,
-				     strerror(errno));
+		return rec_error_set(&t->error, -errno, "%s: %s", target, strerror(errno));
 	t->fd[AGENT_SNAPSHOT] = fd;
 	t->request.snapshot = AGENT_SNAPSHOT;
 	return 0;
@@ -372,7 +368,7 @@ static int go_on(sd_event_source *timer, uint64_t usec, void *arg)
 	(void)timer;
 	(void)usec;
 	TAILQ_FOREACH(w, &all->list, link)
-		next(w);
+	next(w);
 	return 0;
 }
 
@@ -383,7 +379,8 @@ static int try_again(sd_event_source *timer, uint64_t usec, void *arg)
 
 	(void)timer;
 	(void)usec;
-	TAILQ_FOREACH(w, &all->list, link) {
+	TAILQ_FOREACH(w, &all->list, link)
+	{
 		w->rescan |= w->later;
 		w->later = false;
 		take_written(w);
@@ -441,8 +438,7 @@ static int open_dir(struct watch *w)
 	if (flock(w->dir, LOCK_EX | LOCK_NB))
 		return -errno;
 	/* watch the open directory, whatever is at its path now */
-	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, heed,
-				      w);
+	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, heed, w);
 	return ret < 0 ? ret : 0;
 }
 
@@ -468,8 +464,7 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 	if (ret == -EWOULDBLOCK)
 		fail("%s: another agent is watching it", conf->dir);
 	else if (ret == -EOPNOTSUPP)
-		fail("%s: the agent does not support this file system",
-		     conf->dir);
+		fail("%s: the agent does not support this file system", conf->dir);
 	else
 		fail("%s: %s", conf->dir, strerror(-ret));
 	if (w)
@@ -481,8 +476,8 @@ static bool in_place(const struct watch *w)
 {
 	struct stat here, there;
 
-	return !fstat(w->dir, &here) && !stat(w->path, &there) &&
-	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+	return !fstat(w->dir, &here) && !stat(w->path, &there) && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
 }
 
 /* A directory that was removed or replaced is left, as if it had no settings. */
@@ -491,8 +486,8 @@ static struct watch *find(struct watches *all, const char *dir)
 	struct watch *w;
 
 	TAILQ_FOREACH(w, &all->list, link)
-		if (!strcmp(w->path, dir) && in_place(w))
-			return w;
+	if (!strcmp(w->path, dir) && in_place(w))
+		return w;
 	return NULL;
 }
 
@@ -514,7 +509,7 @@ void watches_set(struct watches *all, const struct conf *conf)
 	unsigned int i;
 
 	TAILQ_FOREACH(w, &all->list, link)
-		w->conf = NULL;
+	w->conf = NULL;
 	for (i = 0; i < conf->nr_watches; i++) {
 		w = find(all, conf->watches[i].dir);
 		if (w && w->conf) {
@@ -528,7 +523,7 @@ void watches_set(struct watches *all, const struct conf *conf)
 	}
 	leave_old(all);
 	TAILQ_FOREACH(w, &all->list, link)
-		next(w);
+	next(w);
 }
 
 static void log_end(const struct watch *w, struct task *t)
@@ -539,9 +534,8 @@ static void log_end(const struct watch *w, struct task *t)
 		warn("%s/%s: %s: %s", w->path, w->result.name, w->filter,
 		     t->error.text[0] ? t->error.text : strerror(-t->ret));
 	else
-		log_info("%s/%s: %s: %llu keys, %llu present, by %s", w->path,
-		     w->result.name, w->filter, s->mark.keys,
-		     s->mark.present, s->engine->name);
+		log_info("%s/%s: %s: %llu keys, %llu present, by %s", w->path, w->result.name,
+			 w->filter, s->mark.keys, s->mark.present, s->engine->name);
 }
 
 void watches_ended(struct watches *all, struct task *t)

@@ -21,9 +21,8 @@ static const struct {
 	const char *name;
 	int opt;
 } packet_options[] = {
-	{ "key", OPT_KEY }, { "prefix", OPT_PREFIX }, { "scope", OPT_SCOPE },
-	{ "zone", OPT_ZONE },
-	{ "fragments", OPT_FRAGMENTS }, { "reverse", OPT_REVERSE },
+	{ "key", OPT_KEY },       { "prefix", OPT_PREFIX },       { "scope", OPT_SCOPE },
+	{ "zone", OPT_ZONE },     { "fragments", OPT_FRAGMENTS }, { "reverse", OPT_REVERSE },
 	{ "errors", OPT_ERRORS },
 };
 
@@ -67,8 +66,7 @@ static bool set_flag(struct conf_watch *w, const char *name)
 	return true;
 }
 
-static bool set_key_len(struct conf_watch *w, const char *what,
-			const char *value)
+static bool set_key_len(struct conf_watch *w, const char *what, const char *value)
 {
 	__u64 n;
 
@@ -92,11 +90,11 @@ static bool set_mode(mode_t *to, const char *what, const char *value)
 	unsigned long mode = strtoul(value, NULL, 8);
 
 	*to = (mode_t)mode;
-	if (len && len <= 4 && !value[len] && !(mode & ~0666UL) &&
-	    (mode & 0600) == 0600)
+	if (len && len <= 4 && !value[len] && !(mode & ~0666UL) && (mode & 0600) == 0600)
 		return true;
 	fail("%s: option 'mode=%s': use an octal number from 600 to 666, such "
-	     "as 640", what, value);
+	     "as 640",
+	     what, value);
 	return false;
 }
 
@@ -106,8 +104,7 @@ static bool copy_text(char *to, size_t room, const char *value)
 	return strlen(value) < room;
 }
 
-static bool set_value(struct conf_watch *w, const char *what, const char *name,
-		      const char *value)
+static bool set_value(struct conf_watch *w, const char *what, const char *name, const char *value)
 {
 	struct agent_request *r = &w->request;
 	bool good;
@@ -125,15 +122,13 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 	else if (!strcmp(name, "joint"))
 		good = set_byte(&r->spec.records.joint, value);
 	else if (!strcmp(name, "engine"))
-		good = epf_engine_find(value) &&
-		       copy_text(r->engine, sizeof(r->engine), value);
+		good = epf_engine_find(value) && copy_text(r->engine, sizeof(r->engine), value);
 	else if (!strcmp(name, "fields"))
 		good = copy_text(r->fields, sizeof(r->fields), value);
 	else
 		good = set_packet(w, name, value);
 	if (!good)
-		fail("%s: option '%s=%s': unknown option or value", what, name,
-		     value);
+		fail("%s: option '%s=%s': unknown option or value", what, name, value);
 	return good;
 }
 
@@ -141,8 +136,7 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 static bool set_options(struct conf_watch *w, const char *what, char *text)
 {
 	while (text && *text) {
-		char *end = strncmp(text, "fields=", 7) ? strchr(text, ',') :
-							 NULL;
+		char *end = strncmp(text, "fields=", 7) ? strchr(text, ',') : NULL;
 		char *value;
 
 		if (end)
@@ -213,7 +207,8 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 
 	if (filter == text || !*filter || options == filter + 1) {
 		fail("%s '%s': use DIR=FILTER or DIR=FILTER:OPTIONS, with '\\' "
-		     "before a '=' or ':' in a path", what, text);
+		     "before a '=' or ':' in a path",
+		     what, text);
 		return false;
 	}
 	w->mode = MODE_DEFAULT;

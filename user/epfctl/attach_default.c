@@ -38,21 +38,20 @@ static int create(int dev, struct xdp_want *want)
 	struct epf_plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
 	struct epf_planned plan;
 	const struct epf_create_opts opts = {
-		.size = sizeof(opts), .shape = &plan.shape,
+		.size = sizeof(opts),
+		.shape = &plan.shape,
 		.flags = want->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0,
 	};
 	int err;
 
 	if (!rotate_possible(want->rotate, !want->bpf))
 		return -EOPNOTSUPP;
-	if (want->bpf && !caps_ok("creating a filter that is pure BPF",
-				  CAPS_PROGRAMS))
+	if (want->bpf && !caps_ok("creating a filter that is pure BPF", CAPS_PROGRAMS))
 		return -EPERM;
 	if (!plan_geometry(&p, &plan))
 		return -EINVAL;
 	xdp_obj_quiet();
-	snprintf(plan.params.name, sizeof(plan.params.name), "%s",
-		 want->filter);
+	snprintf(plan.params.name, sizeof(plan.params.name), "%s", want->filter);
 	plan.params.hash = EPF_HASH_NH;
 	plan.params.refresh = EPF_REFRESH;
 	err = epf_dev_create_opts(dev, &plan.params, &opts, &want->id);
@@ -68,12 +67,11 @@ static bool rotates_so(const struct xdp_want *want)
 {
 	bool timed = want->bpf && ebpf_is_timed(want->filter);
 
-	if (want->rotate == ROTATE_ANY ||
-	    timed == (want->rotate == ROTATE_KERNEL))
+	if (want->rotate == ROTATE_ANY || timed == (want->rotate == ROTATE_KERNEL))
 		return true;
 	fail("there is a filter '%s' already, whose epochs %s: leave --rotate "
-	     "out, or destroy the filter", want->filter,
-	     timed ? "the kernel ends" : "the kernel does not end");
+	     "out, or destroy the filter",
+	     want->filter, timed ? "the kernel ends" : "the kernel does not end");
 	return false;
 }
 
@@ -167,17 +165,20 @@ void default_show(const struct xdp_want *want)
 		printf("  the kernel ends its epochs\n");
 	if (want->holder)
 		printf("  process %u ends its epochs; after 'kill %u' repeats "
-		       "pass until 'epfctl hold %s'\n", want->holder,
-		       want->holder, want->filter);
+		       "pass until 'epfctl hold %s'\n",
+		       want->holder, want->holder, want->filter);
 	printf("  'epfctl status %s' shows its counters, 'epfctl detach %s' "
-	       "ends it\n", want->ifname, want->ifname);
+	       "ends it\n",
+	       want->ifname, want->ifname);
 }
 
 static bool uses_map(__u32 prog, __u32 map)
 {
 	__u32 ids[MAPS_MAX], len = sizeof(struct bpf_prog_info), i;
-	struct bpf_prog_info info = { .nr_map_ids = MAPS_MAX,
-				      .map_ids = (__u64)(unsigned long)ids };
+	struct bpf_prog_info info = {
+		.nr_map_ids = MAPS_MAX,
+		.map_ids = (__u64)(unsigned long)ids,
+	};
 	int fd = bpf_prog_get_fd_by_id(prog);
 	bool uses = false;
 
@@ -209,8 +210,7 @@ static bool unused(const struct epf_xdp_conf *conf)
 }
 
 /* Wait until @done() of @conf. Return: false: it did not happen in time. */
-static bool wait_for(bool (*done)(const struct epf_xdp_conf *conf),
-		     const struct epf_xdp_conf *conf)
+static bool wait_for(bool (*done)(const struct epf_xdp_conf *conf), const struct epf_xdp_conf *conf)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 	int i;
@@ -289,7 +289,8 @@ void default_undo(const struct epf_xdp_conf *conf)
 		return;
 	if (conf->backend == EPF_XDP_BPF && !wait_for(unused, conf)) {
 		warn("the filter '%s' and the process that ends its epochs stay, because other "
-		     "programs use the filter", conf->filter);
+		     "programs use the filter",
+		     conf->filter);
 		return;
 	}
 	end_holder(conf);

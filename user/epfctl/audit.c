@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STEP_FIRST (64u << 10)		/* keys in the first step; then twice as many, */
-#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes this long */
-#define STEP_MOST (1ULL << 32)		/* or has this many */
-#define SAVE_NS (5 * NS_PER_SEC)	/* from one saved state to the next */
+#define STEP_FIRST (64u << 10)    /* keys in the first step; then twice as many, */
+#define STEP_NS (NS_PER_SEC / 10) /* until a step takes this long */
+#define STEP_MOST (1ULL << 32)    /* or has this many */
+#define SAVE_NS (5 * NS_PER_SEC)  /* from one saved state to the next */
 
 /**
  * struct asked - the filter or snapshot that the keys of all files are looked up in
@@ -73,9 +73,8 @@ static const char *shown(const char *name)
 
 static int open_keys(const char *name, struct stat *st)
 {
-	int fd = strcmp(name, "-") ?
-			 open(name, O_RDONLY | O_CLOEXEC) :
-			 fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	int fd = strcmp(name, "-") ? open(name, O_RDONLY | O_CLOEXEC) :
+				     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	int err = errno;
 
 	if (fd >= 0 && !fstat(fd, st)) {
@@ -124,8 +123,7 @@ static int add_made(struct made *m, int what, const char *name)
 	for (i = 0; path && i < ARRAY_SIZE(made_suffixes); i++) {
 		if (what != OUT_BITMAP && !strcmp(made_suffixes[i], AUDIT_STATE))
 			continue;
-		if (asprintf(&m->path[m->nr], "%s%s", path,
-			     made_suffixes[i]) < 0) {
+		if (asprintf(&m->path[m->nr], "%s%s", path, made_suffixes[i]) < 0) {
 			free(path);
 			return fail("out of memory");
 		}
@@ -145,12 +143,13 @@ static int check_made(const struct audit_ask *ask, const struct made *m, int at)
 		lost |= epf_file_same(path, ask->keys[i]);
 	if (lost)
 		return fail("%s would be overwritten: give the output another "
-			    "name", path);
+			    "name",
+			    path);
 	for (i = 0; i < at; i++)
-		if (!strcmp(path, m->path[i]) ||
-		    epf_file_same(path, m->path[i]))
+		if (!strcmp(path, m->path[i]) || epf_file_same(path, m->path[i]))
 			return fail("%s would be written twice: give each "
-				    "output a name of its own", path);
+				    "output a name of its own",
+				    path);
 	return 0;
 }
 
@@ -177,8 +176,7 @@ static bool resumable(const struct auditing *a)
 	const struct audit_out *records = &a->out[OUT_RECORDS];
 
 	return a->asked->t.place == TARGET_FILE && S_ISREG(a->keys.st_mode) &&
-	       a->out[OUT_BITMAP].file.temp &&
-	       (!records->name || records->file.temp);
+	       a->out[OUT_BITMAP].file.temp && (!records->name || records->file.temp);
 }
 
 /* The first answers of an agent may be from before the mark from which it continues.
@@ -219,8 +217,7 @@ static int cut(const struct auditing *a)
 
 	for (i = 0; i < AUDIT_OUTS; i++)
 		if (a->out[i].fd >= 0 && ftruncate(a->out[i].fd, bytes[i]))
-			return fail("%s: %s", a->out[i].file.temp,
-				    strerror(errno));
+			return fail("%s: %s", a->out[i].file.temp, strerror(errno));
 	return 0;
 }
 
@@ -229,8 +226,7 @@ static int cut(const struct auditing *a)
  */
 static int name_state(struct auditing *a)
 {
-	char *bitmap = a->r.out[OUT_BITMAP] ?
-			       epf_file_resolve(a->r.out[OUT_BITMAP]) : NULL;
+	char *bitmap = a->r.out[OUT_BITMAP] ? epf_file_resolve(a->r.out[OUT_BITMAP]) : NULL;
 
 	if (!bitmap)
 		return 0; /* if it cannot be opened, that is reported later */
@@ -277,9 +273,11 @@ static int stopped(struct auditing *a)
 		err = save_state(a);
 	if (err)
 		return fail("%s: stopped, but the answers so far cannot be kept: "
-			    "%s", a->r.keys, strerror(-err));
+			    "%s",
+			    a->r.keys, strerror(-err));
 	return fail("%s: stopped after %llu keys; repeat the command with --resume "
-		    "to continue from there", a->r.keys, a->state.mark.keys);
+		    "to continue from there",
+		    a->r.keys, a->state.mark.keys);
 }
 
 /* Work */
@@ -350,8 +348,8 @@ static void warn_of_none(const struct auditing *a)
 	char there[EPF_DESC_TEXT];
 
 	epf_key_desc_text(&a->asked->t.view.desc, there);
-	warn("%s: none of the %llu keys is present; the filter's keys are %s",
-	     a->r.keys, a->r.state.mark.keys, there);
+	warn("%s: none of the %llu keys is present; the filter's keys are %s", a->r.keys,
+	     a->r.state.mark.keys, there);
 }
 
 static void report(const struct auditing *a)
@@ -384,8 +382,7 @@ static int ask_here(struct auditing *a, struct job_spec *spec)
 	job_state(job, &a->r.state);
 	tell(a);
 	ret = ask_all(a, job);
-	keep_why(a, spec->engine && !a->ask->spec.engine && !a->r.fallen ?
-			    t->why : a->r.state.why);
+	keep_why(a, spec->engine && !a->ask->spec.engine && !a->r.fallen ? t->why : a->r.state.why);
 	job_close(job);
 	a->r.epoch = target_epoch(t);
 	return ret;
@@ -435,11 +432,12 @@ static void warn_of(const struct target *t)
 	if (t->saturated)
 		warn("'%s' is saturated: what is absent here is absent for "
 		     "certain, but more of the present keys may be wrong than "
-		     "the limit allows (estimated: %s)", t->header.params.name,
-		     fmt_ppt(t->fpr_ppt).s);
+		     "the limit allows (estimated: %s)",
+		     t->header.params.name, fmt_ppt(t->fpr_ppt).s);
 	if (t->header.epoch_end - t->header.epoch_begin >= 24)
 		warn("'%s' changed so fast during the copy that keys may be present "
-		     "which left the window long ago", t->header.params.name);
+		     "which left the window long ago",
+		     t->header.params.name);
 }
 
 /* An agent shares the descriptors, and thus their file offsets. What it left unfinished is
@@ -458,8 +456,8 @@ static struct places places_of(const struct auditing *a)
 	struct stat st = { 0 };
 
 	fstat(fd, &st);
-	return (struct places){ lseek(a->keys_fd, 0, SEEK_CUR),
-				lseek(fd, 0, SEEK_CUR), st.st_size };
+	return (struct places){ lseek(a->keys_fd, 0, SEEK_CUR), lseek(fd, 0, SEEK_CUR),
+				st.st_size };
 }
 
 static int go_back(const struct auditing *a, const struct places *p)
@@ -481,18 +479,15 @@ static int go_back(const struct auditing *a, const struct places *p)
 static int ask_agent(struct auditing *a, const struct job_spec *spec)
 {
 	struct asked *s = a->asked;
-	struct agent_about about = { .place = s->t.place,
-				     .header = s->t.header };
+	struct agent_about about = { .place = s->t.place, .header = s->t.header };
 	struct places places = places_of(a);
 	struct job_state state;
 	struct rec_error e;
 	int err;
 
 	tell(a);
-	err = agent_audit(a->ask->agent,
-			  s->snapshot_fd < 0 ? a->ask->target : NULL,
-			  s->snapshot_fd, spec, &state, &about, agent_tells, a,
-			  &e);
+	err = agent_audit(a->ask->agent, s->snapshot_fd < 0 ? a->ask->target : NULL, s->snapshot_fd,
+			  spec, &state, &about, agent_tells, a, &e);
 	if (err == -ECANCELED && interrupted)
 		return stopped(a);
 	if (agent_declines(a, err))
@@ -526,14 +521,16 @@ static int probe(struct asked *s)
 	const struct audit_ask *ask = s->ask;
 	struct meter meter = { .what = "asking random keys", .unit = "keys" };
 	const struct epf_probe_opts probe = {
-		.size = sizeof(probe), .threads = ask->spec.threads,
-		.keys = ask->probe, .progress = meter_update, .ctx = &meter,
+		.size = sizeof(probe),
+		.threads = ask->spec.threads,
+		.keys = ask->probe,
+		.progress = meter_update,
+		.ctx = &meter,
 	};
 	struct epf_choice c;
 	int err;
 
-	epf_audit_choose(&c, &s->t.view, ask->probe, false, ask->spec.threads,
-			 NULL);
+	epf_audit_choose(&c, &s->t.view, ask->probe, false, ask->spec.threads, NULL);
 	if (ask->spec.engine && epf_engine_serves(ask->spec.engine, &s->t.view) &&
 	    ask->spec.engine->usable())
 		c.engine = ask->spec.engine;
@@ -558,10 +555,13 @@ static int open_here(struct asked *s)
 {
 	struct meter meter = { .what = "reading the filter" };
 	const struct target_ask what = {
-		.name = s->ask->target, .place = s->ask->place,
-		.keys = s->keys, .digests = s->ask->digests,
+		.name = s->ask->target,
+		.place = s->ask->place,
+		.keys = s->keys,
+		.digests = s->ask->digests,
 		.far = asked_far(s->ask),
-		.threads = s->ask->spec.threads, .progress = meter_update,
+		.threads = s->ask->spec.threads,
+		.progress = meter_update,
 		.ctx = &meter,
 	};
 	struct rec_error e;
@@ -620,8 +620,7 @@ static int open_outs(struct auditing *a, int nr)
 	if (name_state(a))
 		return EXIT_FAIL;
 	for (i = 0; i < AUDIT_OUTS; i++)
-		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume,
-				   a->saved))
+		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume, a->saved))
 			return EXIT_FAIL;
 	return 0;
 }
@@ -647,11 +646,10 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 		.asked = asked,
 		.keys_fd = keys_fd,
 		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
-		.meter = { .what = "asking" },
-		.r = { .keys = shown(ask->keys[nr]) },
+		.meter = { .what = "asking", },
+		.r = { .keys = shown(ask->keys[nr]), },
 	};
-	int ret = fstat(keys_fd, &a.keys) ?
-			  fail("%s: %s", a.r.keys, strerror(errno)) : 0;
+	int ret = fstat(keys_fd, &a.keys) ? fail("%s: %s", a.r.keys, strerror(errno)) : 0;
 
 	if (column || !S_ISREG(a.keys.st_mode))
 		a.meter.unit = "keys";
@@ -675,7 +673,10 @@ static bool try_agent(const struct audit_ask *ask)
 static int audit_files(const struct audit_ask *ask, const int *fds, __u64 keys)
 {
 	struct asked s = {
-		.ask = ask, .keys = keys, .snapshot_fd = -1, .t.filter = -1,
+		.ask = ask,
+		.keys = keys,
+		.snapshot_fd = -1,
+		.t.filter = -1,
 		.agent = try_agent(ask),
 	};
 	struct rec_error e;

@@ -42,22 +42,22 @@ static int partial_fails(struct audit_out *o, int err)
 {
 	char name[PATH_MAX];
 
-	snprintf(name, sizeof(name), "%s",
-		 o->file.temp ? o->file.temp : o->name);
+	snprintf(name, sizeof(name), "%s", o->file.temp ? o->file.temp : o->name);
 	audit_out_close(o); /* another program's file must not be removed */
 	if (err == -EWOULDBLOCK)
 		return fail("%s: another audit is writing it", name);
 	if (err == -EEXIST)
 		return fail("%s was not left by an audit: remove it, or give the "
-			    "output another name", name);
+			    "output another name",
+			    name);
 	if (err == -ENOTEMPTY)
 		return fail("%s exists, but no state describes it: remove it to "
-			    "begin again, or give the output another name", name);
+			    "begin again, or give the output another name",
+			    name);
 	return out_fails(name, err);
 }
 
-int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
-		   bool known)
+int audit_out_open(struct audit_out *o, int what, const char *name, bool resume, bool known)
 {
 	int err;
 
@@ -73,7 +73,8 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 	if (epf_file_is_stream(name)) {
 		if (what != OUT_RECORDS)
 			return fail("%s is not a regular file: give a regular file, "
-				    "only records can go there", name);
+				    "only records can go there",
+				    name);
 		o->fd = open(name, O_WRONLY | O_CLOEXEC);
 		return o->fd < 0 ? out_fails(name, -errno) : 0;
 	}

@@ -17,16 +17,15 @@ static double share(__u64 part, __u64 all)
 
 static double per_second(const struct audit_result *r)
 {
-	return r->took_ns ? (double)(r->state.mark.keys - r->resumed) *
-				    NS_PER_SEC / (double)r->took_ns : 0;
+	return r->took_ns ?
+		       (double)(r->state.mark.keys - r->resumed) * NS_PER_SEC / (double)r->took_ns :
+		       0;
 }
 
 /* The epoch of an age; NULL: it is unknown when it began. */
-static const struct epf_snap_epoch *epoch_of(const struct target *t,
-					     unsigned int age)
+static const struct epf_snap_epoch *epoch_of(const struct target *t, unsigned int age)
 {
-	const struct epf_snap_epoch *e =
-		&t->header.epochs[(t->view.epoch - age) % EPF_EPOCHS];
+	const struct epf_snap_epoch *e = &t->header.epochs[(t->view.epoch - age) % EPF_EPOCHS];
 
 	return age < EPF_EPOCHS && e->age_ns ? e : NULL;
 }
@@ -58,8 +57,7 @@ static void print_target(FILE *to, const struct target *t)
 					  [TARGET_LIVE] = "in place, from ",
 					  [TARGET_FILE] = "a snapshot of " };
 
-	fprintf(to, ROW "%s: %s%s, epoch %llu", "asked",
-		t->header.params.name, as[t->place],
+	fprintf(to, ROW "%s: %s%s, epoch %llu", "asked", t->header.params.name, as[t->place],
 		fmt_time(t->header.realtime_ns).s, t->view.epoch);
 	if (t->place != TARGET_FILE && t->why[0])
 		fprintf(to, " (%s)", t->why);
@@ -78,14 +76,12 @@ static void print_counts(FILE *to, const struct audit_result *r)
 {
 	const struct job_checkpoint *m = &r->state.mark;
 
-	fprintf(to, ROW "%llu of %llu keys, %.4g%%\n", "present", m->present,
-		m->keys, 100 * share(m->present, m->keys));
+	fprintf(to, ROW "%llu of %llu keys, %.4g%%\n", "present", m->present, m->keys,
+		100 * share(m->present, m->keys));
 	if (r->state.keyless)
-		fprintf(to, ROW "%llu records\n", "without key",
-			r->state.keyless);
+		fprintf(to, ROW "%llu records\n", "without key", r->state.keyless);
 	if (r->state.bad)
-		fprintf(to, ROW "%llu records passed over\n", "bad",
-			r->state.bad);
+		fprintf(to, ROW "%llu records passed over\n", "bad", r->state.bad);
 }
 
 static void print_bar(FILE *to, __u64 n, __u64 most)
@@ -100,8 +96,7 @@ static void print_bar(FILE *to, __u64 n, __u64 most)
 }
 
 /* The ages, with the time when their epochs began. A key may be younger than its epoch. */
-static void print_ages(FILE *to, const struct target *t,
-		       const struct audit_result *r)
+static void print_ages(FILE *to, const struct target *t, const struct audit_result *r)
 {
 	const struct job_checkpoint *m = &r->state.mark;
 	unsigned int age, n = nr_ages(m);
@@ -116,8 +111,8 @@ static void print_ages(FILE *to, const struct target *t,
 	for (age = 0; age < n; age++) {
 		const struct epf_snap_epoch *e = epoch_of(t, age);
 
-		fprintf(to, "  %3u %10s %14llu ", age,
-			e ? fmt_ns(e->age_ns).s : "-", m->ages_of[age]);
+		fprintf(to, "  %3u %10s %14llu ", age, e ? fmt_ns(e->age_ns).s : "-",
+			m->ages_of[age]);
 		print_bar(to, m->ages_of[age], most);
 	}
 	fputc('\n', to);
@@ -130,8 +125,7 @@ static void print_work(FILE *to, const struct audit_result *r)
 	if (s->engine)
 		fprintf(to, ROW "%s%s (%s)\n", "engine", s->engine->name,
 			r->by_agent ? " of epfagent" : "", r->why);
-	fprintf(to, ROW "%s, %.3g keys/s", "took", fmt_ns(r->took_ns).s,
-		per_second(r));
+	fprintf(to, ROW "%s, %.3g keys/s", "took", fmt_ns(r->took_ns).s, per_second(r));
 	if (r->resumed)
 		fprintf(to, ", from key %llu on", r->resumed);
 	fprintf(to, "\n" ROW "%016llx\n", "bitmap sum", s->bitmap_xxh3);
@@ -140,9 +134,8 @@ static void print_work(FILE *to, const struct audit_result *r)
 static void print_met(FILE *to, const struct epf_met *m)
 {
 	if (m->keys)
-		fprintf(to, ROW "%llu of %llu random keys: %s (%s .. %s)\n", "met",
-			m->found, m->keys, fmt_rate(m->rate).s,
-			fmt_rate(m->low).s, fmt_rate(m->high).s);
+		fprintf(to, ROW "%llu of %llu random keys: %s (%s .. %s)\n", "met", m->found,
+			m->keys, fmt_rate(m->rate).s, fmt_rate(m->low).s, fmt_rate(m->high).s);
 }
 
 void audit_print(const struct target *t, const struct audit_result *r)
@@ -155,8 +148,7 @@ void audit_print(const struct target *t, const struct audit_result *r)
 	print_desc(to, &t->view.desc);
 	print_counts(to, r);
 	if (r->fpr >= 0)
-		fprintf(to, ROW "%s false positives, estimated\n", "error",
-			fmt_rate(r->fpr).s);
+		fprintf(to, ROW "%s false positives, estimated\n", "error", fmt_rate(r->fpr).s);
 	print_met(to, &r->met);
 	print_ages(to, t, r);
 	print_work(to, r);
@@ -172,20 +164,16 @@ static json_t *sum_json(__u64 sum)
 
 static json_t *met_json(const struct epf_met *m)
 {
-	return json_pack("{sI sI sf sf sf}", "keys", (json_int_t)m->keys,
-			 "found", (json_int_t)m->found, "rate", m->rate,
-			 "low", m->low, "high", m->high);
+	return json_pack("{sI sI sf sf sf}", "keys", (json_int_t)m->keys, "found",
+			 (json_int_t)m->found, "rate", m->rate, "low", m->low, "high", m->high);
 }
 
 static json_t *asked_json(const struct target *t, const struct audit_result *r)
 {
 	const struct epf_snap_header *h = &t->header;
-	json_t *o = json_pack("{ss ss ss sI sI sI}",
-			      "filter", h->params.name,
-			      "place", target_place_name(t->place),
-			      "why", t->why,
-			      "as_of_ns", (json_int_t)h->realtime_ns,
-			      "epoch", (json_int_t)t->view.epoch,
+	json_t *o = json_pack("{ss ss ss sI sI sI}", "filter", h->params.name, "place",
+			      target_place_name(t->place), "why", t->why, "as_of_ns",
+			      (json_int_t)h->realtime_ns, "epoch", (json_int_t)t->view.epoch,
 			      "epoch_after", (json_int_t)r->epoch);
 
 	json_object_set_new(o, "keys", desc_json(&t->view.desc));
@@ -208,9 +196,10 @@ static json_t *ages_json(const struct target *t, const struct audit_result *r)
 				      (json_int_t)r->state.mark.ages_of[age]);
 
 		if (e)
-			json_object_update_new(o, json_pack("{sI sI}",
-				"began_ago_ns", (json_int_t)e->age_ns,
-				"began_ns", (json_int_t)e->age_ns)); /* older name */
+			json_object_update_new(o,
+					       json_pack("{sI sI}", "began_ago_ns",
+							 (json_int_t)e->age_ns, "began_ns",
+							 (json_int_t)e->age_ns)); /* older name */
 		json_array_append_new(all, o);
 	}
 	return all;
@@ -224,52 +213,39 @@ static json_t *gpu_json(void)
 	epf_gpu_use(&use);
 	if (!use.uploads)
 		return NULL;
-	return json_pack("{sI sI sI sI}", "uploads", (json_int_t)use.uploads,
-			 "upload_bytes", (json_int_t)use.upload_bytes,
-			 "reuses", (json_int_t)use.reuses,
-			 "records", (json_int_t)use.records);
+	return json_pack("{sI sI sI sI}", "uploads", (json_int_t)use.uploads, "upload_bytes",
+			 (json_int_t)use.upload_bytes, "reuses", (json_int_t)use.reuses, "records",
+			 (json_int_t)use.records);
 }
 
 static json_t *work_json(const struct audit_result *r)
 {
 	const struct job_state *s = &r->state;
 
-	return json_pack("{ss* ss sb so* sb sf sf sI}",
-			 "engine", s->engine ? s->engine->name : NULL,
-			 "why", r->why,
-			 "fallen_back", r->fallen,
-			 "gpu", gpu_json(),
-			 "by_agent", r->by_agent,
-			 "seconds", (double)r->took_ns / NS_PER_SEC,
-			 "keys_per_second", per_second(r),
+	return json_pack("{ss* ss sb so* sb sf sf sI}", "engine",
+			 s->engine ? s->engine->name : NULL, "why", r->why, "fallen_back",
+			 r->fallen, "gpu", gpu_json(), "by_agent", r->by_agent, "seconds",
+			 (double)r->took_ns / NS_PER_SEC, "keys_per_second", per_second(r),
 			 "resumed_at", (json_int_t)r->resumed);
 }
 
 json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
-	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages",
-						       "records" };
+	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records" };
 	const struct job_checkpoint *m = &r->state.mark;
-	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}",
-			      "file", json_path(r->keys),
-			      "format", rec_format_name(r->state.format),
-			      "asked", asked_json(t, r),
-			      "keys", (json_int_t)m->keys,
-			      "present", (json_int_t)m->present,
-			      "present_share", share(m->present, m->keys),
-			      "none_present", job_none_present(&r->state),
-			      "keyless", (json_int_t)r->state.keyless,
-			      "bad", (json_int_t)r->state.bad,
-			      "ages", ages_json(t, r),
-			      "work", work_json(r),
-			      "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
+	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}", "file", json_path(r->keys),
+			      "format", rec_format_name(r->state.format), "asked", asked_json(t, r),
+			      "keys", (json_int_t)m->keys, "present", (json_int_t)m->present,
+			      "present_share", share(m->present, m->keys), "none_present",
+			      job_none_present(&r->state), "keyless", (json_int_t)r->state.keyless,
+			      "bad", (json_int_t)r->state.bad, "ages", ages_json(t, r), "work",
+			      work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
 	json_t *written = json_object();
 	int i;
 
 	for (i = 0; i < AUDIT_OUTS; i++)
 		if (r->out[i])
-			json_object_set_new(written, names[i],
-					    json_path(r->out[i]));
+			json_object_set_new(written, names[i], json_path(r->out[i]));
 	json_object_set_new(o, "written", written);
 	return o;
 }

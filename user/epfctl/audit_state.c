@@ -49,8 +49,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 	};
 	/* clang-format on */
 
-	return XXH3_64bits_withSeed(fields, strlen(fields),
-				    XXH3_64bits(numbers, sizeof(numbers)));
+	return XXH3_64bits_withSeed(fields, strlen(fields), XXH3_64bits(numbers, sizeof(numbers)));
 }
 
 /* Identify a snapshot without anything that depends on the hash key: by its parameters,
@@ -64,16 +63,14 @@ static __u64 header_sum(const struct target *t)
 	return XXH3_64bits(&h, sizeof(h));
 }
 
-void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
-		    const struct target *t, const struct stat *keys,
-		    const struct audit_out *out)
+void audit_state_of(struct audit_state *s, const struct audit_ask *ask, const struct target *t,
+		    const struct stat *keys, const struct audit_out *out)
 {
 	memset(s, 0, sizeof(*s));
 	s->snapshot_header = header_sum(t);
 	s->snapshot_mtime = t->mtime_ns;
 	s->keys_bytes = (__u64)keys->st_size;
-	s->keys_mtime = (__u64)keys->st_mtim.tv_sec * NS_PER_SEC +
-			(__u64)keys->st_mtim.tv_nsec;
+	s->keys_mtime = (__u64)keys->st_mtim.tv_sec * NS_PER_SEC + (__u64)keys->st_mtim.tv_nsec;
 	s->asked = asked_sum(ask, out);
 }
 
@@ -81,13 +78,11 @@ static bool reaches(const struct audit_out *o, __u64 bytes)
 {
 	struct stat st;
 
-	return o->fd < 0 ||
-	       (!fstat(o->fd, &st) && (__u64)st.st_size >= bytes);
+	return o->fd < 0 || (!fstat(o->fd, &st) && (__u64)st.st_size >= bytes);
 }
 
 /* Why the audit cannot continue from this state; NULL: it can. */
-static const char *unfit(const struct state_file *f, size_t got,
-			 const struct audit_state *want,
+static const char *unfit(const struct state_file *f, size_t got, const struct audit_state *want,
 			 const struct audit_out *out)
 {
 	const struct audit_state *s = &f->state;
@@ -101,8 +96,7 @@ static const char *unfit(const struct state_file *f, size_t got,
 	if (s->snapshot_header != want->snapshot_header ||
 	    s->snapshot_mtime != want->snapshot_mtime)
 		return "belongs to an audit of another snapshot";
-	if (s->keys_bytes != want->keys_bytes ||
-	    s->keys_mtime != want->keys_mtime)
+	if (s->keys_bytes != want->keys_bytes || s->keys_mtime != want->keys_mtime)
 		return "belongs to other keys, or they have changed since";
 	if (s->asked != want->asked)
 		return "belongs to an audit with other options";
@@ -130,8 +124,7 @@ static ssize_t read_all(int fd, void *to, size_t len)
 	return (ssize_t)got;
 }
 
-int audit_state_load(struct audit_state *s, const char *path,
-		     const struct audit_out *out)
+int audit_state_load(struct audit_state *s, const char *path, const struct audit_out *out)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct state_file f;
@@ -153,10 +146,10 @@ int audit_state_load(struct audit_state *s, const char *path,
 	why = unfit(&f, (size_t)got, s, out);
 	if (why)
 		return fail("%s %s: remove it to begin again", path, why);
-	if (job_bitmap_sum(out[OUT_BITMAP].fd, f.state.mark.keys, &sum) ||
-	    sum != f.state.bitmap)
+	if (job_bitmap_sum(out[OUT_BITMAP].fd, f.state.mark.keys, &sum) || sum != f.state.bitmap)
 		return fail("%s is not what %s describes: remove both to begin "
-			    "again", out[OUT_BITMAP].file.temp, path);
+			    "again",
+			    out[OUT_BITMAP].file.temp, path);
 	*s = f.state;
 	return 0;
 }
@@ -180,8 +173,7 @@ static int write_state(const struct state_file *f, const char *path)
 	return err;
 }
 
-int audit_state_save(const struct audit_state *s, const char *path,
-		     const struct audit_out *out)
+int audit_state_save(const struct audit_state *s, const char *path, const struct audit_out *out)
 {
 	struct state_file f;
 	int i, err = 0;

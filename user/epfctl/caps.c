@@ -65,8 +65,7 @@ static int missing(unsigned int mask, char *text, size_t room)
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (!(mask & known[i].mask) || caps_has(known[i].nr))
 			continue;
-		snprintf(text + len, room - len, "%s%s", nr++ ? ", " : "",
-			 known[i].name);
+		snprintf(text + len, room - len, "%s%s", nr++ ? ", " : "", known[i].name);
 		len = strlen(text);
 	}
 	return nr;
@@ -90,7 +89,8 @@ bool caps_ok(const char *doing, unsigned int mask)
 	if (caps_has(CAP_SYS_ADMIN) || !missing(mask, text, sizeof(text)))
 		return !(mask & ~(unsigned int)CAPS_NET) || token_ok(doing);
 	fail("%s needs %s: run as root, or with 'setpriv' or a unit's "
-	     "AmbientCapabilities=", doing, text);
+	     "AmbientCapabilities=",
+	     doing, text);
 	return false;
 }
 
@@ -101,7 +101,8 @@ bool caps_token_denied(const char *doing, bool mark)
 	if (!in_user_namespace() || !ebpf_token_lacks(mark, text, sizeof(text)))
 		return false;
 	fail("%s: the BPF token of /sys/fs/bpf does not allow it: let root outside "
-	     "mount it with %s", doing, text);
+	     "mount it with %s",
+	     doing, text);
 	return true;
 }
 

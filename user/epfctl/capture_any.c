@@ -24,7 +24,7 @@ enum linktype {
 	LINK_SLL2 = 276,
 	LINK_EBHSCR = 279,
 };
-#define HEADER_LINK_AT 20 /* in the header of a savefile */
+#define HEADER_LINK_AT 20      /* in the header of a savefile */
 #define SNAPLEN_MAX 0x7fffffff /* libpcap takes a larger value as no limit */
 
 static int fails(struct source *s, const char *why)
@@ -105,8 +105,7 @@ static int open_ng(struct source *s, const unsigned char *head, size_t len)
 	s->snaplen = snaplen_of_all(s->link);
 	if (ng_next(&s->ng, &s->first) > 0)
 		return 0;
-	snprintf(s->why, sizeof(s->why), "is not a readable capture: %s",
-		 s->ng.why);
+	snprintf(s->why, sizeof(s->why), "is not a readable capture: %s", s->ng.why);
 	ng_close(&s->ng);
 	return -1;
 }
@@ -252,8 +251,7 @@ int link_of(__u32 link)
 
 const char *link_name(__u32 link)
 {
-	const char *name = pcap_datalink_val_to_name(
-		link == LINK_RAW ? DLT_RAW : (int)link);
+	const char *name = pcap_datalink_val_to_name(link == LINK_RAW ? DLT_RAW : (int)link);
 
 	return name ? name : "unknown";
 }

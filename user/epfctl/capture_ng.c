@@ -139,8 +139,8 @@ static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
 /* Walk the options from @p to @end. @iface takes the options of an interface, or is NULL.
  * Return: true: there are options that pcap has no room for.
  */
-static bool take_options(const struct ng_in *in, const unsigned char *p,
-			 const unsigned char *end, struct ng_if *iface)
+static bool take_options(const struct ng_in *in, const unsigned char *p, const unsigned char *end,
+			 struct ng_if *iface)
 {
 	bool others = false;
 
@@ -170,8 +170,7 @@ static int take_section(struct ng_in *in, struct ng_block *b)
 		return bad(in, "a section header is too short");
 	if (get16(in, b->bytes + 12) != 1)
 		return bad(in, "a section has a version other than 1");
-	b->options = take_options(in, b->bytes + 24, b->bytes + b->len - 4,
-				  NULL);
+	b->options = take_options(in, b->bytes + 24, b->bytes + b->len - 4, NULL);
 	return 1;
 }
 
@@ -196,8 +195,7 @@ static int take_interface(struct ng_in *in, struct ng_block *b)
 
 	if (b->len < 20)
 		return bad(in, "the description of an interface is too short");
-	if ((in->nr_ifs == in->if_room || in->nr_ifs == IFS_MAX) &&
-	    more_ifs(in))
+	if ((in->nr_ifs == in->if_room || in->nr_ifs == IFS_MAX) && more_ifs(in))
 		return -1;
 	i = &in->ifs[in->nr_ifs++];
 	*i = (struct ng_if){ .link = get16(in, b->bytes + 8),
@@ -248,11 +246,9 @@ static int take_packet(struct ng_in *in, struct ng_block *b, __u32 id)
 	b->data = p + 28;
 	b->iface = &in->ifs[id];
 	b->has_stamp = true;
-	b->has_ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 |
-				    get32(in, p + 16), &b->ns);
+	b->has_ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 | get32(in, p + 16), &b->ns);
 	/* lengths are multiples of 4, so the padding is inside the block */
-	b->options = take_options(in, b->data + (b->captured + 3) / 4 * 4,
-				  p + b->len - 4, NULL);
+	b->options = take_options(in, b->data + (b->captured + 3) / 4 * 4, p + b->len - 4, NULL);
 	return 1;
 }
 
@@ -283,10 +279,10 @@ static int take_block(struct ng_in *in, __u32 type, struct ng_block *b)
 		return take_interface(in, b);
 	case TYPE_PACKET:
 		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
-			take_packet(in, b, get32(in, b->bytes + 8));
+					 take_packet(in, b, get32(in, b->bytes + 8));
 	case TYPE_PACKET_OLD:
 		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
-			take_packet(in, b, get16(in, b->bytes + 8));
+					 take_packet(in, b, get16(in, b->bytes + 8));
 	case TYPE_PACKET_SIMPLE:
 		return take_simple(in, b);
 	}
@@ -331,8 +327,7 @@ static size_t put16(unsigned char *to, __u32 v)
 	return 2;
 }
 
-static void put_interface(unsigned char *to, __u32 link, __u32 snaplen,
-			  bool nano)
+static void put_interface(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
 {
 	size_t n = put32(to, TYPE_INTERFACE);
 
@@ -362,8 +357,8 @@ void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
 	put_interface(to + n, link, snaplen, nano);
 }
 
-size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns,
-		     bool nano, __u32 captured, __u32 length)
+size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns, bool nano, __u32 captured,
+		     __u32 length)
 {
 	__u64 stamp = nano ? ns : ns / 1000;
 	size_t pad = -captured & 3;

@@ -111,7 +111,7 @@ void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano);
  *
  * Return: bytes of @tail.
  */
-size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns,
-		     bool nano, __u32 captured, __u32 length);
+size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns, bool nano, __u32 captured,
+		     __u32 length);
 
 #endif /* EPFCTL_CAPTURE_NG_H */

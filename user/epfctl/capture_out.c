@@ -12,7 +12,7 @@
 #define MAGIC_NS 0xa1b23c4d
 #define NS_PER_S 1000000000ULL
 #define SECTION_LENGTH_AT 16 /* in a section header, 8 bytes */
-#define SNAPLEN_AT 16 /* in the header of pcap, 4 bytes */
+#define SNAPLEN_AT 16        /* in the header of pcap, 4 bytes */
 
 static int out_fails(struct capture_out *out, int err)
 {
@@ -51,8 +51,8 @@ static int open_stream(struct capture_out *out, int fd)
 	return setvbuf(out->stream, out->buffer, _IOFBF, WRITE_BYTES);
 }
 
-int capture_create(struct capture_out *out, const char *path,
-		   enum capture_format format, const struct source *like)
+int capture_create(struct capture_out *out, const char *path, enum capture_format format,
+		   const struct source *like)
 {
 	int fd;
 
@@ -92,8 +92,7 @@ static int mend_snaplen(struct capture_out *out)
 
 	if (out->format != FORMAT_PCAP || !out->like->is_ng || !out->file.temp)
 		return 0;
-	return epf_file_write_at(fileno(out->stream), &snaplen, sizeof(snaplen),
-				 SNAPLEN_AT);
+	return epf_file_write_at(fileno(out->stream), &snaplen, sizeof(snaplen), SNAPLEN_AT);
 }
 
 /* Also for a link type that libpcap can read but does not write, and for several types. */
@@ -148,11 +147,9 @@ static int put_block(struct capture_out *out, const struct ng_block *b)
 static int put_ng_packet(struct capture_out *out, const struct item *item)
 {
 	unsigned char head[NG_PACKET_HEAD_BYTES], tail[8];
-	size_t n = ng_put_packet(head, tail, item->ns, out->nano,
-				 item->captured, item->length);
+	size_t n = ng_put_packet(head, tail, item->ns, out->nano, item->captured, item->length);
 
-	if (put(out, head, sizeof(head)) ||
-	    put(out, item->data, item->captured))
+	if (put(out, head, sizeof(head)) || put(out, item->data, item->captured))
 		return -1;
 	return put(out, tail, n);
 }
@@ -179,15 +176,15 @@ static int put_pcap_packet(struct capture_out *out, const struct item *item)
 /* pcap has unsigned 32-bit seconds. */
 static bool fits_pcap(const struct item *item)
 {
-	return !item->has_stamp ||
-	       (item->has_ns && item->ns / NS_PER_S <= 0xffffffff);
+	return !item->has_stamp || (item->has_ns && item->ns / NS_PER_S <= 0xffffffff);
 }
 
 static int other_time(struct capture_out *out, const struct item *item)
 {
 	snprintf(out->why, sizeof(out->why),
 		 "the time stamp of packet %llu is before 1970 or after 2106, "
-		 "which pcap cannot hold: use --format pcapng", item->number);
+		 "which pcap cannot hold: use --format pcapng",
+		 item->number);
 	return -1;
 }
 
@@ -195,8 +192,8 @@ static int other_link(struct capture_out *out, __u32 link)
 {
 	snprintf(out->why, sizeof(out->why),
 		 "packets of link types %s and %s do not fit into one pcap "
-		 "file: use --format pcapng", link_name(out->link),
-		 link_name(link));
+		 "file: use --format pcapng",
+		 link_name(out->link), link_name(link));
 	return -1;
 }
 

@@ -59,8 +59,8 @@ struct capture_out {
  *
  * Return: 0 or -1; after -1 nothing is left open or behind.
  */
-int capture_create(struct capture_out *out, const char *path,
-		   enum capture_format format, const struct source *like);
+int capture_create(struct capture_out *out, const char *path, enum capture_format format,
+		   const struct source *like);
 
 /**
  * capture_put() - write an item

@@ -121,8 +121,7 @@ bool limits_forbid(__u64 bytes);
  * @one_more: the call creates a filter
  * @bytes: memory that the filter needs
  */
-int fail_limits(int err, const char *doing, const char *name, bool one_more,
-		__u64 bytes);
+int fail_limits(int err, const char *doing, const char *name, bool one_more, __u64 bytes);
 
 /* open.c: open the device, filters and snapshots; prints errors */
 
@@ -147,17 +146,18 @@ enum {
 	OPT_PROMISE_END,
 };
 #define PROMISE_SHORTS "W:T:b:"
-#define PROMISE_LONGS \
-	{ "window", required_argument, NULL, 'W' }, \
-	{ "time", required_argument, NULL, 'T' }, \
-	{ "budget", required_argument, NULL, 'b' }, \
-	{ "mode", required_argument, NULL, OPT_MODE }, \
-	{ "rate", required_argument, NULL, OPT_RATE }, \
-	{ "limit", required_argument, NULL, OPT_LIMIT }, \
-	{ "memory", required_argument, NULL, OPT_MEMORY }, \
-	{ "lines", required_argument, NULL, OPT_LINES }, \
-	{ "lines-per-key", required_argument, NULL, OPT_LINES_PER_KEY }, \
-	{ "bits-per-key", required_argument, NULL, OPT_BITS_PER_KEY }
+#define PROMISE_LONGS                                                                         \
+	{ "window", required_argument, NULL, 'W' }, { "time", required_argument, NULL, 'T' }, \
+		{ "budget", required_argument, NULL, 'b' },                                   \
+		{ "mode", required_argument, NULL, OPT_MODE },                                \
+		{ "rate", required_argument, NULL, OPT_RATE },                                \
+		{ "limit", required_argument, NULL, OPT_LIMIT },                              \
+		{ "memory", required_argument, NULL, OPT_MEMORY },                            \
+		{ "lines", required_argument, NULL, OPT_LINES },                              \
+		{ "lines-per-key", required_argument, NULL, OPT_LINES_PER_KEY },              \
+	{                                                                                     \
+		"bits-per-key", required_argument, NULL, OPT_BITS_PER_KEY                     \
+	}
 extern const char plan_help[];
 
 /* Return: false: an error is printed (also for an @opt that is not one of these). */
@@ -167,9 +167,11 @@ bool plan_geometry(const struct epf_plan_request *p, struct epf_planned *plan);
 
 /* kind.c: kinds other than lanes */
 
-#define KIND_LONGS \
-	{ "kind", required_argument, NULL, OPT_KIND }, \
-	{ "slack", required_argument, NULL, OPT_SLACK }
+#define KIND_LONGS                                          \
+	{ "kind", required_argument, NULL, OPT_KIND },      \
+	{                                                   \
+		"slack", required_argument, NULL, OPT_SLACK \
+	}
 extern const char kind_help[];
 
 /* Like plan_option(), for verbs that also take KIND_LONGS. */
@@ -186,8 +188,7 @@ bool kind_option(struct epf_plan_request *p, int opt, const char *arg);
  *
  * Return: false: an error is printed.
  */
-bool parse_within(const char *arg, const struct epf_params *params, __u32 *within,
-		  __u64 *ns);
+bool parse_within(const char *arg, const struct epf_params *params, __u32 *within, __u64 *ns);
 /* "2" or "10s": the text that parse_within() turns into @within and @ns. */
 struct text within_text(__u32 within, __u64 ns);
 
@@ -259,11 +260,12 @@ enum {
 	OPT_KEYS_END,
 };
 #define KEYS_SHORTS "f:0"
-#define KEYS_LONGS \
-	{ "file", required_argument, NULL, 'f' }, \
-	{ "null", no_argument, NULL, '0' }, \
-	{ "format", required_argument, NULL, OPT_FORMAT }, \
-	{ "digest", no_argument, NULL, OPT_DIGEST }
+#define KEYS_LONGS                                                                    \
+	{ "file", required_argument, NULL, 'f' }, { "null", no_argument, NULL, '0' }, \
+		{ "format", required_argument, NULL, OPT_FORMAT },                    \
+	{                                                                             \
+		"digest", no_argument, NULL, OPT_DIGEST                               \
+	}
 extern const char keys_help[];
 
 /* Like plan_option(). @in->files has room for KEY_FILES_MAX paths. */
@@ -292,14 +294,13 @@ int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
  * Warns if the filter holds keys of packets or addresses. Errors are ignored:
  * the insertion itself reports them.
  */
-void keys_describe(int filter, const char *name, const struct epf_info *info,
-		   bool digests);
+void keys_describe(int filter, const char *name, const struct epf_info *info, bool digests);
 
 /* Warn once if the filter's keys are made of something else than those of the
  * looked-up batch, so that none of the batch can be present.
  */
-void keys_check(const char *name, const struct epf_info *info,
-		const struct keys *keys, enum key_format format);
+void keys_check(const char *name, const struct epf_info *info, const struct keys *keys,
+		enum key_format format);
 
 /* pace.c: how fast the epochs of a filter can end */
 
@@ -312,8 +313,7 @@ void pace_warn(const struct epf_plan_request *p, const struct epf_params *params
 /* @bpf: the filter is a pure BPF filter, not one of the module. */
 void info_print(const struct epf_info *info, bool bpf);
 json_t *info_json(const struct epf_info *info, bool bpf);
-void params_print(const struct epf_params *p, const struct epf_shape *shape,
-		  __u32 epochs);
+void params_print(const struct epf_params *p, const struct epf_shape *shape, __u32 epochs);
 /* What keys are made of: as a row of text, and as an object. */
 void desc_print(const struct epf_key_desc *d);
 json_t *desc_json(const struct epf_key_desc *d);

@@ -78,16 +78,14 @@ PKT_HELP("packet")
 	.longs = attach_longs,
 };
 
-static int choice(const char *what, const char *arg, const char *const *names,
-		  int nr)
+static int choice(const char *what, const char *arg, const char *const *names, int nr)
 {
 	int i;
 
 	for (i = 0; i < nr; i++)
 		if (!strcmp(arg, names[i]))
 			return i;
-	fail("%s '%s': not %s, %s or %s", what, arg, names[0], names[1],
-	     names[2]);
+	fail("%s '%s': not %s, %s or %s", what, arg, names[0], names[1], names[2]);
 	return -1;
 }
 
@@ -113,8 +111,8 @@ static bool parse_mark(const char *arg, struct xdp_want *want)
 	    ages_within(want->mark, want->mark_mask))
 		return true;
 	fail("--mark '%s': not a number from 1 to 0x%x, or VALUE/MASK where MASK has all "
-	     "bits of VALUE and of the %d numbers that follow", arg,
-	     0xffffffffU - (EPF_EPOCHS - 1), EPF_EPOCHS - 1);
+	     "bits of VALUE and of the %d numbers that follow",
+	     arg, 0xffffffffU - (EPF_EPOCHS - 1), EPF_EPOCHS - 1);
 	return false;
 }
 
@@ -197,14 +195,15 @@ static bool harmless(struct xdp_want *want)
 	if (o->key == EPF_PKT_FRAME && want->action == EPF_XDP_DROP) {
 		fail("--key frame would drop what hosts repeat on purpose: "
 		     "give --mirror if '%s' only listens, otherwise --key packet or "
-		     "--action count", want->ifname);
+		     "--action count",
+		     want->ifname);
 		return false;
 	}
 	if (o->key >= EPF_PKT_FLOW && want->action == EPF_XDP_DROP)
 		warn("--key %s --action drop passes one packet of a %s and "
-		     "drops the others", epf_key_packet_name(o->key),
-		     o->key == EPF_PKT_PEER_PORT ? "peer and port" :
-						   epf_key_packet_name(o->key));
+		     "drops the others",
+		     epf_key_packet_name(o->key),
+		     o->key == EPF_PKT_PEER_PORT ? "peer and port" : epf_key_packet_name(o->key));
 	o->flags |= EPF_PKT_PASS_CONTROL;
 	return true;
 }
@@ -262,8 +261,7 @@ static bool netfilter(struct xdp_want *want, const struct told *told)
 	else if (told->action || told->alone || told->placed || told->mode)
 		fail("--action, --mark, --mirror, --vlan-offload, --rotate, --mode, --prio "
 		     "and --no-dispatcher do not go with --hook");
-	else if (reflex.on || reflex_said(&reflex, OPT_ASK) ||
-		 reflex_said(&reflex, OPT_CLSACT))
+	else if (reflex.on || reflex_said(&reflex, OPT_ASK) || reflex_said(&reflex, OPT_CLSACT))
 		fail("--reflexive, --ask and --clsact are for interfaces: they do not go "
 		     "with --hook");
 	else if (ingress.action)
@@ -282,7 +280,7 @@ static bool fragments_option(struct xdp_want *want, const char *arg)
 	if (!arg)
 		return true;
 	return reflex.on || nf.on ? reflex_option(&reflex, OPT_FRAGMENTS, arg) :
-			   pkt_option(&want->opts, OPT_FRAGMENTS, arg);
+				    pkt_option(&want->opts, OPT_FRAGMENTS, arg);
 }
 
 /* Are the options of --admit or --log-new valid? If not, prints an error. */
@@ -294,10 +292,12 @@ static bool of_ingress(struct xdp_want *want, const struct told *told)
 		fail("the options of --reflexive do not go with %s", name);
 	else if (!want->filter)
 		fail("%s needs --filter: 'epfctl create' makes one, for the time that "
-		     "keys stay known", name);
+		     "keys stay known",
+		     name);
 	else if (told->action)
 		fail("--action, --mark, --mirror, --vlan-offload and --rotate do not "
-		     "go with %s", name);
+		     "go with %s",
+		     name);
 	else if (nf_ok(&nf, &reflex, &want->opts) && ingress_ok(&ingress, &want->opts)) {
 		want->action = ingress.action;
 		want->ingress = &ingress;
@@ -329,9 +329,8 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	int opt;
 
 	while ((opt = next_option(argc, argv, &attach_spec)) >= 0) {
-		if (opt == '?' ||
-		    (opt != OPT_FRAGMENTS && opt != OPT_IF_UNKNOWN &&
-		     !attach_option(want, opt, optarg)))
+		if (opt == '?' || (opt != OPT_FRAGMENTS && opt != OPT_IF_UNKNOWN &&
+				   !attach_option(want, opt, optarg)))
 			return false;
 		tell(&told, opt, optarg);
 	}
@@ -339,8 +338,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 		want->opts.key = usual_key();
 	if (!operands(argc, argv, !nf.on, !nf.on, &attach_spec) ||
 	    !fragments_option(want, told.fragments) || !unknown_option(told.unknown) ||
-	    !pkt_options_ok(&want->opts, EPF_PKT_IFACE |
-				    (nf.on ? EPF_PKT_MARK : EPF_PKT_VLAN)))
+	    !pkt_options_ok(&want->opts, EPF_PKT_IFACE | (nf.on ? EPF_PKT_MARK : EPF_PKT_VLAN)))
 		return false;
 	if (nf.on)
 		return netfilter(want, &told);
@@ -355,11 +353,10 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	else if (ingress.action)
 		return of_ingress(want, &told);
 	else if (reflex.on)
-		return nf_ok(&nf, &reflex, &want->opts) &&
-		       ingress_ok(&ingress, &want->opts) && reflexive(want, &told);
+		return nf_ok(&nf, &reflex, &want->opts) && ingress_ok(&ingress, &want->opts) &&
+		       reflexive(want, &told);
 	else
-		return nf_ok(&nf, &reflex, &want->opts) &&
-		       reflex_ok(&reflex, &want->opts) &&
+		return nf_ok(&nf, &reflex, &want->opts) && reflex_ok(&reflex, &want->opts) &&
 		       ingress_ok(&ingress, &want->opts) && harmless(want);
 	return false;
 }
@@ -404,7 +401,9 @@ static bool provide(struct xdp_want *want, bool named)
 static void withdraw(const struct xdp_want *want)
 {
 	struct epf_xdp_conf conf = {
-		.id = want->id, .made = want->made, .holder = want->holder,
+		.id = want->id,
+		.made = want->made,
+		.holder = want->holder,
 		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
 	};
 
@@ -444,21 +443,20 @@ static void describe(const struct xdp_want *want)
 	filter = open_filter(want->filter);
 	if (filter < 0)
 		return;
-	desc = epf_key_desc_packet(want->reflex ?
-					   &want->reflex->rule.opts[EPF_REFLEX_LEARN] :
-					   &want->opts);
+	desc = epf_key_desc_packet(want->reflex ? &want->reflex->rule.opts[EPF_REFLEX_LEARN] :
+						  &want->opts);
 	epf_filter_describe(filter, &before);
 	epf_filter_describe(filter, &desc);
 	epf_close(filter);
 	if (desc.kind == EPF_KEYS_MIXED && before.kind != EPF_KEYS_MIXED)
 		warn("'%s' already held other keys: from now on its keys are of "
-		     "several kinds", want->filter);
+		     "several kinds",
+		     want->filter);
 }
 
 int cmd_attach(int argc, char **argv)
 {
-	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT,
-				 .opts.key = EPF_PKT_PACKET };
+	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT, .opts.key = EPF_PKT_PACKET };
 	bool named, alone;
 
 	memset(&reflex, 0, sizeof(reflex));
@@ -481,14 +479,14 @@ int cmd_attach(int argc, char **argv)
 	if (alone)
 		want.prio = 0;
 	named = want.filter;
-	if (!provide(&want, named) ||
-	    (nf.on ? nf_attach(&want, &nf) : xdp_attach(&want))) {
+	if (!provide(&want, named) || (nf.on ? nf_attach(&want, &nf) : xdp_attach(&want))) {
 		withdraw(&want);
 		return EXIT_FAIL;
 	}
 	if (alone)
 		warn("libxdp needs CAP_SYS_ADMIN: no other XDP program can share "
-		     "'%s'", want.ifname);
+		     "'%s'",
+		     want.ifname);
 	describe(&want);
 	report(&want, named);
 	return EXIT_YES;
@@ -523,11 +521,11 @@ static bool there(const char *name)
 	if (!access(path, F_OK) || errno != ENOENT)
 		return true;
 	if (nf_is_name(name))
-		fail("nothing is attached at '%s': 'epfctl status' shows the hooks in use",
-		     name);
+		fail("nothing is attached at '%s': 'epfctl status' shows the hooks in use", name);
 	else
 		fail("nothing is attached to '%s': 'epfctl status' shows the interfaces "
-		     "in use", name);
+		     "in use",
+		     name);
 	return false;
 }
 
@@ -546,8 +544,9 @@ int cmd_detach(int argc, char **argv)
 	if (!operands(argc, argv, !name, !name, &detach_spec))
 		return EXIT_FAIL;
 	if (name || nf_is_name(argv[optind]))
-		return nf_name(name ?: argv[optind], hook) && there(hook) &&
-		       !nf_detach(hook) ? EXIT_YES : EXIT_FAIL;
+		return nf_name(name ?: argv[optind], hook) && there(hook) && !nf_detach(hook) ?
+			       EXIT_YES :
+			       EXIT_FAIL;
 	name = argv[optind];
 	if (pin_is_path(name))
 		return pin_remove(name) ? EXIT_FAIL : EXIT_YES;

@@ -99,7 +99,8 @@ static bool take_format(struct audit_ask *ask, const char *arg)
 	if (rec_format_named(arg, &ask->spec.records.format))
 		return true;
 	fail("--format '%s' is none of auto, column, csv, json, nfdump, ipfix, "
-	     "pcap", arg);
+	     "pcap",
+	     arg);
 	return false;
 }
 
@@ -139,7 +140,8 @@ static bool take_out(struct audit_ask *ask, int what, const char *arg)
 {
 	if (ask->nr_out[what] == AUDIT_KEYS_MAX) {
 		fail("more than %d outputs of one kind: run the command again for "
-		     "the others", AUDIT_KEYS_MAX);
+		     "the others",
+		     AUDIT_KEYS_MAX);
 		return false;
 	}
 	ask->out[what][ask->nr_out[what]++] = arg;
@@ -170,11 +172,9 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 	case 'o':
 		return take_out(ask, OUT_RECORDS, arg);
 	case OPT_KEY_LEN:
-		return take_number("--key-len", arg, EPF_KEY_MAX,
-				   &ask->spec.key_len);
+		return take_number("--key-len", arg, EPF_KEY_MAX, &ask->spec.key_len);
 	case OPT_THREADS:
-		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX,
-				   &ask->spec.threads);
+		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX, &ask->spec.threads);
 	case OPT_PROBE:
 		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
 	case OPT_FIELDS:
@@ -200,10 +200,9 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 	ask->resume |= opt == OPT_RESUME;
 	ask->no_agent |= opt == OPT_NO_AGENT;
 	r->any_keys |= opt == OPT_ANY_KEYS;
-	return opt == OPT_DIGESTS || opt == OPT_HEADER || opt == OPT_HEX ||
-	       opt == OPT_SKIP_BAD || opt == OPT_ABSENT || opt == OPT_RESUME ||
-	       opt == OPT_NO_AGENT || opt == OPT_ANY_KEYS ||
-	       pkt_option(&r->pkt, opt, arg);
+	return opt == OPT_DIGESTS || opt == OPT_HEADER || opt == OPT_HEX || opt == OPT_SKIP_BAD ||
+	       opt == OPT_ABSENT || opt == OPT_RESUME || opt == OPT_NO_AGENT ||
+	       opt == OPT_ANY_KEYS || pkt_option(&r->pkt, opt, arg);
 }
 
 /* Does the option say what the key of a packet is? Then the filter's record does not. */
@@ -260,8 +259,7 @@ static const char *contradiction(const struct audit_ask *ask)
 			return "give each output as often as there are KEYS, or not "
 			       "at all";
 	for (i = 0; i < ask->nr_out[OUT_RECORDS]; i++)
-		if (!strcmp(ask->out[OUT_RECORDS][i], "-") &&
-		    out_mode != OUT_TEXT)
+		if (!strcmp(ask->out[OUT_RECORDS][i], "-") && out_mode != OUT_TEXT)
 			return "-j and --records '-' both need standard output: "
 			       "give the records a name";
 	return NULL;

@@ -99,8 +99,7 @@ struct audit_out {
 /* Begin an output. @resume: continue an unfinished file, if there is one; @known: a state
  * describes it. Return: 0, or EXIT_FAIL with an error printed.
  */
-int audit_out_open(struct audit_out *o, int what, const char *name,
-		   bool resume, bool known);
+int audit_out_open(struct audit_out *o, int what, const char *name, bool resume, bool known);
 /* Sync it. Return: 0, or a negative errno. */
 int audit_out_sync(const struct audit_out *o);
 /* The output is complete: sync and close it. Return: 0, or EXIT_FAIL with an error
@@ -139,9 +138,8 @@ struct audit_state {
 };
 
 /* Fill in what the audit is about, without @bitmap and @mark. */
-void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
-		    const struct target *t, const struct stat *keys,
-		    const struct audit_out *out);
+void audit_state_of(struct audit_state *s, const struct audit_ask *ask, const struct target *t,
+		    const struct stat *keys, const struct audit_out *out);
 
 /**
  * audit_state_load() - read a state
@@ -152,14 +150,12 @@ void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
  * Return: 0, or EXIT_FAIL with an error printed: it is damaged, or belongs to another
  * audit.
  */
-int audit_state_load(struct audit_state *s, const char *path,
-		     const struct audit_out *out);
+int audit_state_load(struct audit_state *s, const char *path, const struct audit_out *out);
 
 /* Sync @out, then write the state completely or not at all. Return: 0, or a negative
  * errno.
  */
-int audit_state_save(const struct audit_state *s, const char *path,
-		     const struct audit_out *out);
+int audit_state_save(const struct audit_state *s, const char *path, const struct audit_out *out);
 
 /* audit_report.c */
 

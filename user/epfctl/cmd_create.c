@@ -76,20 +76,16 @@ static void report(const struct epf_planned *plan, __u32 id)
 		json_t *o = params_json(&plan->params, &plan->shape);
 
 		json_object_set_new(o, "id", json_integer(id));
-		json_object_set_new(o, "memory_bytes",
-				    json_integer((json_int_t)bytes));
+		json_object_set_new(o, "memory_bytes", json_integer((json_int_t)bytes));
 		pace_json(o, &plan->params);
 		if (plan->keys)
-			json_object_set_new(o, "predicted_fpr",
-					    json_real(plan->fpr));
+			json_object_set_new(o, "predicted_fpr", json_real(plan->fpr));
 		out_json(o);
 		return;
 	}
-	printf("created %s (id %u): %s", plan->params.name, id,
-	       fmt_bytes(bytes).s);
+	printf("created %s (id %u): %s", plan->params.name, id, fmt_bytes(bytes).s);
 	if (plan->keys)
-		printf(", predicted false-positive rate %s",
-		       fmt_rate(plan->fpr).s);
+		printf(", predicted false-positive rate %s", fmt_rate(plan->fpr).s);
 	putchar('\n');
 	pace_print(&plan->params);
 }
@@ -100,13 +96,11 @@ static bool plan_aligned(struct request *w, struct epf_planned *plan)
 	const struct epf_plan_request *p = &w->plan_request;
 	struct epf_window window = { 0 };
 
-	if (p->kind || p->window ||
-	    epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
+	if (p->kind || p->window || epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
 		fail("--align needs a window of --time alone, and --kind lanes");
 		return false;
 	}
-	w->plan_request.pps *= (double)epf_align_pitch(window.epoch_ns) /
-			       (double)window.epoch_ns;
+	w->plan_request.pps *= (double)epf_align_pitch(window.epoch_ns) / (double)window.epoch_ns;
 	return plan_geometry(p, plan);
 }
 
@@ -116,8 +110,7 @@ static bool plan_aligned(struct request *w, struct epf_planned *plan)
 static bool refused(int err)
 {
 	/* libbpf loads BTF only if it may; without BTF the verifier complains. */
-	if ((err == -EPERM || err == -EINVAL) &&
-	    caps_token_denied("creating a filter", false))
+	if ((err == -EPERM || err == -EINVAL) && caps_token_denied("creating a filter", false))
 		return true;
 	if (xdp_obj_needs_perfmon("creating a filter"))
 		return true;
@@ -143,14 +136,16 @@ static void tell_backend(const struct request *w, const char *name)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
 	else
 		printf("%s is pure BPF: it answers 'do not know' until "
-		       "'epfctl hold %s' runs\n", name, name);
+		       "'epfctl hold %s' runs\n",
+		       name, name);
 }
 
 static int create(struct request *w, const char *name)
 {
 	struct epf_planned plan;
 	const struct epf_create_opts opts = {
-		.size = sizeof(opts), .shape = &plan.shape,
+		.size = sizeof(opts),
+		.shape = &plan.shape,
 		.flags = (w->align ? EPF_CREATE_ALIGN : 0) |
 			 (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0),
 		.key = w->has_key ? w->key : NULL,
@@ -159,8 +154,7 @@ static int create(struct request *w, const char *name)
 	int dev, err;
 	__u32 id;
 
-	if (w->align ? !plan_aligned(w, &plan) :
-		       !plan_geometry(&w->plan_request, &plan))
+	if (w->align ? !plan_aligned(w, &plan) : !plan_geometry(&w->plan_request, &plan))
 		return EXIT_FAIL;
 	strcpy(plan.params.name, name); /* parse_name() has checked the length */
 	plan.params.hash = w->hash;
@@ -170,8 +164,7 @@ static int create(struct request *w, const char *name)
 		return EXIT_FAIL;
 	module = epf_is_module(dev);
 	if (!can_rotate(w, module) ||
-	    (!module &&
-	     !caps_ok("creating a filter that is pure BPF", CAPS_PROGRAMS))) {
+	    (!module && !caps_ok("creating a filter that is pure BPF", CAPS_PROGRAMS))) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}
@@ -182,12 +175,13 @@ static int create(struct request *w, const char *name)
 	epf_close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
-			    "use another name", name);
+			    "use another name",
+			    name);
 	if (plan.params.kind && err == -EOPNOTSUPP && !module)
 		return fail("without the module a filter can only be of --kind "
 			    "lanes");
-	if (plan.params.kind && (err == -EOPNOTSUPP ||
-				 (err == -E2BIG && !limits_forbid(plan.bytes))))
+	if (plan.params.kind &&
+	    (err == -EOPNOTSUPP || (err == -E2BIG && !limits_forbid(plan.bytes))))
 		return fail("the kernel has no filters of that --kind: try "
 			    "'modprobe epochfilter_kinds', install the modules "
 			    "of this version, or leave --kind out");
@@ -197,8 +191,7 @@ static int create(struct request *w, const char *name)
 	if (err && !module && refused(err))
 		return EXIT_FAIL;
 	if (err)
-		return fail_limits(err, "creating a filter", NULL, true,
-				   plan.bytes);
+		return fail_limits(err, "creating a filter", NULL, true, plan.bytes);
 	if (!module && out_mode == OUT_TEXT)
 		tell_backend(w, name);
 	report(&plan, id);

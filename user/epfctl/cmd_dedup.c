@@ -83,8 +83,7 @@ static bool parse_seconds(const char *what, const char *text, __u64 *ns)
 	char with_unit[40];
 	size_t len = strlen(text);
 
-	if (!len || len + 2 > sizeof(with_unit) ||
-	    !strchr("0123456789.", text[len - 1]))
+	if (!len || len + 2 > sizeof(with_unit) || !strchr("0123456789.", text[len - 1]))
 		return parse_ns(what, text, ns);
 	snprintf(with_unit, sizeof(with_unit), "%ss", text);
 	return parse_ns(what, with_unit, ns);
@@ -173,8 +172,7 @@ static const char *contradiction(const struct dedup_ask *a)
 	    (!strcmp(a->out, "-") || out_mode != OUT_TEXT))
 		return "--removed '-': standard output is already in use, "
 		       "give the repeats a name";
-	if (a->time_ns && !a->pps && a->method == METHOD_FILTER &&
-	    !strcmp(a->in, "-"))
+	if (a->time_ns && !a->pps && a->method == METHOD_FILTER && !strcmp(a->in, "-"))
 		return "-w on standard input with --filter needs --rate: it "
 		       "cannot be read twice";
 	return NULL;
@@ -187,8 +185,11 @@ static __u64 half_of_memory(void)
 
 int cmd_dedup(int argc, char **argv)
 {
-	struct dedup_ask ask = { .format = -1, .budget = BUDGET_DEFAULT,
-				 .max_bytes = half_of_memory() };
+	struct dedup_ask ask = {
+		.format = -1,
+		.budget = BUDGET_DEFAULT,
+		.max_bytes = half_of_memory(),
+	};
 	struct dedup_result result = { 0 };
 	const char *why;
 	int opt;

@@ -35,8 +35,7 @@ enum need {
 };
 
 static const char *const needs[NR_NEEDS] = {
-	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold",
-	"speed",
+	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold", "speed",
 };
 
 /**
@@ -76,8 +75,10 @@ static bool ask_modules(const struct machine *m, char *state, char *remedy)
 static bool ask_config(const struct machine *m, char *state, char *remedy)
 {
 	static const char *const options[] = {
-		"CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT",
-		"CONFIG_DEBUG_INFO_BTF", "CONFIG_DEBUG_INFO_BTF_MODULES",
+		"CONFIG_BPF_SYSCALL",
+		"CONFIG_BPF_JIT",
+		"CONFIG_DEBUG_INFO_BTF",
+		"CONFIG_DEBUG_INFO_BTF_MODULES",
 		NULL,
 	};
 	const char *lacking;
@@ -88,8 +89,7 @@ static bool ask_config(const struct machine *m, char *state, char *remedy)
 		put(state, "not known: no /boot/config-*, no /proc/config.gz");
 		return true;
 	}
-	snprintf(state, LEN, lacking ? "without %s" : "BPF and BTF",
-		 lacking);
+	snprintf(state, LEN, lacking ? "without %s" : "BPF and BTF", lacking);
 	put(remedy, "boot a kernel built with it (Debian's are)");
 	return !lacking;
 }
@@ -115,7 +115,8 @@ static bool ask_header_btf(const struct machine *m, char *state, char *remedy)
 {
 	bool vmlinux = doctor_file("%s/build/vmlinux", m->modules);
 	bool tool = doctor_file("%s/build/tools/bpf/resolve_btfids/"
-				"resolve_btfids", m->modules);
+				"resolve_btfids",
+				m->modules);
 
 	if (!doctor_file("%s/build/Makefile", m->modules)) {
 		put(state, "no headers");
@@ -151,16 +152,15 @@ static bool ask_installed(const struct machine *m, char *state, char *remedy)
 static bool ask_signature(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, doctor_wants_signature() ?
-			   "only signed modules load (Secure Boot or lockdown)" :
-			   "no signature needed");
-	put(remedy, doctor_file("%s", DKMS_KEY) ?
+	put(state, doctor_wants_signature() ? "only signed modules load (Secure Boot or lockdown)" :
+					      "no signature needed");
+	put(remedy,
+	    doctor_file("%s", DKMS_KEY) ?
 		    "modprobe epochfilter; if the key is rejected: mokutil --import " DKMS_KEY
 		    ", reboot, enroll the key" :
 		    "sign epochfilter.ko with a key enrolled by mokutil, or "
 		    "switch Secure Boot off");
-	return !doctor_wants_signature() ||
-	       doctor_file("%s", "/sys/module/epochfilter");
+	return !doctor_wants_signature() || doctor_file("%s", "/sys/module/epochfilter");
 }
 
 static bool ask_loaded(const struct machine *m, char *state, char *remedy)
@@ -168,8 +168,7 @@ static bool ask_loaded(const struct machine *m, char *state, char *remedy)
 	char version[64] = "";
 
 	(void)m;
-	doctor_line("/sys/module/epochfilter/version", "", version,
-		    sizeof(version));
+	doctor_line("/sys/module/epochfilter/version", "", version, sizeof(version));
 	snprintf(state, LEN, "epochfilter%s%s", *version ? " " : "", version);
 	put(remedy, "modprobe epochfilter");
 	return doctor_file("%s", "/sys/module/epochfilter");
@@ -183,8 +182,8 @@ static bool ask_device(const struct machine *m, char *state, char *remedy)
 	snprintf(state, LEN, "%s%s%s", EPF_DEVICE, dev < 0 ? ": " : "",
 		 dev < 0 ? strerror(err) : "");
 	put(remedy, dev < 0 && (err == EACCES || err == EPERM) ?
-		    "run as root, or join the group that owns it" :
-		    "modprobe epochfilter");
+			    "run as root, or join the group that owns it" :
+			    "modprobe epochfilter");
 	if (dev >= 0)
 		close(dev);
 	return dev >= 0;
@@ -203,9 +202,9 @@ static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
 	(void)m;
 	put(state, "/sys/kernel/btf/epochfilter");
 	put(remedy, doctor_file("%s", "/sys/module/epochfilter") ?
-		    "the module was built without BTF: build it with headers "
-		    "that have vmlinux and resolve_btfids" :
-		    "modprobe epochfilter");
+			    "the module was built without BTF: build it with headers "
+			    "that have vmlinux and resolve_btfids" :
+			    "modprobe epochfilter");
 	return doctor_file("%s", "/sys/kernel/btf/epochfilter");
 }
 
@@ -218,8 +217,7 @@ static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 	put(remedy, inside ? "let root outside mount a BPF file system for this "
 			     "user namespace that delegates (see epfctl(8))" :
 			     "run as root, or with it and CAP_NET_ADMIN");
-	return (caps_has(CAP_SYS_ADMIN) || caps_has(CAP_BPF)) &&
-	       (!inside || ebpf_token());
+	return (caps_has(CAP_SYS_ADMIN) || caps_has(CAP_BPF)) && (!inside || ebpf_token());
 }
 
 static bool ask_bpffs(const struct machine *m, char *state, char *remedy)
@@ -251,8 +249,7 @@ static bool ask_memlock(const struct machine *m, char *state, char *remedy)
 		put(state, "memlock: this kernel does not limit BPF by it");
 	else
 		snprintf(state, LEN, "memlock: %s",
-			 r.rlim_cur == RLIM_INFINITY ?
-			 "unlimited" : fmt_bytes(r.rlim_cur).s);
+			 r.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt_bytes(r.rlim_cur).s);
 	put(remedy, "ulimit -l unlimited");
 	return charged || r.rlim_cur == RLIM_INFINITY;
 }
@@ -272,11 +269,11 @@ static bool ask_vlan(const struct machine *m, char *state, char *remedy)
 	put(state, "no card takes them off");
 	for (i = all; i && i->if_name && used + IF_NAMESIZE + 2 < LEN / 2; i++)
 		if (!vlan_offloads(i->if_name, &on) && on)
-			used += (size_t)snprintf(state + used, LEN - used,
-						 "%s%s", used ? ", " : "",
+			used += (size_t)snprintf(state + used, LEN - used, "%s%s", used ? ", " : "",
 						 i->if_name);
 	if (used)
-		snprintf(state + used, LEN - used, " takes them off "
+		snprintf(state + used, LEN - used,
+			 " takes them off "
 			 "(attach --vlan-offload off)");
 	if (all)
 		if_freenameindex(all);
@@ -327,16 +324,15 @@ static bool examine(const struct check *c, const struct machine *m, json_t *all)
 	bool good = c->ask(m, state, remedy);
 
 	if (!all) {
-		print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing",
-			      c->what, state);
+		print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing", c->what, state);
 		if (!good)
-			print_wrapped(11, "%-8s   for %s: %s", "",
-				      needs[c->need & ~BPF_TOO], remedy);
+			print_wrapped(11, "%-8s   for %s: %s", "", needs[c->need & ~BPF_TOO],
+				      remedy);
 		return good;
 	}
-	json_array_append_new(all, json_pack("{ss sb ss ss ss*}",
-		"check", c->what, "ok", good, "needed_for", needs[c->need & ~BPF_TOO],
-		"state", state, "remedy", good ? NULL : remedy));
+	json_array_append_new(all, json_pack("{ss sb ss ss ss*}", "check", c->what, "ok", good,
+					     "needed_for", needs[c->need & ~BPF_TOO], "state",
+					     state, "remedy", good ? NULL : remedy));
 	return good;
 }
 
@@ -354,8 +350,7 @@ static void conclude(const bool *able, json_t *all)
 	}
 	printf("\nfilters of the module: %s; creating and changing them: %s; "
 	       "packets: %s\n",
-	       able[NEED_USE] ? "usable" : "not usable",
-	       able[NEED_CHANGE] ? "yes" : "no",
+	       able[NEED_USE] ? "usable" : "not usable", able[NEED_CHANGE] ? "yes" : "no",
 	       able[NEED_ATTACH] ? "yes" : "no");
 	printf("filters that are pure BPF, without the module: %s\n",
 	       able[NEED_BPF] ? "usable" : "not usable");
@@ -379,8 +374,7 @@ int cmd_doctor(int argc, char **argv)
 	json_t *all = NULL;
 	size_t i;
 
-	if (next_option(argc, argv, &spec) >= 0 ||
-	    !operands(argc, argv, 0, 0, &spec))
+	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 0, 0, &spec))
 		return EXIT_FAIL;
 	if (!doctor_machine(&m))
 		return fail("uname: %s", strerror(errno));
@@ -397,6 +391,5 @@ int cmd_doctor(int argc, char **argv)
 	able[NEED_ATTACH] &= able[NEED_CHANGE];
 	able[NEED_SHARE] &= able[NEED_ATTACH];
 	conclude(able, all);
-	return epf_backend_chosen(able[NEED_USE], able[NEED_BPF]) ? EXIT_YES :
-							      EXIT_FAIL;
+	return epf_backend_chosen(able[NEED_USE], able[NEED_BPF]) ? EXIT_YES : EXIT_FAIL;
 }

@@ -37,7 +37,8 @@ static bool begin(struct holding *h)
 		fail("'%s' needs no holder: the kernel ends its epochs", h->name);
 	else if (ret == -ENOENT)
 		fail("there is no filter '%s' that is pure BPF: 'epfctl --backend "
-		     "bpf list' shows these filters", h->name);
+		     "bpf list' shows these filters",
+		     h->name);
 	else
 		fail_call(ret, "holding", h->name);
 	return false;
@@ -100,7 +101,8 @@ static int hold_all(struct holding *h, int nr)
 	left = step_all(h, nr, &next_ns);
 	if (left > 0 && out_mode == OUT_TEXT)
 		printf("holding %d filter%s; packets pass unfiltered when this "
-		       "ends\n", nr, nr == 1 ? "" : "s");
+		       "ends\n",
+		       nr, nr == 1 ? "" : "s");
 	fflush(stdout);
 	while (left > 0 && !interrupted) {
 		wait_until(next_ns);
@@ -114,10 +116,9 @@ int cmd_hold(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "hold NAME...",
-		.help =
-"End the epochs of filters that are pure BPF, until a signal comes or all of them\n"
-"are destroyed. A filter without a holder forgets nothing, and soon answers 'do\n"
-"not know' for what it finds, so packets pass.\n",
+		.help = "End the epochs of filters that are pure BPF, until a signal comes or all of them\n"
+			"are destroyed. A filter without a holder forgets nothing, and soon answers 'do\n"
+			"not know' for what it finds, so packets pass.\n",
 		.shorts = "",
 		.longs = longs,
 	};

@@ -41,8 +41,7 @@ static bool insert_open(struct insertion *ins)
 		fail_call(err, "inserting keys", NULL);
 	else
 		keys_describe(ins->filter, ins->name, &info, ins->digests);
-	ins->cmd = info.params.refresh == EPF_FIRST_SEEN ?
-			   EPF_IOC_TEST_AND_INSERT : EPF_IOC_INSERT;
+	ins->cmd = info.params.refresh == EPF_FIRST_SEEN ? EPF_IOC_TEST_AND_INSERT : EPF_IOC_INSERT;
 	return !err;
 }
 
@@ -74,7 +73,7 @@ static int insert(const char *name, const struct key_input *in)
 		.name = name,
 		.filter = -1,
 		.digests = in->digests,
-		.meter = { .what = "inserting", .unit = "keys" },
+		.meter = { .what = "inserting", .unit = "keys", },
 	};
 	int ret;
 
@@ -88,9 +87,8 @@ static int insert(const char *name, const struct key_input *in)
 		return ret;
 	epf_close(ins.filter);
 	if (out_mode != OUT_TEXT)
-		out_json(json_pack("{sI sI}",
-			"inserted", (json_int_t)(ins.done - ins.present),
-			"present", (json_int_t)ins.present));
+		out_json(json_pack("{sI sI}", "inserted", (json_int_t)(ins.done - ins.present),
+				   "present", (json_int_t)ins.present));
 	return ret;
 }
 

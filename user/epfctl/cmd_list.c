@@ -39,8 +39,7 @@ static void list_row(const struct epf_info *info, bool bpf)
 	printf(LIST_REST, NAME_COLUMNS, head, kind_of(p), mode_name(p->mode),
 	       fmt_bytes(info->memory_bytes).s, fmt_count(info->stats.inserts).s,
 	       fmt_ppt(p->budget_ppt).s,
-	       info->flags & EPF_INFO_SATURATED ? "SATURATED" :
-						  fmt_ppt(info->fpr_ppt).s,
+	       info->flags & EPF_INFO_SATURATED ? "SATURATED" : fmt_ppt(info->fpr_ppt).s,
 	       bpf ? "bpf" : "module");
 }
 
@@ -83,8 +82,8 @@ static int list_all(int dev, json_t *all, bool names)
 	int i;
 
 	if (nr > 0 && !all && !names)
-		printf(LIST_REST, NAME_COLUMNS, "id   name", "kind", "mode",
-		       "memory", "inserts", "budget", "error", "backend");
+		printf(LIST_REST, NAME_COLUMNS, "id   name", "kind", "mode", "memory", "inserts",
+		       "budget", "error", "backend");
 	for (i = 0; i < nr && !err; i++) {
 		err = list_one(dev, ids[i], all, names);
 		half = err == -EUCLEAN ? err : half;
@@ -186,9 +185,10 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 	desc_print(&file->desc);
 	printf("  %-12s %s\n", file->locked ? "memory" : "lines",
 	       fmt_bytes(file->locked ? file->locked->words * sizeof(__u64) :
-				       h->params.nr_lines * EPF_LINE_BYTES).s);
-	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch",
-	       h->epoch_begin, h->epoch_end);
+					h->params.nr_lines * EPF_LINE_BYTES)
+		       .s);
+	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch", h->epoch_begin,
+	       h->epoch_end);
 	printf("  %-12s %llu insertions\n", "counted", h->inserts);
 	printf("  %-12s sound\n", "checksums");
 }
@@ -200,13 +200,10 @@ static void snapshot_json(const char *path, const struct epf_snap_file *file)
 
 	json_object_set_new(o, "file", json_path(path));
 	json_object_set_new(o, "keys", desc_json(&file->desc));
-	json_object_set_new(o, "epoch_begin",
-			    json_integer((json_int_t)h->epoch_begin));
-	json_object_set_new(o, "epoch_end",
-			    json_integer((json_int_t)h->epoch_end));
+	json_object_set_new(o, "epoch_begin", json_integer((json_int_t)h->epoch_begin));
+	json_object_set_new(o, "epoch_end", json_integer((json_int_t)h->epoch_end));
 	json_object_set_new(o, "inserts", json_integer((json_int_t)h->inserts));
-	json_object_set_new(o, "realtime_ns",
-			    json_integer((json_int_t)h->realtime_ns));
+	json_object_set_new(o, "realtime_ns", json_integer((json_int_t)h->realtime_ns));
 	out_json(o);
 }
 
@@ -232,9 +229,8 @@ int cmd_show(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "show (NAME | ID | --file SNAPSHOT)",
-		.help =
-"  -f, --file SNAPSHOT  check and describe a snapshot file; the hash key is\n"
-"                       not shown\n",
+		.help = "  -f, --file SNAPSHOT  check and describe a snapshot file; the hash key is\n"
+			"                       not shown\n",
 		.shorts = "f:",
 		.longs = longs,
 	};

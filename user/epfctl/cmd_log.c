@@ -74,8 +74,7 @@ static void set_clock(struct logging *l)
 	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	l->from.ahead_ns = (__u64)wall.tv_sec * NS_PER_SEC + (__u64)wall.tv_nsec -
-			   now_ns();
+	l->from.ahead_ns = (__u64)wall.tv_sec * NS_PER_SEC + (__u64)wall.tv_nsec - now_ns();
 }
 
 static __u32 map_id(int fd)
@@ -118,8 +117,7 @@ static void tell_missing(struct logging *l)
 	if (!left_out && !ring_full)
 		return;
 	if (l->ipfix)
-		warn("%llu flows left out by --log-rate, %llu by a full ring", left_out,
-		     ring_full);
+		warn("%llu flows left out by --log-rate, %llu by a full ring", left_out, ring_full);
 	else
 		log_print_missing(&l->from, left_out, ring_full);
 }
@@ -143,8 +141,8 @@ static void follow(struct logging *l)
 		int got = ring_buffer__poll(l->ring, POLL_MS);
 
 		if (got < 0 && got != -EINTR && got != -ECANCELED)
-			finish(l, fail("reading the log of '%s': %s",
-				       l->from.ifname, strerror(-got)));
+			finish(l,
+			       fail("reading the log of '%s': %s", l->from.ifname, strerror(-got)));
 		if (fflush(stdout) || ferror(stdout))
 			finish(l, EXIT_FAIL); /* main() says why */
 		if (!l->done && now_ns() >= l->check_ns)
@@ -179,7 +177,8 @@ static bool find(struct logging *l, const char *ifname)
 
 	if (err == -ENOENT || (!err && state.conf.action != EPF_XDP_LOG)) {
 		fail("no flows of '%s' are logged: run 'epfctl attach %s --filter NAME "
-		     "--log-new'", ifname, ifname);
+		     "--log-new'",
+		     ifname, ifname);
 		return false;
 	}
 	if (err) {
@@ -203,8 +202,7 @@ static bool open_ring(struct logging *l)
 		close(fd);
 	}
 	if (!l->ring)
-		fail("reading the log of '%s': %s", l->from.ifname,
-		     strerror(fd < 0 ? -fd : errno));
+		fail("reading the log of '%s': %s", l->from.ifname, strerror(fd < 0 ? -fd : errno));
 	return l->ring;
 }
 
@@ -224,8 +222,7 @@ static int run(struct logging *l, bool wait)
 	return l->done ? l->code : EXIT_FAIL; /* a signal: main() says which */
 }
 
-static int read_log(struct logging *l, const char *ifname, const char *path,
-		    bool wait)
+static int read_log(struct logging *l, const char *ifname, const char *path, bool wait)
 {
 	int code = EXIT_FAIL;
 

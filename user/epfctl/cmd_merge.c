@@ -29,15 +29,15 @@ struct order {
 	bool loose;
 };
 
-static int refused(enum epf_merge_fault fault, const char *path,
-		   const char *other)
+static int refused(enum epf_merge_fault fault, const char *path, const char *other)
 {
 	switch (fault) {
 	case EPF_MERGE_OK:
 		break;
 	case EPF_MERGE_KIND:
 		return fail("%s is of a kind that cannot be merged: use snapshots "
-			    "of --kind lanes", path);
+			    "of --kind lanes",
+			    path);
 	case EPF_MERGE_MODE:
 		return fail("%s: its epochs end by insertions, which do not tell the "
 			    "time: only windows of --time can be merged",
@@ -46,27 +46,32 @@ static int refused(enum epf_merge_fault fault, const char *path,
 		return fail("%s has impossible times: save it again", path);
 	case EPF_MERGE_KEY:
 		return fail("%s has another hash key than %s: create filters that "
-			    "will be merged with the same --key", path, other);
+			    "will be merged with the same --key",
+			    path, other);
 	case EPF_MERGE_HASH:
 		return fail("%s has another hash than %s: create both with "
-			    "the same --hash", path, other);
+			    "the same --hash",
+			    path, other);
 	case EPF_MERGE_GEOMETRY:
 		return fail("%s has other lines, lines per key or bits per key than "
-			    "%s: create both with the same options", path, other);
+			    "%s: create both with the same options",
+			    path, other);
 	case EPF_MERGE_WINDOW:
 		return fail("%s has another window than %s: create both with the "
-			    "same --time", path, other);
+			    "same --time",
+			    path, other);
 	case EPF_MERGE_TWICE:
-		return fail("%s is the same snapshot as %s: leave one out", path,
-			    other);
+		return fail("%s is the same snapshot as %s: leave one out", path, other);
 	case EPF_MERGE_DESC:
 		return fail("%s and %s have keys that are made of different things: "
 			    "merge only what has the same keys ('epfctl show --file' "
-			    "prints them)", path, other);
+			    "prints them)",
+			    path, other);
 	case EPF_MERGE_UNALIGNED:
 		return fail("%s: its epochs do not end with those of the wall "
 			    "clock: create filters with --align, or merge with "
-			    "--loose", path);
+			    "--loose",
+			    path);
 	}
 	return EXIT_FAIL;
 }
@@ -79,7 +84,8 @@ static int open_all(const struct order *o, struct epf_snap_file *file)
 	for (i = 0; i < o->nr; i++) {
 		if (epf_file_same(o->out, o->path[i])) {
 			fail("%s is one of the snapshots, so it cannot be the result: "
-			     "give another path", o->out);
+			     "give another path",
+			     o->out);
 			break;
 		}
 		if (!open_snapshot(o->path[i], &file[i]))
@@ -98,12 +104,11 @@ static json_t *sources_json(const struct epf_merge *m, const struct order *o)
 	for (i = 0; i < m->nr; i++) {
 		const struct epf_snap_header *h = &m->file[i].header;
 
-		json_array_append_new(all, json_pack("{so si sI sI}",
-			"file", json_path(o->path[i]),
-			"epochs", (int)m->source[i].epochs,
-			"inserts", (json_int_t)h->inserts,
-			"behind_ns", (json_int_t)(m->header.realtime_ns -
-						  h->realtime_ns)));
+		json_array_append_new(all, json_pack("{so si sI sI}", "file", json_path(o->path[i]),
+						     "epochs", (int)m->source[i].epochs, "inserts",
+						     (json_int_t)h->inserts, "behind_ns",
+						     (json_int_t)(m->header.realtime_ns -
+								  h->realtime_ns)));
 	}
 	return all;
 }
@@ -115,19 +120,16 @@ static void report(const struct epf_merge *m, const struct order *o)
 
 	if (out_mode == OUT_TEXT)
 		printf("merged %u snapshots into %s: %s, %llu insertions, "
-		       "false-positive rate %s\n", m->nr, o->out,
-		       fmt_bytes(bytes).s, h->inserts, fmt_rate(m->fpr).s);
+		       "false-positive rate %s\n",
+		       m->nr, o->out, fmt_bytes(bytes).s, h->inserts, fmt_rate(m->fpr).s);
 	else
-		out_json(json_pack("{so sI sI sI sI sf sf sf so}",
-			"file", json_path(o->out),
-			"bytes", (json_int_t)bytes,
-			"inserts", (json_int_t)h->inserts,
-			"epoch_end", (json_int_t)h->epoch_end,
-			"realtime_ns", (json_int_t)h->realtime_ns,
-			"fpr", m->fpr,
-			"budget", ppt_to_rate(h->params.budget_ppt),
-			"limit", ppt_to_rate(h->params.limit_ppt),
-			"sources", sources_json(m, o)));
+		out_json(json_pack("{so sI sI sI sI sf sf sf so}", "file", json_path(o->out),
+				   "bytes", (json_int_t)bytes, "inserts", (json_int_t)h->inserts,
+				   "epoch_end", (json_int_t)h->epoch_end, "realtime_ns",
+				   (json_int_t)h->realtime_ns, "fpr", m->fpr, "budget",
+				   ppt_to_rate(h->params.budget_ppt), "limit",
+				   ppt_to_rate(h->params.limit_ppt), "sources",
+				   sources_json(m, o)));
 }
 
 /* Warn about a result that may surprise. */
@@ -139,8 +141,7 @@ static void remark(const struct epf_merge *m, const struct order *o)
 
 	for (i = 0; i < m->nr; i++)
 		if (!m->source[i].epochs)
-			warn("%s is older than the window: nothing of it is left",
-			     o->path[i]);
+			warn("%s is older than the window: nothing of it is left", o->path[i]);
 	if (m->fpr > ppt_to_rate(p->limit_ppt))
 		warn("the snapshots have too many keys together: %s is above the limit "
 		     "of %s, so a filter restored from the result fails open (see --limit)",
@@ -177,8 +178,8 @@ static int merge(struct epf_merge *m, const struct order *o)
 	if (fault)
 		return refused(fault, o->path[m->which], o->path[m->with]);
 	if (o->limit && epf_rate_ppt(o->limit) < p->budget_ppt)
-		return fail("--limit %s is below the budget of %s",
-			    fmt_rate(o->limit).s, fmt_ppt(p->budget_ppt).s);
+		return fail("--limit %s is below the budget of %s", fmt_rate(o->limit).s,
+			    fmt_ppt(p->budget_ppt).s);
 	if (o->limit)
 		p->limit_ppt = epf_rate_ppt(o->limit);
 	return save(m, o);
@@ -248,8 +249,8 @@ int cmd_merge(int argc, char **argv)
 		return EXIT_FAIL;
 	if (argc - optind > (int)EPF_MERGE_MAX)
 		return fail("%d snapshots are more than the %u that can be merged "
-			    "at once: merge some of them first", argc - optind,
-			    EPF_MERGE_MAX);
+			    "at once: merge some of them first",
+			    argc - optind, EPF_MERGE_MAX);
 	if (!o.out)
 		return fail("no result is named: give -o FILE");
 	o.path = argv + optind;

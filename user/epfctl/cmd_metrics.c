@@ -17,9 +17,8 @@ int cmd_metrics(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "metrics [--text]",
-		.help =
-"      --text  use the text format 0.0.4, which node_exporter's textfile\n"
-"              collector takes, in place of OpenMetrics\n",
+		.help = "      --text  use the text format 0.0.4, which node_exporter's textfile\n"
+			"              collector takes, in place of OpenMetrics\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -42,7 +41,7 @@ int cmd_metrics(int argc, char **argv)
 		epf_close(dev);
 	else if (metrics_denied(dev))
 		warn("%s: %s: the filters are left out; run as root, or as a "
-		     "member of the device's group", EPF_DEVICE,
-		     strerror(-dev));
+		     "member of the device's group",
+		     EPF_DEVICE, strerror(-dev));
 	return err ? fail_call(err, "reading the filters", NULL) : EXIT_YES;
 }

@@ -217,8 +217,7 @@ static int map_fd(struct bpf_object *obj, const char *name)
 }
 
 /* Descriptors and the number of the program are set in @want here. */
-static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog,
-		      struct pin_want *want)
+static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog, struct pin_want *want)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -227,14 +226,12 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog,
 	want->rule = map_fd(obj, ".rodata");
 	want->counts = map_fd(obj, "match_counts");
 	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
-		return fail("cannot read the number of the program: %s",
-			    strerror(errno));
+		return fail("cannot read the number of the program: %s", strerror(errno));
 	want->conf.prog_id = info.id;
 	return pin_add(want) ? EXIT_FAIL : EXIT_YES;
 }
 
-static int load_and_pin(struct bpf_object *obj, struct pin_want *want,
-			const struct xt_epf_rule *r)
+static int load_and_pin(struct bpf_object *obj, struct pin_want *want, const struct xt_epf_rule *r)
 {
 	const char *name = want->conf.filter;
 	struct bpf_program *prog = choose(obj, r);
@@ -253,8 +250,9 @@ static int load_and_pin(struct bpf_object *obj, struct pin_want *want,
 static int pin(struct pin_want *want, const struct xt_epf_rule *r)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_match");
-	struct bpf_object *obj = bpf_object__open_mem(
-		epf_match_start, (size_t)(epf_match_end - epf_match_start), &opts);
+	struct bpf_object *obj = bpf_object__open_mem(epf_match_start,
+						      (size_t)(epf_match_end - epf_match_start),
+						      &opts);
 	int ret;
 
 	if (!obj)
@@ -269,26 +267,25 @@ static void tell(const char *name, const char *path)
 	if (out_mode == OUT_TEXT)
 		printf("%s: -m bpf --object-pinned %s\n", name, path);
 	else
-		out_json(json_pack("{s:s, s:s, s:s+}", "name", name, "path", path,
-				   "match", "-m bpf --object-pinned ", path));
+		out_json(json_pack("{s:s, s:s, s:s+}", "name", name, "path", path, "match",
+				   "-m bpf --object-pinned ", path));
 }
 
-static int pin_filter(const char *called, const char *path,
-		      const struct xt_epf_rule *r)
+static int pin_filter(const char *called, const char *path, const struct xt_epf_rule *r)
 {
 	struct epf_key_desc desc = epf_key_desc_packet(&r->key);
 	int filter = open_filter(called), ret = EXIT_FAIL;
 	struct pin_want want = {
 		.path = path,
-		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF },
+		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF, },
 	};
 	struct epf_info info;
 
 	if (filter < 0)
 		return EXIT_FAIL;
 	if (epf_is_module(filter)) {
-		fail("'%s' is a filter of the module: use '-m epf --name %s' in rules",
-		     called, called);
+		fail("'%s' is a filter of the module: use '-m epf --name %s' in rules", called,
+		     called);
 	} else if (!epf_filter_info(filter, &info)) {
 		want.conf.id = info.id;
 		memcpy(want.conf.filter, info.params.name, sizeof(want.conf.filter));

@@ -29,8 +29,8 @@ static struct kept kept_by(const struct epf_planned *plan)
 	const struct epf_params *p = &plan->params;
 	struct epf_window w = { 0 }; /* stays 0 for a boundary that the plan lacks */
 
-	epf_window_init_epochs(&w, p->mode, p->refresh, p->window_inserts,
-			       p->window_ns, plan->epochs);
+	epf_window_init_epochs(&w, p->mode, p->refresh, p->window_inserts, p->window_ns,
+			       plan->epochs);
 	return (struct kept){
 		.min_inserts = p->window_inserts,
 		.max_inserts = epochs * w.epoch_inserts,
@@ -56,13 +56,13 @@ static void print_json(const struct epf_planned *plan, const struct kept *kept)
 		json_object_set_new(o, "predicted_fpr", json_real(plan->fpr));
 	}
 	if (kept->min_inserts)
-		json_object_set_new(o, "kept_inserts", json_pack("{sI sI}",
-			"min", (json_int_t)kept->min_inserts,
-			"max", (json_int_t)kept->max_inserts));
+		json_object_set_new(o, "kept_inserts",
+				    json_pack("{sI sI}", "min", (json_int_t)kept->min_inserts,
+					      "max", (json_int_t)kept->max_inserts));
 	if (kept->min_ns)
-		json_object_set_new(o, "kept_ns", json_pack("{sI sI}",
-			"min", (json_int_t)kept->min_ns,
-			"max", (json_int_t)kept->max_ns));
+		json_object_set_new(o, "kept_ns",
+				    json_pack("{sI sI}", "min", (json_int_t)kept->min_ns, "max",
+					      (json_int_t)kept->max_ns));
 	out_json(o);
 }
 
@@ -75,14 +75,14 @@ static void print_text(const struct epf_planned *plan, const struct kept *kept)
 	if (plan->keys)
 		printf("  %-12s %.6g in a window, %.4g bits of memory each\n"
 		       "  %-12s %s at the worst phase\n",
-		       "keys", plan->keys, 8.0 * (double)bytes / plan->keys,
-		       "predicted", fmt_rate(plan->fpr).s);
+		       "keys", plan->keys, 8.0 * (double)bytes / plan->keys, "predicted",
+		       fmt_rate(plan->fpr).s);
 	if (kept->min_inserts)
-		printf("  %-12s at least %llu, at most %llu insertions\n",
-		       "kept", kept->min_inserts, kept->max_inserts);
+		printf("  %-12s at least %llu, at most %llu insertions\n", "kept",
+		       kept->min_inserts, kept->max_inserts);
 	if (kept->min_ns)
-		printf("  %-12s at least %s, at most %s\n", "kept",
-		       fmt_ns(kept->min_ns).s, fmt_ns(kept->max_ns).s);
+		printf("  %-12s at least %s, at most %s\n", "kept", fmt_ns(kept->min_ns).s,
+		       fmt_ns(kept->max_ns).s);
 }
 
 int cmd_plan(int argc, char **argv)
@@ -101,8 +101,7 @@ int cmd_plan(int argc, char **argv)
 	struct kept kept;
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help,
-		 compare_help);
+	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help, compare_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == OPT_COMPARE)
 			comparing = true;

@@ -17,7 +17,8 @@ static int rotate(const char *name, __u32 epochs)
 	epf_close(filter);
 	if (err == -EBUSY)
 		return fail("a snapshot of '%s' holds back rotation: try again "
-			    "when it is complete", name);
+			    "when it is complete",
+			    name);
 	if (err)
 		return fail_call(err, "rotating a filter", NULL);
 	if (out_mode == OUT_TEXT)
@@ -35,9 +36,8 @@ int cmd_rotate(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "rotate NAME [--count N]",
-		.help =
-"  -n, --count N  end N epochs, 1 to 8 (default 1); each shortens the window by a\n"
-"                 seventh\n",
+		.help = "  -n, --count N  end N epochs, 1 to 8 (default 1); each shortens the window by a\n"
+			"                 seventh\n",
 		.shorts = "n:",
 		.longs = longs,
 	};
@@ -45,8 +45,7 @@ int cmd_rotate(int argc, char **argv)
 	int opt;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (opt != 'n' ||
-		    !parse_count("--count", optarg, EPF_EPOCHS, &epochs))
+		if (opt != 'n' || !parse_count("--count", optarg, EPF_EPOCHS, &epochs))
 			return EXIT_FAIL;
 	if (!operands(argc, argv, 1, 1, &spec))
 		return EXIT_FAIL;
@@ -65,8 +64,7 @@ int cmd_clear(int argc, char **argv)
 	struct epf_info info = { 0 };
 	int filter, err;
 
-	if (next_option(argc, argv, &spec) >= 0 ||
-	    !operands(argc, argv, 1, 1, &spec))
+	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 1, 1, &spec))
 		return EXIT_FAIL;
 	filter = open_filter(argv[optind]);
 	if (filter < 0)
@@ -76,6 +74,6 @@ int cmd_clear(int argc, char **argv)
 		epf_filter_info(filter, &info);
 	epf_close(filter);
 	/* some kinds need the new memory before the old is freed */
-	return err ? fail_limits(err, "clearing a filter", NULL, false,
-				 info.memory_bytes) : EXIT_YES;
+	return err ? fail_limits(err, "clearing a filter", NULL, false, info.memory_bytes) :
+		     EXIT_YES;
 }

@@ -11,22 +11,24 @@
 
 enum { OPT_EXISTING = OPT_LONG, OPT_ALIGN };
 
-static int save_failed(int err, const char *name, const char *path,
-		       bool renamed)
+static int save_failed(int err, const char *name, const char *path, bool renamed)
 {
 	if (err == -EOPNOTSUPP || err == -ENOTTY)
 		return fail("the loaded module cannot make snapshots of the kind of "
 			    "'%s': load the module that belongs to this "
-			    "epfctl", name);
+			    "epfctl",
+			    name);
 	switch (err) {
 	case -ECANCELED:
 		return fail("%s: stopped; nothing was changed", path);
 	case -EBUSY:
 		return fail("another snapshot of '%s' is being made: try again "
-			    "when it is complete", name);
+			    "when it is complete",
+			    name);
 	case -ESTALE:
 		return fail("'%s' ends epochs faster than it can be copied: try "
-			    "again when the machine is less busy", name);
+			    "again when the machine is less busy",
+			    name);
 	case -EPERM:
 		return fail_call(err, "saving a filter", NULL);
 	case -EUCLEAN:
@@ -43,14 +45,13 @@ static void report(const char *verb, const char *name, const char *path,
 	__u64 bytes = stat(path, &st) ? 0 : (__u64)st.st_size;
 
 	if (out_mode == OUT_TEXT)
-		printf("%s %s: %s, %llu insertions, epoch %llu\n", verb, name,
-		       fmt_bytes(bytes).s, h->inserts, h->epoch_end);
+		printf("%s %s: %s, %llu insertions, epoch %llu\n", verb, name, fmt_bytes(bytes).s,
+		       h->inserts, h->epoch_end);
 	else
-		out_json(json_pack("{ss so sI sI sI sI}", "name", name,
-				   "file", json_path(path), "bytes", (json_int_t)bytes,
-				   "inserts", (json_int_t)h->inserts,
-				   "epoch_begin", (json_int_t)h->epoch_begin,
-				   "epoch_end", (json_int_t)h->epoch_end));
+		out_json(json_pack("{ss so sI sI sI sI}", "name", name, "file", json_path(path),
+				   "bytes", (json_int_t)bytes, "inserts", (json_int_t)h->inserts,
+				   "epoch_begin", (json_int_t)h->epoch_begin, "epoch_end",
+				   (json_int_t)h->epoch_end));
 }
 
 int cmd_save(int argc, char **argv)
@@ -67,20 +68,17 @@ int cmd_save(int argc, char **argv)
 	struct epf_snap_header header;
 	int filter, err;
 
-	if (next_option(argc, argv, &spec) >= 0 ||
-	    !operands(argc, argv, 2, 2, &spec))
+	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 2, 2, &spec))
 		return EXIT_FAIL;
 	filter = open_filter(argv[optind]);
 	if (filter < 0)
 		return EXIT_FAIL;
 	catch_signals();
-	err = epf_snap_save(filter, argv[optind + 1], meter_update, &meter,
-			    &header);
+	err = epf_snap_save(filter, argv[optind + 1], meter_update, &meter, &header);
 	meter_end(&meter);
 	epf_close(filter);
 	if (err)
-		return save_failed(err, argv[optind], argv[optind + 1],
-				   header.magic);
+		return save_failed(err, argv[optind], argv[optind + 1], header.magic);
 	report("saved", argv[optind], argv[optind + 1], &header);
 	return EXIT_YES;
 }
@@ -89,17 +87,18 @@ int cmd_save(int argc, char **argv)
 static __u64 bytes_of(const struct epf_snap_file *file)
 {
 	return file->locked ? file->locked->words * sizeof(__u64) :
-			     file->header.params.nr_lines * EPF_LINE_BYTES;
+			      file->header.params.nr_lines * EPF_LINE_BYTES;
 }
 
 /* The filter to fill; if there is none, it is made with @flags. Negative: an error is
  * printed.
  */
-static int target(int dev, const char *name, const struct epf_snap_file *like,
-		  __u32 flags, bool existing, bool *made)
+static int target(int dev, const char *name, const struct epf_snap_file *like, __u32 flags,
+		  bool existing, bool *made)
 {
 	const struct epf_create_opts opts = {
-		.size = sizeof(opts), .flags = flags,
+		.size = sizeof(opts),
+		.flags = flags,
 		.shape = like->locked ? &like->locked->shape : NULL,
 	};
 	struct epf_params params = like->header.params;
@@ -112,8 +111,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 		strcpy(params.name, name); /* parse_name() has checked the length */
 		err = epf_dev_create_opts(dev, &params, &opts, NULL);
 		if (err) {
-			fail_limits(err, "creating a filter", NULL, true,
-				    bytes_of(like));
+			fail_limits(err, "creating a filter", NULL, true, bytes_of(like));
 			return err;
 		}
 		filter = epf_dev_filter(dev, name);
@@ -141,8 +139,7 @@ static bool allowed(int dev, const char *name)
 }
 
 static int restore_into(int dev, const char *name, const char *path,
-			const struct epf_snap_file *file, __u32 flags,
-			bool existing)
+			const struct epf_snap_file *file, __u32 flags, bool existing)
 {
 	int filter, err;
 	bool made;
@@ -162,13 +159,14 @@ static int restore_into(int dev, const char *name, const char *path,
 		epf_dev_destroy(dev, name, false);
 	if (err == -EBUSY)
 		return fail("a snapshot of '%s' is being made: try again when it "
-			    "is complete", name);
+			    "is complete",
+			    name);
 	if (err == -EOPNOTSUPP && epf_is_module(dev))
 		return fail("%s: the kernel has no filters of this kind: try "
 			    "'modprobe epochfilter_kinds', or install the modules "
-			    "of this version", path);
-	return fail_limits(err, "restoring a filter", NULL, false,
-			   bytes_of(file));
+			    "of this version",
+			    path);
+	return fail_limits(err, "restoring a filter", NULL, false, bytes_of(file));
 }
 
 int cmd_restore(int argc, char **argv)
@@ -207,13 +205,11 @@ int cmd_restore(int argc, char **argv)
 		return EXIT_FAIL;
 	if (flags && file.header.params.mode != EPF_MODE_TIME) {
 		epf_snap_close(&file);
-		return fail("%s: --align needs a snapshot of a window of --time",
-			    argv[optind + 1]);
+		return fail("%s: --align needs a snapshot of a window of --time", argv[optind + 1]);
 	}
 	dev = open_device();
 	ret = dev < 0 ? EXIT_FAIL :
-			restore_into(dev, argv[optind], argv[optind + 1], &file,
-				     flags, existing);
+			restore_into(dev, argv[optind], argv[optind + 1], &file, flags, existing);
 	if (dev >= 0)
 		epf_close(dev);
 	epf_snap_close(&file);

@@ -42,9 +42,8 @@ static void status_print(const char *ifname, const struct xdp_state *s)
 	}
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
 		if (s->count[i].packets)
-			printf("  %-12s %12llu packets %16llu bytes\n",
-			       xdp_outcome_names[i], s->count[i].packets,
-			       s->count[i].bytes);
+			printf("  %-12s %12llu packets %16llu bytes\n", xdp_outcome_names[i],
+			       s->count[i].packets, s->count[i].bytes);
 }
 
 static json_t *status_json(const char *ifname, const struct xdp_state *s)
@@ -64,8 +63,7 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
 		json_object_set_new(all, xdp_outcome_names[i],
 				    json_pack("{s:I, s:I}", "packets",
-					      (json_int_t)s->count[i].packets,
-					      "bytes",
+					      (json_int_t)s->count[i].packets, "bytes",
 					      (json_int_t)s->count[i].bytes));
 	json_object_set_new(o, "counters", all);
 	return o;
@@ -75,8 +73,10 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 static void why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
 	if (err == -EPERM || err == -EACCES)
-		snprintf(text, PATH_MAX + 128, "%s: this user may not read it: run as root, "
-			 "or as the user who attached it", name);
+		snprintf(text, PATH_MAX + 128,
+			 "%s: this user may not read it: run as root, "
+			 "or as the user who attached it",
+			 name);
 	else
 		snprintf(text, PATH_MAX + 128, "cannot read the counters of '%s': %s", name,
 			 xdp_pin_why(err));
@@ -139,13 +139,13 @@ static int name_of(const char *operand, char name[PATH_MAX])
 static int nothing(const char *operand)
 {
 	const char *what = pin_is_path(operand) ? "pin" :
-			   nf_is_name(operand) ? "hook" : "interface";
+			   nf_is_name(operand)  ? "hook" :
+						  "interface";
 
 	if (out_mode == OUT_TEXT)
 		printf("%s: nothing is attached\n", operand);
 	else
-		out_json(json_pack("{s:o, s:b}", what, json_path(operand), "attached",
-				   false));
+		out_json(json_pack("{s:o, s:b}", what, json_path(operand), "attached", false));
 	return EXIT_ABSENT;
 }
 

@@ -46,7 +46,8 @@ static int destroy(const char *name, bool force)
 	if (err == -EBUSY)
 		return fail("'%s' is held by descriptors, mappings, BPF "
 			    "programs or iptables rules: end those ('epfctl "
-			    "status', 'epfctl detach'), or use --force", name);
+			    "status', 'epfctl detach'), or use --force",
+			    name);
 	return err ? fail_call(err, "destroying", name) : EXIT_YES;
 }
 
@@ -58,9 +59,8 @@ int cmd_destroy(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "destroy NAME [--force]",
-		.help =
-"      --force  remove it even while programs or descriptors hold it; they then\n"
-"               get the answer \"absent\"\n",
+		.help = "      --force  remove it even while programs or descriptors hold it; they then\n"
+			"               get the answer \"absent\"\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -100,8 +100,7 @@ int cmd_swap(int argc, char **argv)
 	const char *a, *b;
 	int dev, err;
 
-	if (next_option(argc, argv, &spec) >= 0 ||
-	    !operands(argc, argv, 2, 2, &spec))
+	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 2, 2, &spec))
 		return EXIT_FAIL;
 	a = argv[optind];
 	b = argv[optind + 1];

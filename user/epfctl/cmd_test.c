@@ -95,8 +95,7 @@ static json_t *key_json(const struct testing *t, const __u8 *key, size_t len)
 	return o;
 }
 
-static void verdict_json(const struct testing *t, const __u8 *key, size_t len,
-			 __u8 age)
+static void verdict_json(const struct testing *t, const __u8 *key, size_t len, __u8 age)
 {
 	json_t *o = key_json(t, key, len);
 
@@ -104,14 +103,13 @@ static void verdict_json(const struct testing *t, const __u8 *key, size_t len,
 		json_object_set_new(o, "present", json_true());
 		json_object_set_new(o, "age", json_integer(age));
 	} else {
-		json_object_set_new(o, "present", age == EPF_AGE_UNKNOWN ?
-						  json_null() : json_false());
+		json_object_set_new(o, "present",
+				    age == EPF_AGE_UNKNOWN ? json_null() : json_false());
 	}
 	out_json(o);
 }
 
-static void verdict_text(const struct testing *t, const __u8 *key, size_t len,
-			 __u8 age)
+static void verdict_text(const struct testing *t, const __u8 *key, size_t len, __u8 age)
 {
 	if (t->in->digests)
 		printf("%016llx", digest_at(key));
@@ -125,8 +123,7 @@ static void verdict_text(const struct testing *t, const __u8 *key, size_t len,
 		printf(age == EPF_AGE_UNKNOWN ? " unknown\n" : " absent\n");
 }
 
-static void print_batch(const struct testing *t, const struct keys *keys,
-			const __u8 *ages)
+static void print_batch(const struct testing *t, const struct keys *keys, const __u8 *ages)
 {
 	const __u8 *key = keys->bytes;
 	__u32 i;
@@ -208,8 +205,7 @@ static int test_batch(void *ctx, const struct keys *keys)
 {
 	struct testing *t = ctx;
 	struct epf_batch b = {
-		.flags = EPF_BATCH_UNKNOWN |
-			 (keys->digests ? EPF_BATCH_DIGESTS : 0),
+		.flags = EPF_BATCH_UNKNOWN | (keys->digests ? EPF_BATCH_DIGESTS : 0),
 		.count = keys->count,
 		.keys = (__u64)(uintptr_t)keys->bytes,
 		.lens = keys->digests ? 0 : (__u64)(uintptr_t)keys->lens,
@@ -234,8 +230,8 @@ static int test_batch(void *ctx, const struct keys *keys)
 	t->unknown += count_unknown(ages, b.done);
 	free(ages);
 	if (err)
-		return fail_call(err, t->cmd == EPF_IOC_TEST ?
-				 "testing keys" : "inserting keys", NULL);
+		return fail_call(err, t->cmd == EPF_IOC_TEST ? "testing keys" : "inserting keys",
+				 NULL);
 	meter_update(&t->meter, t->tested, 0);
 	return 0;
 }
@@ -245,13 +241,10 @@ static void print_counts(const struct testing *t)
 	__u64 absent = t->tested - t->present - t->unknown;
 
 	if (out_mode == OUT_TEXT)
-		printf("%llu present, %llu absent, %llu unknown\n", t->present,
-		       absent, t->unknown);
+		printf("%llu present, %llu absent, %llu unknown\n", t->present, absent, t->unknown);
 	else
-		out_json(json_pack("{sI sI sI}",
-				   "present", (json_int_t)t->present,
-				   "absent", (json_int_t)absent,
-				   "unknown", (json_int_t)t->unknown));
+		out_json(json_pack("{sI sI sI}", "present", (json_int_t)t->present, "absent",
+				   (json_int_t)absent, "unknown", (json_int_t)t->unknown));
 }
 
 /* @held: a process or the kernel ends its epochs */
@@ -313,7 +306,7 @@ int cmd_test(int argc, char **argv)
 		.filter = -1,
 		.in = &in,
 		.cmd = EPF_IOC_TEST,
-		.meter = { .what = "testing", .unit = "keys" },
+		.meter = { .what = "testing", .unit = "keys", },
 	};
 	bool good = true;
 	int opt;

@@ -43,39 +43,33 @@ static void when(char *text, size_t room)
 	snprintf(text + n, room - n, ".%03ldZ", ts.tv_nsec / 1000000);
 }
 
-static void print_event(const struct watching *w, const char *at,
-			const char *what, const struct epf_info *i)
+static void print_event(const struct watching *w, const char *at, const char *what,
+			const struct epf_info *i)
 {
-	print_wrapped(4, "%s %s %s: epoch %llu, error %s", at, w->name, what,
-		      i->epoch, fmt_ppt(i->fpr_ppt).s);
+	print_wrapped(4, "%s %s %s: epoch %llu, error %s", at, w->name, what, i->epoch,
+		      fmt_ppt(i->fpr_ppt).s);
 	printf("    %s insertions, %s hits; covered: %s insertions, %s\n",
 	       fmt_count(i->stats.inserts).s, fmt_count(i->stats.hits).s,
 	       fmt_count(i->covered_inserts).s, fmt_ns(i->covered_ns).s);
 	if (i->needs & EPF_NEEDS_MEMORY)
-		printf("    %u slices of %s\n", i->slices,
-		       fmt_bytes(i->memory_bytes).s);
+		printf("    %u slices of %s\n", i->slices, fmt_bytes(i->memory_bytes).s);
 }
 
-static json_t *event_json(const struct watching *w, const char *at,
-			  const char *what, const struct epf_info *i)
+static json_t *event_json(const struct watching *w, const char *at, const char *what,
+			  const struct epf_info *i)
 {
-	return json_pack("{ss ss ss sI sI sI sI sI sI sf sb sI sI}",
-		"time", at, "name", w->name, "event", what,
-		"epoch", (json_int_t)i->epoch,
-		"inserts", (json_int_t)i->stats.inserts,
-		"hits", (json_int_t)i->stats.hits,
-		"misses", (json_int_t)i->stats.misses,
-		"covered_inserts", (json_int_t)i->covered_inserts,
-		"covered_ns", (json_int_t)i->covered_ns,
-		"fpr", ppt_to_rate(i->fpr_ppt),
-		"saturated", !!(i->flags & EPF_INFO_SATURATED),
-		"slices", (json_int_t)i->slices,
-		"memory_bytes", (json_int_t)i->memory_bytes);
+	return json_pack("{ss ss ss sI sI sI sI sI sI sf sb sI sI}", "time", at, "name", w->name,
+			 "event", what, "epoch", (json_int_t)i->epoch, "inserts",
+			 (json_int_t)i->stats.inserts, "hits", (json_int_t)i->stats.hits, "misses",
+			 (json_int_t)i->stats.misses, "covered_inserts",
+			 (json_int_t)i->covered_inserts, "covered_ns", (json_int_t)i->covered_ns,
+			 "fpr", ppt_to_rate(i->fpr_ppt), "saturated",
+			 !!(i->flags & EPF_INFO_SATURATED), "slices", (json_int_t)i->slices,
+			 "memory_bytes", (json_int_t)i->memory_bytes);
 }
 
 /* Report an event. Return: false: it was the last one to report. */
-static bool event(struct watching *w, const char *what,
-		  const struct epf_info *i)
+static bool event(struct watching *w, const char *what, const struct epf_info *i)
 {
 	char at[40];
 
@@ -170,9 +164,8 @@ int cmd_watch(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "watch NAME [--count N] [--interval DURATION]",
-		.help =
-"  -n, --count N            end after N events\n"
-"      --interval DURATION  also report the numbers every 10s, 500ms, ...\n",
+		.help = "  -n, --count N            end after N events\n"
+			"      --interval DURATION  also report the numbers every 10s, 500ms, ...\n",
 		.shorts = "n:",
 		.longs = longs,
 	};
@@ -182,8 +175,7 @@ int cmd_watch(int argc, char **argv)
 
 	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'n')
-			good = parse_count("--count", optarg, 1ULL << 62,
-					   &w.left);
+			good = parse_count("--count", optarg, 1ULL << 62, &w.left);
 		else if (opt == OPT_INTERVAL)
 			good = parse_ns("--interval", optarg, &w.interval_ns);
 		else

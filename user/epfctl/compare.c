@@ -25,15 +25,12 @@ static const char *unable(int err)
 static json_t *compared_json(const struct epf_compared *c, double keys)
 {
 	if (c->err)
-		return json_pack("{ss ss}", "kind", c->kind, "error",
-				 unable(c->err));
-	return json_pack("{ss sI sf sf sf s{sf sf sf} ss}", "kind", c->kind,
-			 "memory_bytes", (json_int_t)c->bytes,
-			 "memory_bits_per_key", 8.0 * (double)c->bytes / keys,
-			 "predicted_fpr", c->fpr, "slack", c->slack, "lines",
-			 "insert", c->lines_insert,
-			 "absent", c->lines_absent,
-			 "present", c->lines_present, "promise", c->promise);
+		return json_pack("{ss ss}", "kind", c->kind, "error", unable(c->err));
+	return json_pack("{ss sI sf sf sf s{sf sf sf} ss}", "kind", c->kind, "memory_bytes",
+			 (json_int_t)c->bytes, "memory_bits_per_key", 8.0 * (double)c->bytes / keys,
+			 "predicted_fpr", c->fpr, "slack", c->slack, "lines", "insert",
+			 c->lines_insert, "absent", c->lines_absent, "present", c->lines_present,
+			 "promise", c->promise);
 }
 
 static void print_compared(const struct epf_compared *c, double keys)
@@ -42,9 +39,8 @@ static void print_compared(const struct epf_compared *c, double keys)
 		printf("%-8s %s\n", c->kind, unable(c->err));
 		return;
 	}
-	printf("%-8s %10s %7.4g  %7.3g %7.3g %7.3g  %8s  %5.1f%%\n", c->kind,
-	       fmt_bytes(c->bytes).s, 8.0 * (double)c->bytes / keys,
-	       c->lines_insert, c->lines_absent, c->lines_present,
+	printf("%-8s %10s %7.4g  %7.3g %7.3g %7.3g  %8s  %5.1f%%\n", c->kind, fmt_bytes(c->bytes).s,
+	       8.0 * (double)c->bytes / keys, c->lines_insert, c->lines_absent, c->lines_present,
 	       fmt_rate(c->fpr).s, 100 * c->slack);
 }
 
@@ -52,15 +48,14 @@ static void print_text(const struct epf_compared *rows, double keys)
 {
 	int i;
 
-	printf("%-8s %10s %7s  %7s %7s %7s  %8s  %6s\n", "kind", "memory",
-	       "bits", "insert", "absent", "present", "error", "stale");
+	printf("%-8s %10s %7s  %7s %7s %7s  %8s  %6s\n", "kind", "memory", "bits", "insert",
+	       "absent", "present", "error", "stale");
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		print_compared(&rows[i], keys);
 	printf("\n%-8s %s\n", "kind", "promise");
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		if (!rows[i].err)
-			print_wrapped(9, "%-8s %s", rows[i].kind,
-				      rows[i].promise);
+			print_wrapped(9, "%-8s %s", rows[i].kind, rows[i].promise);
 }
 
 static void print_json(const struct epf_compared *rows, double keys)

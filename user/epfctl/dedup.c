@@ -35,12 +35,10 @@ static bool meter(struct dedup *d)
 {
 	if (d->r->read & (METER_EVERY - 1))
 		return false;
-	return meter_update(&d->meter, source_done_bytes(&d->in),
-			    source_all_bytes(&d->in));
+	return meter_update(&d->meter, source_done_bytes(&d->in), source_all_bytes(&d->in));
 }
 
-static int write_to(struct capture_out *out, const char *name,
-		    const struct item *item)
+static int write_to(struct capture_out *out, const char *name, const struct item *item)
 {
 	if (!capture_put(out, item))
 		return 0;
@@ -49,8 +47,7 @@ static int write_to(struct capture_out *out, const char *name,
 
 static int write_removed(struct dedup *d, const struct item *item)
 {
-	return d->removed.stream ?
-		       write_to(&d->removed, d->ask->removed, item) : 0;
+	return d->removed.stream ? write_to(&d->removed, d->ask->removed, item) : 0;
 }
 
 static int one_packet(struct dedup *d, const struct item *item)
@@ -85,7 +82,8 @@ static int damaged(struct dedup *d)
 	if (d->ask->keep_going)
 		return 0;
 	return fail("%s: damaged after packet %llu (%s): use --keep-going to keep "
-		    "what can be read", d->ask->in, d->r->read, d->in.why);
+		    "what can be read",
+		    d->ask->in, d->r->read, d->in.why);
 }
 
 static int all_items(struct dedup *d)
@@ -131,8 +129,7 @@ static enum capture_format format_of(const struct dedup *d, const char *path)
 	return d->in.is_ng ? FORMAT_PCAPNG : FORMAT_PCAP;
 }
 
-static int create_output(struct dedup *d, struct capture_out *out,
-			 const char *path)
+static int create_output(struct dedup *d, struct capture_out *out, const char *path)
 {
 	if (!capture_create(out, path, format_of(d, path), &d->in))
 		return 0;
@@ -143,10 +140,10 @@ static int create_outputs(struct dedup *d)
 {
 	const struct dedup_ask *ask = d->ask;
 
-	if (is_input(d, ask->out) ||
-	    (ask->removed && is_input(d, ask->removed)))
+	if (is_input(d, ask->out) || (ask->removed && is_input(d, ask->removed)))
 		return fail("%s would be overwritten: give the output another "
-			    "name", ask->in);
+			    "name",
+			    ask->in);
 	if (create_output(d, &d->out, ask->out))
 		return EXIT_FAIL;
 	if (!ask->removed)
@@ -156,7 +153,8 @@ static int create_outputs(struct dedup *d)
 	if (d->out.file.path && d->removed.file.path &&
 	    !strcmp(d->out.file.path, d->removed.file.path))
 		return fail("OUT and --removed are both %s: give them different "
-			    "names", ask->out);
+			    "names",
+			    ask->out);
 	return 0;
 }
 
@@ -183,8 +181,7 @@ static int commit_outputs(struct dedup *d)
 
 int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 {
-	struct dedup d = { .ask = ask, .r = result,
-			   .meter = { .what = "dedup" } };
+	struct dedup d = { .ask = ask, .r = result, .meter = { .what = "dedup" } };
 	__u64 start_ns = now_ns();
 	int err;
 

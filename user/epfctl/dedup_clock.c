@@ -10,8 +10,7 @@ static void go(struct clock *c, __u64 ns)
 /* Is @ns nearer to the jump than to the time before it? */
 static bool follows(const struct clock *c, __u64 ns)
 {
-	return ns >= c->jump_ns ||
-	       (ns >= c->latest_ns && c->jump_ns - ns <= ns - c->latest_ns);
+	return ns >= c->jump_ns || (ns >= c->latest_ns && c->jump_ns - ns <= ns - c->latest_ns);
 }
 
 /* The first packet alone is not trusted either. If the second packet is further back than

@@ -20,7 +20,7 @@
 #define SLOTS_FIRST 1024
 #define SLOTS_LAST (1ULL << 40)
 #define HUGE_PAGE_BYTES (2u << 20)
-#define USED 1 /* the lowest bit of digest[0] */
+#define USED 1                       /* the lowest bit of digest[0] */
 #define SPREAD 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 
 /**
@@ -69,8 +69,8 @@ static __u64 plus(__u64 a, __u64 b)
 
 static struct entry *new_slots(__u64 nr)
 {
-	void *map = mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 
 	if (map == MAP_FAILED)
 		return NULL;
@@ -116,8 +116,7 @@ static __u64 home(const struct exact *e, const __u64 digest[2], __u64 span)
 }
 
 /* The slot of the key in the span, or the empty slot for it. */
-static struct entry *find(const struct exact *e, const __u64 digest[2],
-			  __u64 span)
+static struct entry *find(const struct exact *e, const __u64 digest[2], __u64 span)
 {
 	__u64 i = home(e, digest, span);
 
@@ -208,8 +207,7 @@ static int make_room(struct exact *e)
 }
 
 /* Is an entry of the key in @span near @place? */
-static bool is_near(const struct exact *e, const __u64 digest[2], __u64 span,
-		    __u64 place)
+static bool is_near(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
 	const struct entry *s = find(e, digest, span);
 
@@ -217,16 +215,13 @@ static bool is_near(const struct exact *e, const __u64 digest[2], __u64 span,
 	       s->first <= plus(place, e->ask.reach);
 }
 
-static bool near_any(const struct exact *e, const __u64 digest[2],
-		     __u64 span, __u64 place)
+static bool near_any(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
-	return is_near(e, digest, span, place) ||
-	       (span && is_near(e, digest, span - 1, place)) ||
+	return is_near(e, digest, span, place) || (span && is_near(e, digest, span - 1, place)) ||
 	       (!e->ask.grows && is_near(e, digest, span + 1, place));
 }
 
-static int enter(struct exact *e, const __u64 digest[2], __u64 span,
-		 __u64 place)
+static int enter(struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
 	struct entry *s = find(e, digest, span);
 

@@ -51,8 +51,7 @@ static __u64 most_packets(const struct judge *j, const struct source *in)
 /* Read the file once. Damage and signals are reported by the second reading. */
 static int survey(struct judge *j, struct meter *m)
 {
-	__u64 epoch_ns = (j->ask->time_ns + EPF_LIVE_EPOCHS - 1) /
-			 EPF_LIVE_EPOCHS;
+	__u64 epoch_ns = (j->ask->time_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
 	struct source in;
 	struct item item;
 	__u64 ns = 0;
@@ -71,8 +70,7 @@ static int survey(struct judge *j, struct meter *m)
 		ns = item.has_ns ? item.ns : ns;
 		survey_packet(j->survey, ns);
 		if (!(j->survey->packets & (METER_EVERY - 1)))
-			meter_update(m, source_done_bytes(&in),
-				     source_all_bytes(&in));
+			meter_update(m, source_done_bytes(&in), source_all_bytes(&in));
 	}
 	survey_end(j->survey);
 	source_close(&in);
@@ -98,8 +96,7 @@ static __u64 keys_at_once(const struct judge *j, const struct source *in)
 }
 
 /* Choose the table or the filter. For a stream without a bound the table is tried. */
-static int choose(struct judge *j, const struct source *in, struct meter *m,
-		  bool *exact)
+static int choose(struct judge *j, const struct source *in, struct meter *m, bool *exact)
 {
 	const struct dedup_ask *ask = j->ask;
 	__u64 keys;
@@ -107,9 +104,7 @@ static int choose(struct judge *j, const struct source *in, struct meter *m,
 	*exact = ask->method != METHOD_FILTER;
 	if (!*exact)
 		return 0;
-	if (is_file(j, in) &&
-	    (!ask->window || !exact_fits(j, keys_at_once(j, in))) &&
-	    survey(j, m))
+	if (is_file(j, in) && (!ask->window || !exact_fits(j, keys_at_once(j, in))) && survey(j, m))
 		return EXIT_FAIL;
 	keys = keys_at_once(j, in);
 	if (exact_fits(j, keys))
@@ -117,8 +112,7 @@ static int choose(struct judge *j, const struct source *in, struct meter *m,
 	if (ask->method == METHOD_EXACT)
 		return fail("--exact: up to %llu packets at once take %s, more "
 			    "than --memory %s: raise it, or use --filter",
-			    keys, fmt_bytes(exact_bytes_for(keys)).s,
-			    fmt_bytes(ask->max_bytes).s);
+			    keys, fmt_bytes(exact_bytes_for(keys)).s, fmt_bytes(ask->max_bytes).s);
 	*exact = false;
 	return 0;
 }
@@ -139,22 +133,20 @@ static int make_exact(struct judge *j)
 		if (getrandom(key, sizeof(key), 0) != sizeof(key))
 			return fail("cannot draw a random hash key: %s", strerror(errno));
 		epf_hash_init(&j->hash[i], key[0], key[1],
-			      ask->strict ? EPF_HASH_SIPHASH24 :
-					    EPF_HASH_SIPHASH13);
+			      ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13);
 	}
 	j->least_ns[0] = j->least_ns[1] = ~0ULL;
 	j->exact = exact_new(&table);
-	return j->exact ? 0 : fail("not enough memory for a table of keys: raise "
-				   "--memory, or use --filter");
+	return j->exact ? 0 :
+			  fail("not enough memory for a table of keys: raise "
+			       "--memory, or use --filter");
 }
 
 /* Limit a window that is longer than the file to the packets that the file has. */
-static int clip_window(struct judge *j, const struct source *in,
-		       struct meter *m, __u64 *window)
+static int clip_window(struct judge *j, const struct source *in, struct meter *m, __u64 *window)
 {
 	*window = j->ask->window;
-	if (!source_all_bytes(in) ||
-	    *window <= source_all_bytes(in) / RECORD_MAX_BYTES)
+	if (!source_all_bytes(in) || *window <= source_all_bytes(in) / RECORD_MAX_BYTES)
 		return 0;
 	if (is_file(j, in) && survey(j, m))
 		return EXIT_FAIL;
@@ -165,8 +157,8 @@ static int clip_window(struct judge *j, const struct source *in,
 }
 
 /* The window and the rate for which the filter is sized. */
-static int set_window(struct judge *j, const struct source *in,
-		      struct meter *m, struct epf_plan_request *p)
+static int set_window(struct judge *j, const struct source *in, struct meter *m,
+		      struct epf_plan_request *p)
 {
 	const struct dedup_ask *ask = j->ask;
 	__u64 most;
@@ -179,17 +171,17 @@ static int set_window(struct judge *j, const struct source *in,
 		return 0;
 	if (!is_file(j, in))
 		return fail("%s is not a regular file and cannot be read twice: "
-			    "-w with --filter needs --rate", ask->in);
+			    "-w with --filter needs --rate",
+			    ask->in);
 	if (survey(j, m))
 		return EXIT_FAIL;
 	most = j->survey->busiest ? j->survey->busiest : 1;
-	p->pps = (double)(most * EPF_LIVE_EPOCHS) * NS_PER_SEC /
-		 (double)p->time_ns;
+	p->pps = (double)(most * EPF_LIVE_EPOCHS) * NS_PER_SEC / (double)p->time_ns;
 	return 0;
 }
 
-static int make_filter(struct judge *j, const struct source *in,
-		       struct meter *m, struct dedup_result *r)
+static int make_filter(struct judge *j, const struct source *in, struct meter *m,
+		       struct dedup_result *r)
 {
 	const struct dedup_ask *ask = j->ask;
 	double limit = ask->budget * LIMIT_FACTOR;
@@ -201,18 +193,15 @@ static int make_filter(struct judge *j, const struct source *in,
 	struct epf_params *p = &r->planned.params;
 	int err;
 
-	if (set_window(j, in, m, &plan_request) ||
-	    !plan_geometry(&plan_request, &r->planned))
+	if (set_window(j, in, m, &plan_request) || !plan_geometry(&plan_request, &r->planned))
 		return EXIT_FAIL;
 	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_NH;
 	p->refresh = ask->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
-	j->clock.reach_ns = (ask->time_ns + EPF_LIVE_EPOCHS - 1) /
-			    EPF_LIVE_EPOCHS * EPF_EPOCHS;
+	j->clock.reach_ns = (ask->time_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS * EPF_EPOCHS;
 	j->mem = epf_mem_new(p, NULL, 0, &err);
 	if (!j->mem)
 		return fail("cannot make a filter of %s: %s",
-			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s,
-			    strerror(-err));
+			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s, strerror(-err));
 	return 0;
 }
 
@@ -221,14 +210,12 @@ static void tell_fallback(const struct judge *j, const struct source *in)
 	__u64 keys = keys_at_once(j, in);
 
 	warn("up to %llu packets at once take %s, more than --memory %s: a "
-	     "filter is used, which makes errors", keys,
-	     fmt_bytes(exact_bytes_for(keys)).s,
-	     fmt_bytes(j->ask->max_bytes).s);
+	     "filter is used, which makes errors",
+	     keys, fmt_bytes(exact_bytes_for(keys)).s, fmt_bytes(j->ask->max_bytes).s);
 }
 
-int judge_begin(struct judge *j, const struct dedup_ask *ask,
-		const struct source *in, struct meter *meter,
-		struct dedup_result *r)
+int judge_begin(struct judge *j, const struct dedup_ask *ask, const struct source *in,
+		struct meter *meter, struct dedup_result *r)
 {
 	bool exact;
 
@@ -286,8 +273,8 @@ static bool is_ip(const struct subject *s)
 /* With --bytes, everything behind these bytes of a frame counts as unseen, captured or not.
  * So a frame equals a copy of itself that was cut at another length.
  */
-static void set_subject(struct subject *s, const struct judge *j,
-			const struct item *item, __u8 link)
+static void set_subject(struct subject *s, const struct judge *j, const struct item *item,
+			__u8 link)
 {
 	__u32 len = item->captured;
 
@@ -317,8 +304,8 @@ static void forget(struct judge *j)
 			exact_forget(j->exact, survey_oldest(j->survey, i));
 	} else {
 		if (i && !(i & (STREAM_STRETCH - 1))) {
-			exact_forget(j->exact, j->least_ns[0] < j->least_ns[1] ?
-				     j->least_ns[0] : j->least_ns[1]);
+			exact_forget(j->exact, j->least_ns[0] < j->least_ns[1] ? j->least_ns[0] :
+										 j->least_ns[1]);
 			j->least_ns[0] = j->least_ns[1];
 			j->least_ns[1] = ~0ULL;
 		}
@@ -327,16 +314,14 @@ static void forget(struct judge *j)
 	}
 }
 
-static int exact_packet(struct judge *j, const struct subject *s,
-			struct dedup_result *r)
+static int exact_packet(struct judge *j, const struct subject *s, struct dedup_result *r)
 {
 	__u64 place = j->ask->window ? j->packets : j->ns;
 	__u64 digest[2];
 	int seen;
 
 	forget(j);
-	if (!has_key(epf_pkt_digest(&j->hash[0], &s->pkt, &s->key, &digest[0]),
-		     r))
+	if (!has_key(epf_pkt_digest(&j->hash[0], &s->pkt, &s->key, &digest[0]), r))
 		return 0;
 	epf_pkt_digest(&j->hash[1], &s->pkt, &s->key, &digest[1]);
 	digest[1] ^= s->unseen; /* so all bits of it are compared */
@@ -352,45 +337,38 @@ static int exact_packet(struct judge *j, const struct subject *s,
 	return seen;
 }
 
-static int filter_digest(const struct judge *j, const struct subject *s,
-			 __u64 *digest)
+static int filter_digest(const struct judge *j, const struct subject *s, __u64 *digest)
 {
 	__u64 both[2] = { 0, s->unseen };
-	int err = epf_mem_pkt_digest(j->mem, s->seg.data, s->seg.len, &s->key,
-				     &both[0]);
+	int err = epf_mem_pkt_digest(j->mem, s->seg.data, s->seg.len, &s->key, &both[0]);
 
 	if (err)
 		return err;
-	*digest = s->unseen ? epf_mem_digest(j->mem, both, sizeof(both)) :
-			      both[0];
+	*digest = s->unseen ? epf_mem_digest(j->mem, both, sizeof(both)) : both[0];
 	return 0;
 }
 
-static int filter_packet(struct judge *j, const struct subject *s,
-			 struct dedup_result *r)
+static int filter_packet(struct judge *j, const struct subject *s, struct dedup_result *r)
 {
 	bool jumps = false;
 	__u64 digest;
 
 	if (j->ask->time_ns) {
 		if (clock_settles(&j->clock, j->ns) && j->waits)
-			epf_mem_test_and_insert(j->mem, j->waiting,
-						j->clock.now_ns);
+			epf_mem_test_and_insert(j->mem, j->waiting, j->clock.now_ns);
 		j->waits = false;
 		jumps = clock_jumps(&j->clock, j->ns);
 	}
 	if (!has_key(filter_digest(j, s, &digest), r))
 		return 0;
 	if (!jumps)
-		return epf_mem_test_and_insert(j->mem, digest,
-					       j->clock.now_ns) > 0;
+		return epf_mem_test_and_insert(j->mem, digest, j->clock.now_ns) > 0;
 	j->waiting = digest;
 	j->waits = true;
 	return 0;
 }
 
-static void set_time(struct judge *j, const struct item *item,
-		     struct dedup_result *r)
+static void set_time(struct judge *j, const struct item *item, struct dedup_result *r)
 {
 	__u64 before = j->ns;
 
@@ -409,16 +387,15 @@ static bool is_undated(const struct judge *j, const struct item *item)
 	return j->ask->time_ns && item->has_stamp && !item->has_ns;
 }
 
-int judge_packet(struct judge *j, const struct item *item,
-		 struct dedup_result *r)
+int judge_packet(struct judge *j, const struct item *item, struct dedup_result *r)
 {
 	int link = link_of(item->link), seen = 0;
 	struct subject s;
 
 	if (link < 0 && j->ask->key.key != EPF_PKT_FRAME) {
 		fail("%s: packet %llu has link type %u (%s), which only --key "
-		     "frame supports", j->ask->in, j->packets + 1, item->link,
-		     link_name(item->link));
+		     "frame supports",
+		     j->ask->in, j->packets + 1, item->link, link_name(item->link));
 		return -1;
 	}
 	set_subject(&s, j, item, link < 0 ? EPF_LINK_ETHER : (__u8)link);

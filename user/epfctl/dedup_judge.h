@@ -51,9 +51,8 @@ struct judge {
  *
  * Return: 0, or EXIT_FAIL with an error printed.
  */
-int judge_begin(struct judge *j, const struct dedup_ask *ask,
-		const struct source *in, struct meter *meter,
-		struct dedup_result *r);
+int judge_begin(struct judge *j, const struct dedup_ask *ask, const struct source *in,
+		struct meter *meter, struct dedup_result *r);
 
 /**
  * judge_packet() - is it a repeat?
@@ -63,8 +62,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask,
  *
  * Return: 1, 0, or -1 with an error printed.
  */
-int judge_packet(struct judge *j, const struct item *item,
-		 struct dedup_result *r);
+int judge_packet(struct judge *j, const struct item *item, struct dedup_result *r);
 
 /* Fill in @r at the end. */
 void judge_tell(const struct judge *j, struct dedup_result *r);

@@ -90,11 +90,9 @@ __u64 survey_oldest(const struct survey *s, __u64 i)
 	return s->least[n < s->stretches ? n : s->stretches - 1];
 }
 
-static bool may_be_held(const struct survey *s, __u32 i, __u32 at,
-			__u64 reach_ns)
+static bool may_be_held(const struct survey *s, __u32 i, __u32 at, __u64 reach_ns)
 {
-	return s->most[i] >= s->least[at] ||
-	       s->least[at] - s->most[i] <= reach_ns;
+	return s->most[i] >= s->least[at] || s->least[at] - s->most[i] <= reach_ns;
 }
 
 __u64 survey_held(const struct survey *s, __u64 reach_ns)

@@ -51,8 +51,7 @@ bool doctor_line(const char *path, const char *word, char *line, size_t room)
 }
 
 /* Record in @seen (bit i: options[i]) what a line of a kernel config enables. */
-static void config_line(const char *line, const char *const *options,
-			unsigned int *seen)
+static void config_line(const char *line, const char *const *options, unsigned int *seen)
 {
 	unsigned int i;
 
@@ -79,10 +78,9 @@ static FILE *open_config(const struct machine *m)
 }
 
 /* The first of @options that this kernel was built without; NULL: none. */
-const char *doctor_config(const struct machine *m, const char *const *options,
-			  bool *known)
+const char *doctor_config(const struct machine *m, const char *const *options, bool *known)
 {
-	int (*end)(FILE *f) = fclose;
+	int (*end)(FILE * f) = fclose;
 	FILE *f = open_config(m);
 	unsigned int seen = 0;
 	char line[256];
@@ -107,8 +105,7 @@ bool doctor_bpffs(void)
 {
 	struct statfs fs;
 
-	return !statfs("/sys/fs/bpf", &fs) &&
-	       (unsigned long)fs.f_type == BPF_FS_MAGIC;
+	return !statfs("/sys/fs/bpf", &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC;
 }
 
 bool doctor_glob(const char *pattern)
@@ -126,8 +123,7 @@ static bool offered(const char *package)
 	char command[256], line[256] = "";
 	FILE *f;
 
-	snprintf(command, sizeof(command), "apt-cache pkgnames %s 2>/dev/null",
-		 package);
+	snprintf(command, sizeof(command), "apt-cache pkgnames %s 2>/dev/null", package);
 	f = popen(command, "r");
 	if (!f)
 		return false;
@@ -168,9 +164,8 @@ bool doctor_wants_signature(void)
 {
 	char line[128];
 
-	if (doctor_line("/sys/module/module/parameters/sig_enforce", "Y", line,
-			sizeof(line)))
+	if (doctor_line("/sys/module/module/parameters/sig_enforce", "Y", line, sizeof(line)))
 		return true;
-	return doctor_line("/sys/kernel/security/lockdown", "[", line,
-			   sizeof(line)) && !strstr(line, "[none]");
+	return doctor_line("/sys/kernel/security/lockdown", "[", line, sizeof(line)) &&
+	       !strstr(line, "[none]");
 }

@@ -57,11 +57,11 @@ bool ask_bpf_users(const struct machine *m, char *state, char *remedy)
 
 	(void)m;
 	(void)remedy;
-	put(state, doctor_line("/proc/sys/kernel/unprivileged_bpf_disabled", "0",
-			       line, sizeof(line)) ?
-			   "any user may load programs (sysctl "
-			   "kernel.unprivileged_bpf_disabled=2 ends that)" :
-			   "refused");
+	put(state,
+	    doctor_line("/proc/sys/kernel/unprivileged_bpf_disabled", "0", line, sizeof(line)) ?
+		    "any user may load programs (sysctl "
+		    "kernel.unprivileged_bpf_disabled=2 ends that)" :
+		    "refused");
 	return true;
 }
 

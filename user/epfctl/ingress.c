@@ -14,13 +14,12 @@ enum { RULE, SHARED, COUNTS, RING };
 
 static const struct xdp_map maps[] = {
 	[RULE] = { "epf_rule", EPF_INGRESS_PIN_RULE, BPF_MAP_TYPE_ARRAY,
-	  sizeof(struct epf_ingress_rule) },
+		   sizeof(struct epf_ingress_rule) },
 	[SHARED] = { "epf_shared", EPF_INGRESS_PIN_SHARED, BPF_MAP_TYPE_ARRAY,
-	  sizeof(struct epf_ingress_shared) },
+		     sizeof(struct epf_ingress_shared) },
 	[COUNTS] = { "epf_counts", EPF_INGRESS_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
-	  sizeof(struct epf_ingress_counts) },
-	[RING] = { "epf_ring", EPF_INGRESS_PIN_RING, BPF_MAP_TYPE_RINGBUF,
-	  EPF_INGRESS_RING_BYTES },
+		     sizeof(struct epf_ingress_counts) },
+	[RING] = { "epf_ring", EPF_INGRESS_PIN_RING, BPF_MAP_TYPE_RINGBUF, EPF_INGRESS_RING_BYTES },
 };
 
 /* The ring is the last one; only --log-new has it. */
@@ -42,10 +41,8 @@ const char *ingress_program(__u32 action)
 enum xdp_obj ingress_object(const struct xdp_want *want)
 {
 	if (want->bpf)
-		return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW :
-						     XDP_OBJ_ADMIT;
-	return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW_MODULE :
-					     XDP_OBJ_ADMIT_MODULE;
+		return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW : XDP_OBJ_ADMIT;
+	return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW_MODULE : XDP_OBJ_ADMIT_MODULE;
 }
 
 int ingress_maps(const struct xdp_want *want, struct bpf_object *obj)
@@ -111,8 +108,8 @@ void ingress_disarm(const char *ifname)
 int ingress_read(const char *ifname, struct xdp_state *state)
 {
 	int err = xdp_map_read(ifname, EPF_INGRESS_PIN_RULE, &state->ingress) ?:
-		  xdp_map_count(ifname, &maps[COUNTS], state->ingress_counts.side[0],
-				EPF_INGRESS_SIDES * EPF_INGRESS_REASONS);
+			  xdp_map_count(ifname, &maps[COUNTS], state->ingress_counts.side[0],
+					EPF_INGRESS_SIDES * EPF_INGRESS_REASONS);
 
 	state->here = !strchr(ifname, '@');
 	state->live = !err && state->here && xdp_prog_live(&state->conf);

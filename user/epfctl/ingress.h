@@ -22,11 +22,13 @@ enum {
 	OPT_INGRESS_UNKNOWN, /* --if-unknown, which --reflexive also has */
 	OPT_INGRESS_END,
 };
-#define INGRESS_LONGS \
-	{ "admit", required_argument, NULL, OPT_ADMIT }, \
-	{ "new-rate", required_argument, NULL, OPT_NEW_RATE }, \
-	{ "log-new", no_argument, NULL, OPT_LOG_NEW }, \
-	{ "log-rate", required_argument, NULL, OPT_LOG_RATE }
+#define INGRESS_LONGS                                                  \
+	{ "admit", required_argument, NULL, OPT_ADMIT },               \
+		{ "new-rate", required_argument, NULL, OPT_NEW_RATE }, \
+		{ "log-new", no_argument, NULL, OPT_LOG_NEW },         \
+	{                                                              \
+		"log-rate", required_argument, NULL, OPT_LOG_RATE      \
+	}
 /* clang-format off */
 #define INGRESS_HELP \
 "Admit known senders during an attack, or log each flow once. Both need --filter\n" \

@@ -8,26 +8,20 @@ static const char *const side_names[EPF_INGRESS_SIDES] = {
 };
 
 static const char *const reason_names[EPF_INGRESS_REASONS] = {
-	[EPF_INGRESS_RECENT] = "recent",
-	[EPF_INGRESS_NEW] = "new",
-	[EPF_INGRESS_LEFT_OUT] = "left_out",
-	[EPF_INGRESS_RING_FULL] = "ring_full",
-	[EPF_INGRESS_CONTROL] = "control",
-	[EPF_INGRESS_NOT_IP] = "not_ip",
-	[EPF_INGRESS_FRAGMENT] = "fragment",
-	[EPF_INGRESS_TRUNCATED] = "truncated",
-	[EPF_INGRESS_MALFORMED] = "malformed",
-	[EPF_INGRESS_SATURATED] = "saturated",
-	[EPF_INGRESS_OVERDUE] = "overdue",
-	[EPF_INGRESS_NO_FILTER] = "no_filter",
+	[EPF_INGRESS_RECENT] = "recent",       [EPF_INGRESS_NEW] = "new",
+	[EPF_INGRESS_LEFT_OUT] = "left_out",   [EPF_INGRESS_RING_FULL] = "ring_full",
+	[EPF_INGRESS_CONTROL] = "control",     [EPF_INGRESS_NOT_IP] = "not_ip",
+	[EPF_INGRESS_FRAGMENT] = "fragment",   [EPF_INGRESS_TRUNCATED] = "truncated",
+	[EPF_INGRESS_MALFORMED] = "malformed", [EPF_INGRESS_SATURATED] = "saturated",
+	[EPF_INGRESS_OVERDUE] = "overdue",     [EPF_INGRESS_NO_FILTER] = "no_filter",
 	[EPF_INGRESS_ERROR] = "error",
 };
 
 /* For --log-new, new means that a record was written. */
 static const char *name_of(const struct xdp_state *s, int reason)
 {
-	return s->conf.action == EPF_XDP_LOG && reason == EPF_INGRESS_NEW ?
-		       "recorded" : reason_names[reason];
+	return s->conf.action == EPF_XDP_LOG && reason == EPF_INGRESS_NEW ? "recorded" :
+									    reason_names[reason];
 }
 
 /* Can a packet of @side have this reason? */
@@ -82,10 +76,11 @@ static json_t *side_json(const struct xdp_state *s, int side)
 		const struct epf_xdp_count *c = &s->ingress_counts.side[side][i];
 
 		if (possible(s, side, i))
-			json_object_set_new(o, name_of(s, i), json_pack(
-				"{s:s, s:I, s:I}", "verdict", verdict(s, side, i),
-				"packets", (json_int_t)c->packets, "bytes",
-				(json_int_t)c->bytes));
+			json_object_set_new(o, name_of(s, i),
+					    json_pack("{s:s, s:I, s:I}", "verdict",
+						      verdict(s, side, i), "packets",
+						      (json_int_t)c->packets, "bytes",
+						      (json_int_t)c->bytes));
 	}
 	return o;
 }

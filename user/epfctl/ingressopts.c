@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-#define BIT(opt) (1u << ((opt) - OPT_ADMIT))
+#define BIT(opt) (1u << ((opt)-OPT_ADMIT))
 #define LOG_RATE 1000
 
 static bool bad_rate(const char *what, const char *arg)
 {
 	fail("%s '%s': must be RATE or RATE/BURST: packets a second up to 1e9, such as "
-	     "100k, and packets at once up to 1e8", what, arg);
+	     "100k, and packets at once up to 1e8",
+	     what, arg);
 	return false;
 }
 
@@ -34,8 +35,7 @@ static bool parse_bucket(const char *what, const char *arg, struct epf_bucket *b
 	if (!parse_tokens(what, rate_text, EPF_BUCKET_RATE_MAX, &rate))
 		return false;
 	burst = rate && rate < 10 ? 1 : rate / 10;
-	if (arg[len] && !parse_tokens(what, arg + len + 1, EPF_BUCKET_BURST_MAX,
-				      &burst))
+	if (arg[len] && !parse_tokens(what, arg + len + 1, EPF_BUCKET_BURST_MAX, &burst))
 		return false;
 	return epf_bucket_init(b, rate, burst) || bad_rate(what, arg);
 }
@@ -153,8 +153,7 @@ void ingress_print(__u32 action, const struct epf_ingress_rule *rule)
 
 static json_t *bucket_json(const struct epf_bucket *b)
 {
-	return json_pack("{s:I, s:I}", "rate", (json_int_t)b->rate, "burst",
-			 (json_int_t)b->burst);
+	return json_pack("{s:I, s:I}", "rate", (json_int_t)b->rate, "burst", (json_int_t)b->burst);
 }
 
 json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule)
@@ -162,6 +161,5 @@ json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule)
 	if (action == EPF_XDP_LOG)
 		return json_pack("{s:o}", "records", bucket_json(&rule->fresh));
 	return json_pack("{s:o, s:o, s:s}", "all", bucket_json(&rule->rate), "new",
-			 bucket_json(&rule->fresh), "if_unknown",
-			 rule->drops ? "drop" : "accept");
+			 bucket_json(&rule->fresh), "if_unknown", rule->drops ? "drop" : "accept");
 }

@@ -50,7 +50,8 @@ bool keys_option(struct key_input *in, int opt, const char *arg)
 	case 'f':
 		if (in->nr_files == KEY_FILES_MAX) {
 			fail("more than %d files: run the command again for the others, "
-			     "or pipe them to -", KEY_FILES_MAX);
+			     "or pipe them to -",
+			     KEY_FILES_MAX);
 			return false;
 		}
 		in->files[in->nr_files++] = arg;
@@ -87,7 +88,8 @@ static bool bad(const struct reader *r, const char *why)
 {
 	if (r->sent)
 		fail("%s:%llu: %s (the %llu keys before this batch are done, "
-		     "those of the batch are not)", r->name, r->line, why, r->sent);
+		     "those of the batch are not)",
+		     r->name, r->line, why, r->sent);
 	else
 		fail("%s:%llu: %s", r->name, r->line, why);
 	return false;
@@ -132,8 +134,7 @@ static bool add_bytes(struct reader *r, const void *key, size_t len)
 	return true;
 }
 
-static bool add_key(struct reader *r, const struct keytext *key,
-		    const char *why)
+static bool add_key(struct reader *r, const struct keytext *key, const char *why)
 {
 	return why ? bad(r, why) : add_bytes(r, key->bytes, key->len);
 }
@@ -181,8 +182,7 @@ static int send(struct reader *r, keys_fn fn, void *ctx)
 }
 
 /* Add the whole lines of @buf. Return: bytes taken; -1: an invalid line. */
-static ssize_t take_lines(struct reader *r, const char *buf, size_t len,
-			  bool eof)
+static ssize_t take_lines(struct reader *r, const char *buf, size_t len, bool eof)
 {
 	const char end = r->in->nul ? '\0' : '\n';
 	size_t done = 0;
@@ -201,8 +201,7 @@ static ssize_t take_lines(struct reader *r, const char *buf, size_t len,
 	return (ssize_t)done;
 }
 
-static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn,
-		       void *ctx)
+static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn, void *ctx)
 {
 	size_t held = 0;
 	ssize_t got, taken;
@@ -215,8 +214,7 @@ static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn,
 		if (got < 0 && errno != EINTR)
 			return fail("%s: %s", r->name, strerror(errno));
 		if (interrupted)
-			return fail("%s: stopped after line %llu", r->name,
-				    r->line);
+			return fail("%s: stopped after line %llu", r->name, r->line);
 		held += (size_t)got;
 		taken = take_lines(r, buf, held, !got);
 		if (taken < 0)
@@ -247,16 +245,14 @@ static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 	if (fd < 0)
 		return fail("%s: %s", path, strerror(errno));
 	buf = malloc(READ_BYTES);
-	ret = buf ? read_chunks(r, fd, buf, fn, ctx) :
-		    fail("%s: out of memory", path);
+	ret = buf ? read_chunks(r, fd, buf, fn, ctx) : fail("%s: out of memory", path);
 	free(buf);
 	if (!standard)
 		close(fd);
 	return ret;
 }
 
-void keys_describe(int filter, const char *name, const struct epf_info *info,
-		   bool digests)
+void keys_describe(int filter, const char *name, const struct epf_info *info, bool digests)
 {
 	struct epf_key_desc desc = {
 		.kind = digests ? EPF_KEYS_DIGEST : EPF_KEYS_BYTES,
@@ -268,8 +264,7 @@ void keys_describe(int filter, const char *name, const struct epf_info *info,
 	    info->desc.kind == EPF_KEYS_BYTES || info->desc.kind == EPF_KEYS_DIGEST)
 		return;
 	epf_key_desc_text(&info->desc, text);
-	warn("the keys of '%s' are %s: from now on they are of several kinds",
-	     name, text);
+	warn("the keys of '%s' are %s: from now on they are of several kinds", name, text);
 }
 
 /* May the keys be addresses? Bytes of an address's length may; text is never one. */
@@ -283,8 +278,8 @@ static bool may_be_addresses(const struct keys *k, enum key_format format)
 	return format != KEYS_TEXT;
 }
 
-void keys_check(const char *name, const struct epf_info *info,
-		const struct keys *keys, enum key_format format)
+void keys_check(const char *name, const struct epf_info *info, const struct keys *keys,
+		enum key_format format)
 {
 	struct epf_key_desc asked = {
 		.kind = keys->digests ? EPF_KEYS_DIGEST : EPF_KEYS_BYTES,
@@ -292,8 +287,7 @@ void keys_check(const char *name, const struct epf_info *info,
 	char there[EPF_DESC_TEXT], wanted[EPF_DESC_TEXT];
 	static bool told;
 
-	if (!keys->digests && info->desc.kind == EPF_KEYS_ADDRESS &&
-	    may_be_addresses(keys, format))
+	if (!keys->digests && info->desc.kind == EPF_KEYS_ADDRESS && may_be_addresses(keys, format))
 		return;
 	if (told || epf_key_desc_serves(&info->desc, &asked))
 		return;
@@ -301,7 +295,8 @@ void keys_check(const char *name, const struct epf_info *info,
 	epf_key_desc_text(&info->desc, there);
 	epf_key_desc_text(&asked, wanted);
 	warn("the keys of '%s' are %s, but those looked up are %s: none of them can "
-	     "be present, except as a false positive", name, there, wanted);
+	     "be present, except as a false positive",
+	     name, there, wanted);
 }
 
 /* Arguments are one batch, except around a "-". */

@@ -26,7 +26,8 @@ static bool parse_kind(__u8 *kind, const char *arg)
 			return true;
 		}
 	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "
-	     "chain, elastic", arg);
+	     "chain, elastic",
+	     arg);
 	return false;
 }
 
@@ -60,93 +61,97 @@ struct shape_row {
 
 static void ge_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%u segments of %llu bits, %u bits a key%s",
-		 s->ge.epochs + 1, s->ge.segment_bits, s->ge.bits,
-		 s->ge.layout ? "" : ", transposed");
+	snprintf(text, SHAPE_TEXT, "%u segments of %llu bits, %u bits a key%s", s->ge.epochs + 1,
+		 s->ge.segment_bits, s->ge.bits, s->ge.layout ? "" : ", transposed");
 }
 
 static void gebl_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%u segments of %llu blocks of %u bits, "
-		 "%u bits a key%s", s->gebl.epochs + 1, s->gebl.blocks,
-		 s->gebl.block_bits, s->gebl.bits,
+	snprintf(text, SHAPE_TEXT,
+		 "%u segments of %llu blocks of %u bits, "
+		 "%u bits a key%s",
+		 s->gebl.epochs + 1, s->gebl.blocks, s->gebl.block_bits, s->gebl.bits,
 		 s->gebl.offsets ? ", double hashing" : "");
 }
 
 static void apbf_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%u + %u slices of %llu bits", s->apbf.k,
-		 s->apbf.l, s->apbf.slice_bits);
+	snprintf(text, SHAPE_TEXT, "%u + %u slices of %llu bits", s->apbf.k, s->apbf.l,
+		 s->apbf.slice_bits);
 }
 
 static void apbbf_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%u + %u slices of %llu blocks of %u bits, "
-		 "%u bits a key in each", s->apbbf.k, s->apbbf.l,
-		 s->apbbf.blocks, s->apbbf.block_bits, s->apbbf.bits);
+	snprintf(text, SHAPE_TEXT,
+		 "%u + %u slices of %llu blocks of %u bits, "
+		 "%u bits a key in each",
+		 s->apbbf.k, s->apbbf.l, s->apbbf.blocks, s->apbbf.block_bits, s->apbbf.bits);
 }
 
 static void tlbf_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%u slices a key, %u generations in the "
-		 "window, slices of %llu .. %llu words", s->tlbf.k,
-		 s->tlbf.l, s->tlbf.words_min, s->tlbf.words_max);
+	snprintf(text, SHAPE_TEXT,
+		 "%u slices a key, %u generations in the "
+		 "window, slices of %llu .. %llu words",
+		 s->tlbf.k, s->tlbf.l, s->tlbf.words_min, s->tlbf.words_max);
 }
 
 static void dict_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%llu buckets of %u lines and %llu more, "
+	snprintf(text, SHAPE_TEXT,
+		 "%llu buckets of %u lines and %llu more, "
 		 "remainders of %u bits, %u generations",
-		 s->dict.buckets, s->dict.lines, s->dict.yard,
-		 s->dict.rem_bits, s->dict.generations);
+		 s->dict.buckets, s->dict.lines, s->dict.yard, s->dict.rem_bits,
+		 s->dict.generations);
 }
 
 static void chain_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "tables of %llu .. %llu lines, for %u keys "
+	snprintf(text, SHAPE_TEXT,
+		 "tables of %llu .. %llu lines, for %u keys "
 		 "of 1024 lines and an epoch; %u lines and %u bits a key",
-		 s->chain.lines_min, s->chain.lines_max, s->chain.load,
-		 s->chain.lines_per_key, s->chain.bits_per_key);
+		 s->chain.lines_min, s->chain.lines_max, s->chain.load, s->chain.lines_per_key,
+		 s->chain.bits_per_key);
 }
 
 static void elastic_text(char *text, const struct epf_shape *s)
 {
-	snprintf(text, SHAPE_TEXT, "%llu lines of %u bytes, %u epochs",
-		 s->elastic.lines, 8 * s->elastic.line_words, s->elastic.epochs);
+	snprintf(text, SHAPE_TEXT, "%llu lines of %u bytes, %u epochs", s->elastic.lines,
+		 8 * s->elastic.line_words, s->elastic.epochs);
 }
 
-#define NUMBER(kind, field)						\
-	{ #field, offsetof(struct epf_shape, kind.field),		\
-	  sizeof(((struct epf_shape *)0)->kind.field) }
+#define NUMBER(kind, field)                                         \
+	{                                                           \
+#field, offsetof(struct epf_shape, kind.field),     \
+			sizeof(((struct epf_shape *)0)->kind.field) \
+	}
 
 static const struct shape_row rows[EPF_KIND_MAX + 1] = {
-	[EPF_KIND_GE] = { ge_text, {
-		NUMBER(ge, segment_bits), NUMBER(ge, epochs), NUMBER(ge, bits),
-		NUMBER(ge, layout) } },
-	[EPF_KIND_GEBL] = { gebl_text, {
-		NUMBER(gebl, blocks), NUMBER(gebl, block_bits),
-		NUMBER(gebl, epochs), NUMBER(gebl, bits),
-		NUMBER(gebl, offsets) } },
-	[EPF_KIND_APBF] = { apbf_text, {
-		NUMBER(apbf, slice_bits), NUMBER(apbf, k), NUMBER(apbf, l) } },
-	[EPF_KIND_APBBF] = { apbbf_text, {
-		NUMBER(apbbf, blocks), NUMBER(apbbf, k), NUMBER(apbbf, l),
-		NUMBER(apbbf, block_bits), NUMBER(apbbf, bits) } },
-	[EPF_KIND_TLBF] = { tlbf_text, {
-		NUMBER(tlbf, words_first), NUMBER(tlbf, words_min),
-		NUMBER(tlbf, words_max), NUMBER(tlbf, k), NUMBER(tlbf, l) } },
-	[EPF_KIND_DICT] = { dict_text, {
-		NUMBER(dict, buckets), NUMBER(dict, yard),
-		NUMBER(dict, generations), NUMBER(dict, tag_bits),
-		NUMBER(dict, rem_bits), NUMBER(dict, slots),
-		NUMBER(dict, lines) } },
-	[EPF_KIND_CHAIN] = { chain_text, {
-		NUMBER(chain, lines_first), NUMBER(chain, lines_min),
-		NUMBER(chain, lines_max), NUMBER(chain, load),
-		NUMBER(chain, lines_per_key), NUMBER(chain, bits_per_key) } },
-	[EPF_KIND_ELASTIC] = { elastic_text, {
-		NUMBER(elastic, lines), NUMBER(elastic, line_words),
-		NUMBER(elastic, epochs) } },
+	[EPF_KIND_GE] = { ge_text,
+			  { NUMBER(ge, segment_bits), NUMBER(ge, epochs), NUMBER(ge, bits),
+			    NUMBER(ge, layout) } },
+	[EPF_KIND_GEBL] = { gebl_text,
+			    { NUMBER(gebl, blocks), NUMBER(gebl, block_bits), NUMBER(gebl, epochs),
+			      NUMBER(gebl, bits), NUMBER(gebl, offsets) } },
+	[EPF_KIND_APBF] = { apbf_text,
+			    { NUMBER(apbf, slice_bits), NUMBER(apbf, k), NUMBER(apbf, l) } },
+	[EPF_KIND_APBBF] = { apbbf_text,
+			     { NUMBER(apbbf, blocks), NUMBER(apbbf, k), NUMBER(apbbf, l),
+			       NUMBER(apbbf, block_bits), NUMBER(apbbf, bits) } },
+	[EPF_KIND_TLBF] = { tlbf_text,
+			    { NUMBER(tlbf, words_first), NUMBER(tlbf, words_min),
+			      NUMBER(tlbf, words_max), NUMBER(tlbf, k), NUMBER(tlbf, l) } },
+	[EPF_KIND_DICT] = { dict_text,
+			    { NUMBER(dict, buckets), NUMBER(dict, yard), NUMBER(dict, generations),
+			      NUMBER(dict, tag_bits), NUMBER(dict, rem_bits), NUMBER(dict, slots),
+			      NUMBER(dict, lines) } },
+	[EPF_KIND_CHAIN] = { chain_text,
+			     { NUMBER(chain, lines_first), NUMBER(chain, lines_min),
+			       NUMBER(chain, lines_max), NUMBER(chain, load),
+			       NUMBER(chain, lines_per_key), NUMBER(chain, bits_per_key) } },
+	[EPF_KIND_ELASTIC] = { elastic_text,
+			       { NUMBER(elastic, lines), NUMBER(elastic, line_words),
+				 NUMBER(elastic, epochs) } },
 };
 
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)

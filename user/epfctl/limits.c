@@ -75,8 +75,7 @@ static bool read_limits(struct limits *l)
 	*l = (struct limits){ 0 };
 	return read_parameter(PARAMETERS "max_filters", &l->filters_max) &&
 	       read_parameter(PARAMETERS "max_filter_mib", &l->filter_mib) &&
-	       read_parameter(PARAMETERS "max_total_mib", &l->total_mib) &&
-	       count_filters(l);
+	       read_parameter(PARAMETERS "max_total_mib", &l->total_mib) && count_filters(l);
 }
 
 static __u64 allowed(__u64 mib)
@@ -99,32 +98,29 @@ static __u64 mib_for(__u64 bytes)
 	return bytes / MIB + 2;
 }
 
-static int too_large(const struct limits *l, const char *doing,
-		     const char *beside, __u64 bytes)
+static int too_large(const struct limits *l, const char *doing, const char *beside, __u64 bytes)
 {
 	return fail("%s takes %s%s, and one filter may have %s (max_filter_mib is "
-		    "%llu%s): ask for less, or 'echo %llu > " PARAMETERS
-		    "max_filter_mib'", doing, fmt_bytes(bytes).s, beside,
-		    fmt_bytes(allowed(l->filter_mib)).s, l->filter_mib,
-		    where_from(l->filter_mib), mib_for(bytes));
+		    "%llu%s): ask for less, or 'echo %llu > " PARAMETERS "max_filter_mib'",
+		    doing, fmt_bytes(bytes).s, beside, fmt_bytes(allowed(l->filter_mib)).s,
+		    l->filter_mib, where_from(l->filter_mib), mib_for(bytes));
 }
 
 static int too_many(const struct limits *l, const char *doing)
 {
 	return fail("%s: there are %u filters, and max_filters is %llu: destroy "
-		    "one, or 'echo %u > " PARAMETERS "max_filters'", doing,
-		    l->filters, l->filters_max, l->filters + 1);
+		    "one, or 'echo %u > " PARAMETERS "max_filters'",
+		    doing, l->filters, l->filters_max, l->filters + 1);
 }
 
-static int too_much(const struct limits *l, const char *doing,
-		    const char *beside, __u64 bytes)
+static int too_much(const struct limits *l, const char *doing, const char *beside, __u64 bytes)
 {
 	return fail("%s takes %s%s; the filters that exist (%u) have %s, and all "
 		    "together may have %s (max_total_mib is %llu%s): destroy "
-		    "one, or 'echo %llu > " PARAMETERS "max_total_mib'", doing,
-		    fmt_bytes(bytes).s, beside, l->filters, fmt_bytes(l->bytes).s,
-		    fmt_bytes(allowed(l->total_mib)).s, l->total_mib,
-		    where_from(l->total_mib), mib_for(bytes + l->bytes));
+		    "one, or 'echo %llu > " PARAMETERS "max_total_mib'",
+		    doing, fmt_bytes(bytes).s, beside, l->filters, fmt_bytes(l->bytes).s,
+		    fmt_bytes(allowed(l->total_mib)).s, l->total_mib, where_from(l->total_mib),
+		    mib_for(bytes + l->bytes));
 }
 
 bool limits_forbid(__u64 bytes)
@@ -134,8 +130,7 @@ bool limits_forbid(__u64 bytes)
 	return read_limits(&l) && bytes + MIB > allowed(l.filter_mib);
 }
 
-int fail_limits(int err, const char *doing, const char *name, bool one_more,
-		__u64 bytes)
+int fail_limits(int err, const char *doing, const char *name, bool one_more, __u64 bytes)
 {
 	const char *beside = one_more ? "" : " in addition to what it has";
 	struct limits l;

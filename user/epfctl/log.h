@@ -25,8 +25,7 @@ struct log_source {
 /* Print a line, or JSON if @out_mode says so. */
 void log_print(const struct log_source *from, const struct epf_ingress_record *r);
 /* Report flows without a record: @left_out had no token, @ring_full no room. */
-void log_print_missing(const struct log_source *from, __u64 left_out,
-		       __u64 ring_full);
+void log_print_missing(const struct log_source *from, __u64 left_out, __u64 ring_full);
 
 /* log_ipfix.c: a file of RFC 7011 messages. Each function is NULL in a build without
  * libfixbuf. Prints errors.

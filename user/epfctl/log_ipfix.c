@@ -35,25 +35,23 @@ EPF_ASSERT(sizeof(struct flow) == 88, "what the template says");
 /* The elements that a template has in addition to those of all templates. */
 enum { IP4 = 1, IP6 = 2, PORTS = 4, ICMP = 8, INTERNAL = 16 };
 
-static const fbInfoElementSpec_t spec[] = {
-	{ "flowStartMilliseconds", 8, 0 },
-	{ "flowEndMilliseconds", 8, 0 },
-	{ "packetDeltaCount", 8, 0 },
-	{ "octetDeltaCount", 8, 0 },
-	{ "sourceIPv6Address", 16, IP6 },
-	{ "destinationIPv6Address", 16, IP6 },
-	{ "sourceIPv4Address", 4, IP4 },
-	{ "destinationIPv4Address", 4, IP4 },
-	{ "ingressInterface", 4, 0 },
-	{ "sourceTransportPort", 2, PORTS },
-	{ "destinationTransportPort", 2, PORTS },
-	{ "icmpTypeCodeIPv4", 2, IP4 | ICMP },
-	{ "icmpTypeCodeIPv6", 2, IP6 | ICMP },
-	{ "vlanId", 2, 0 },
-	{ "protocolIdentifier", 1, 0 },
-	{ "paddingOctets", 1, INTERNAL },
-	FB_IESPEC_NULL
-};
+static const fbInfoElementSpec_t spec[] = { { "flowStartMilliseconds", 8, 0 },
+					    { "flowEndMilliseconds", 8, 0 },
+					    { "packetDeltaCount", 8, 0 },
+					    { "octetDeltaCount", 8, 0 },
+					    { "sourceIPv6Address", 16, IP6 },
+					    { "destinationIPv6Address", 16, IP6 },
+					    { "sourceIPv4Address", 4, IP4 },
+					    { "destinationIPv4Address", 4, IP4 },
+					    { "ingressInterface", 4, 0 },
+					    { "sourceTransportPort", 2, PORTS },
+					    { "destinationTransportPort", 2, PORTS },
+					    { "icmpTypeCodeIPv4", 2, IP4 | ICMP },
+					    { "icmpTypeCodeIPv6", 2, IP6 | ICMP },
+					    { "vlanId", 2, 0 },
+					    { "protocolIdentifier", 1, 0 },
+					    { "paddingOctets", 1, INTERNAL },
+					    FB_IESPEC_NULL };
 
 #define INTERNAL_ID 300
 
@@ -85,28 +83,24 @@ static bool failed(const struct log_ipfix *to, GError *error)
 	return false;
 }
 
-static bool add(const struct log_ipfix *to, fbSession_t *session, bool internal,
-		__u16 id, __u32 flags, GError **error)
+static bool add(const struct log_ipfix *to, fbSession_t *session, bool internal, __u16 id,
+		__u32 flags, GError **error)
 {
 	fbTemplate_t *t = fbTemplateAlloc(to->model);
 
-	return fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec,
-					 flags, error) &&
+	return fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec, flags, error) &&
 	       fbSessionAddTemplate(session, internal, id, t, error);
 }
 
 /* Add all templates: each IP version, with ports, with ICMP or with neither. */
-static bool add_templates(const struct log_ipfix *to, fbSession_t *session,
-			  GError **error)
+static bool add_templates(const struct log_ipfix *to, fbSession_t *session, GError **error)
 {
 	static const __u32 kinds[] = { PORTS, ICMP, 0 };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (!add(to, session, false, template_id(IP4 | kinds[i]),
-			 IP4 | kinds[i], error) ||
-		    !add(to, session, false, template_id(IP6 | kinds[i]),
-			 IP6 | kinds[i], error))
+		if (!add(to, session, false, template_id(IP4 | kinds[i]), IP4 | kinds[i], error) ||
+		    !add(to, session, false, template_id(IP6 | kinds[i]), IP6 | kinds[i], error))
 			return false;
 	return add(to, session, true, INTERNAL_ID, ~0u, error);
 }
@@ -122,8 +116,7 @@ static bool begin(struct log_ipfix *to)
 	to->model = fbInfoModelAlloc();
 	session = fbSessionAlloc(to->model);
 	to->fbuf = fBufAllocForExport(session, fbExporterAllocFP(to->file));
-	if (add_templates(to, session, &error) &&
-	    fbSessionExportTemplates(session, &error) &&
+	if (add_templates(to, session, &error) && fbSessionExportTemplates(session, &error) &&
 	    fBufSetInternalTemplate(to->fbuf, INTERNAL_ID, &error))
 		return true;
 	return failed(to, error);
@@ -166,16 +159,20 @@ static __u32 kind_of(const struct epf_ingress_record *r)
 	return r->proto == (r->version == 4 ? 1 : 58) ? version | ICMP : version;
 }
 
-static struct flow flow_of(const struct log_source *from,
-			   const struct epf_ingress_record *r)
+static struct flow flow_of(const struct log_source *from, const struct epf_ingress_record *r)
 {
 	__u32 type_code = epf_be16(r->id), src4, dst4;
 	struct flow f = {
 		.start_ms = (r->time_ns + from->ahead_ns) / 1000000,
-		.packets = 1, .octets = r->bytes, .iface = from->ifindex,
-		.sport = (__u16)type_code, .dport = (__u16)epf_be16(r->id + 2),
-		.icmp4 = (__u16)type_code, .icmp6 = (__u16)type_code,
-		.vlan = r->vids & 0xfff, .proto = r->proto,
+		.packets = 1,
+		.octets = r->bytes,
+		.iface = from->ifindex,
+		.sport = (__u16)type_code,
+		.dport = (__u16)epf_be16(r->id + 2),
+		.icmp4 = (__u16)type_code,
+		.icmp6 = (__u16)type_code,
+		.vlan = r->vids & 0xfff,
+		.proto = r->proto,
 	};
 
 	f.end_ms = f.start_ms;

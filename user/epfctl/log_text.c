@@ -18,8 +18,7 @@ static struct text when(__u64 wall_ns)
 
 	gmtime_r(&s, &tm);
 	n = strftime(t.s, sizeof(t.s), "%FT%T", &tm);
-	snprintf(t.s + n, sizeof(t.s) - n, ".%06lluZ",
-		 wall_ns % NS_PER_SEC / 1000);
+	snprintf(t.s + n, sizeof(t.s) - n, ".%06lluZ", wall_ns % NS_PER_SEC / 1000);
 	return t;
 }
 
@@ -49,8 +48,8 @@ static json_t *vlans_json(const struct epf_ingress_record *r)
 
 	for (shift = 36; shift >= 0; shift -= 12)
 		if (r->vids >> shift & 0xfff)
-			json_array_append_new(list, json_integer(
-				(json_int_t)(r->vids >> shift & 0xfff)));
+			json_array_append_new(list,
+					      json_integer((json_int_t)(r->vids >> shift & 0xfff)));
 	return list;
 }
 
@@ -58,8 +57,7 @@ static void ids_json(json_t *o, const struct epf_ingress_record *r)
 {
 	if (has_ports(r)) {
 		json_object_set_new(o, "source_port", json_integer(epf_be16(r->id)));
-		json_object_set_new(o, "destination_port",
-				    json_integer(epf_be16(r->id + 2)));
+		json_object_set_new(o, "destination_port", json_integer(epf_be16(r->id + 2)));
 	} else if (is_icmp(r)) {
 		json_object_set_new(o, "icmp_type", json_integer(r->id[0]));
 		json_object_set_new(o, "icmp_code", json_integer(r->id[1]));
@@ -67,17 +65,12 @@ static void ids_json(json_t *o, const struct epf_ingress_record *r)
 	json_object_set_new(o, "fragment", json_boolean(r->fragment));
 }
 
-static json_t *record_json(const struct log_source *from,
-			   const struct epf_ingress_record *r)
+static json_t *record_json(const struct log_source *from, const struct epf_ingress_record *r)
 {
-	json_t *o = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:i}",
-		"time", when(r->time_ns + from->ahead_ns).s,
-		"interface", from->ifname,
-		"key", epf_key_packet_name(from->key.key),
-		"source", address(r, r->src).s,
-		"destination", address(r, r->dst).s,
-		"protocol", (int)r->proto);
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "time",
+			      when(r->time_ns + from->ahead_ns).s, "interface", from->ifname, "key",
+			      epf_key_packet_name(from->key.key), "source", address(r, r->src).s,
+			      "destination", address(r, r->dst).s, "protocol", (int)r->proto);
 
 	ids_json(o, r);
 	json_object_set_new(o, "vlans", vlans_json(r));
@@ -86,25 +79,22 @@ static json_t *record_json(const struct log_source *from,
 	return o;
 }
 
-static void put_end(const struct epf_ingress_record *r, const __u64 *a,
-		    const __u8 *port)
+static void put_end(const struct epf_ingress_record *r, const __u64 *a, const __u8 *port)
 {
 	bool six = r->version != 4;
 
 	if (!has_ports(r))
 		printf(" %s", address(r, a).s);
 	else
-		printf(" %s%s%s:%u", six ? "[" : "", address(r, a).s,
-		       six ? "]" : "", epf_be16(port));
+		printf(" %s%s%s:%u", six ? "[" : "", address(r, a).s, six ? "]" : "",
+		       epf_be16(port));
 }
 
-static void put_record(const struct log_source *from,
-		       const struct epf_ingress_record *r)
+static void put_record(const struct log_source *from, const struct epf_ingress_record *r)
 {
 	int shift;
 
-	printf("%s %s: protocol %u", when(r->time_ns + from->ahead_ns).s,
-	       from->ifname, r->proto);
+	printf("%s %s: protocol %u", when(r->time_ns + from->ahead_ns).s, from->ifname, r->proto);
 	put_end(r, r->src, r->id);
 	printf(" >");
 	put_end(r, r->dst, r->id + 2);
@@ -126,16 +116,15 @@ void log_print(const struct log_source *from, const struct epf_ingress_record *r
 		out_json(record_json(from, r));
 }
 
-void log_print_missing(const struct log_source *from, __u64 left_out,
-		       __u64 ring_full)
+void log_print_missing(const struct log_source *from, __u64 left_out, __u64 ring_full)
 {
 	struct text at = when(now_ns() + from->ahead_ns);
 
 	if (out_mode == OUT_TEXT)
-		printf("%s %s: %llu flows left out by --log-rate, %llu by a full ring\n",
-		       at.s, from->ifname, left_out, ring_full);
+		printf("%s %s: %llu flows left out by --log-rate, %llu by a full ring\n", at.s,
+		       from->ifname, left_out, ring_full);
 	else
-		out_json(json_pack("{s:s, s:s, s:I, s:I}", "time", at.s, "interface",
-				   from->ifname, "left_out", (json_int_t)left_out,
-				   "ring_full", (json_int_t)ring_full));
+		out_json(json_pack("{s:s, s:s, s:I, s:I}", "time", at.s, "interface", from->ifname,
+				   "left_out", (json_int_t)left_out, "ring_full",
+				   (json_int_t)ring_full));
 }

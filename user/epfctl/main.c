@@ -110,8 +110,7 @@ static int unknown_verb(const char *word)
 		}
 	}
 	if (best)
-		return fail("unknown verb '%s': did you mean '%s'?", word,
-			    best->name);
+		return fail("unknown verb '%s': did you mean '%s'?", word, best->name);
 	return fail("unknown verb '%s': 'epfctl --help' lists them", word);
 }
 
@@ -128,7 +127,8 @@ static int run_verb(int argc, char **argv)
 		if (!verbs[i].run)
 			return fail("this epfctl was built without '%s': install "
 				    "the library that the build named as missing, "
-				    "and rebuild", argv[0]);
+				    "and rebuild",
+				    argv[0]);
 		return verbs[i].run(argc, argv);
 	}
 	return unknown_verb(argv[0]);
@@ -163,7 +163,8 @@ static int help_on(int argc, char **argv)
 
 	if (argc > 2)
 		return fail("'%s' is one argument too many: usage: epfctl help "
-			    "[VERB]", argv[2]);
+			    "[VERB]",
+			    argv[2]);
 	if (argc == 2)
 		return out_finish(run_verb(2, asked));
 	print_help();
@@ -177,7 +178,9 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	static const struct spec spec = {
-		.usage = NULL, .shorts = "V", .longs = longs,
+		.usage = NULL,
+		.shorts = "V",
+		.longs = longs,
 	};
 	const char *backend = getenv("EPF_BACKEND");
 	int opt;

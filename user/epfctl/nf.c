@@ -40,8 +40,8 @@ static bool has_netfilter(void)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = NF_ACCEPT },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, "accept", "GPL",
-			       accept, ARRAY_SIZE(accept), &opts);
+	int fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, "accept", "GPL", accept,
+			       ARRAY_SIZE(accept), &opts);
 	int major = 0, minor = 0;
 	struct utsname kernel;
 
@@ -53,20 +53,20 @@ static bool has_netfilter(void)
 	sscanf(kernel.release, "%d.%d", &major, &minor);
 	if (major < 6 || (major == 6 && minor < 4))
 		fail("--hook needs Linux 6.4 or newer, for BPF programs at netfilter hooks: "
-		     "this is %s", kernel.release);
+		     "this is %s",
+		     kernel.release);
 	else
 		fail("--hook needs a kernel with CONFIG_NETFILTER_BPF_LINK, which this one "
 		     "was built without");
 	return false;
 }
 
-static const struct xdp_map rule_map = {
-	"nf_rule", EPF_NF_PIN_RULE, BPF_MAP_TYPE_ARRAY, sizeof(struct epf_nf_rule)
-};
+static const struct xdp_map rule_map = { "nf_rule", EPF_NF_PIN_RULE, BPF_MAP_TYPE_ARRAY,
+					 sizeof(struct epf_nf_rule) };
 
-static const struct xdp_map counts_map = {
-	"nf_counts", EPF_NF_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(struct epf_nf_counts)
-};
+static const struct xdp_map counts_map = { "nf_counts", EPF_NF_PIN_COUNTS,
+					   BPF_MAP_TYPE_PERCPU_ARRAY,
+					   sizeof(struct epf_nf_counts) };
 
 static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
 		     const struct epf_xdp_conf *conf)
@@ -92,11 +92,11 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 	/* libbpf before 1.2 does not know the section. */
 	prog = bpf_object__find_program_by_name(*obj, "nf_look");
 	bpf_program__set_type(prog, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
-	bpf_program__set_expected_attach_type(
-		prog, (enum bpf_attach_type)ATTACH_NETFILTER);
-	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE) ?:
-	      xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
-	      xdp_use(want, *obj) ?: bpf_object__load(*obj);
+	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)ATTACH_NETFILTER);
+	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE)             ?:
+		      xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
+		      xdp_use(want, *obj)                                               ?:
+		      bpf_object__load(*obj);
 	if (!err)
 		return 0;
 	if (xdp_obj_refused())
@@ -112,11 +112,11 @@ static int explain_link(const struct nf_hook *hook, int family, int err)
 	if (err == -EBUSY)
 		fail("'%s': priority %d of this hook of %s is taken by a chain of nftables, "
 		     "conntrack or another program, and a BPF program cannot share "
-		     "it: choose another", hook->name, hook->prio,
-		     nf_family_names[family]);
+		     "it: choose another",
+		     hook->name, hook->prio, nf_family_names[family]);
 	else
-		fail("attaching at '%s' for %s: %s", hook->name,
-		     nf_family_names[family], strerror(-err));
+		fail("attaching at '%s' for %s: %s", hook->name, nf_family_names[family],
+		     strerror(-err));
 	return err;
 }
 
@@ -125,8 +125,11 @@ static int make_link(int prog, const struct nf_hook *hook, int family)
 {
 	static const __u32 families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
 	struct link_attr attr = {
-		.prog_fd = (__u32)prog, .attach_type = ATTACH_NETFILTER,
-		.family = families[family], .hook = hook->hook, .prio = hook->prio,
+		.prog_fd = (__u32)prog,
+		.attach_type = ATTACH_NETFILTER,
+		.family = families[family],
+		.hook = hook->hook,
+		.prio = hook->prio,
 	};
 	int link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)), err;
 
@@ -172,8 +175,7 @@ static __u32 prog_id(int fd)
 }
 
 /* Make everything below the directory of pins; on error the caller unpins. */
-static int attach(const struct xdp_want *want, const struct nf_want *nf,
-		  struct epf_xdp_conf *conf)
+static int attach(const struct xdp_want *want, const struct nf_want *nf, struct epf_xdp_conf *conf)
 {
 	int err = make_maps(want, nf, conf), family, prog;
 	struct bpf_object *obj;
@@ -213,7 +215,8 @@ static int clear_stale(const char *hook)
 
 	if (!nf_read(hook, &state) && any_live(&state)) {
 		fail("'%s' already has a filter: run 'epfctl detach %s' first, or use "
-		     "another priority", hook, hook);
+		     "another priority",
+		     hook, hook);
 		return -EBUSY;
 	}
 	give_up(hook);
@@ -223,7 +226,9 @@ static int clear_stale(const char *hook)
 int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 {
 	struct epf_xdp_conf conf = {
-		.id = want->id, .opts = want->opts, .action = EPF_XDP_NETFILTER,
+		.id = want->id,
+		.opts = want->opts,
+		.action = EPF_XDP_NETFILTER,
 		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
 	};
 	int err, lock;
@@ -273,9 +278,9 @@ int nf_read(const char *name, struct nf_state *state)
 	int family, fd, err;
 
 	memset(state, 0, sizeof(*state));
-	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf) ?:
-	      xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule) ?:
-	      xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
+	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf)        ?:
+		      xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule) ?:
+		      xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
 	if (err)
 		return err;
 	state->here = !strchr(name, '@');

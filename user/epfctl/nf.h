@@ -23,11 +23,12 @@ enum {
 	OPT_IF_RECENT,
 	OPT_NF_END,
 };
-#define NF_LONGS \
-	{ "hook", required_argument, NULL, OPT_HOOK }, \
-	{ "learn", no_argument, NULL, OPT_LEARN }, \
-	{ "if-new", no_argument, NULL, OPT_IF_NEW }, \
-	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }
+#define NF_LONGS                                                                                  \
+	{ "hook", required_argument, NULL, OPT_HOOK }, { "learn", no_argument, NULL, OPT_LEARN }, \
+		{ "if-new", no_argument, NULL, OPT_IF_NEW },                                      \
+	{                                                                                         \
+		"if-recent", required_argument, NULL, OPT_IF_RECENT                               \
+	}
 /* clang-format off */
 #define NF_HELP \
 "At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
@@ -110,8 +111,7 @@ bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
 /* Do the options fit together, to those of @reflex and to @opts? Sets the rule, except for
  * what reflex_within() sets. If not, prints an error.
  */
-bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
-	   struct epf_pkt_opts *opts);
+bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pkt_opts *opts);
 /* Does the rule set no marks, or is @filter the module's? If not, prints an error. */
 bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf);
 /* " --learn --match udp:sport=53 --else drop" */

@@ -54,9 +54,8 @@ static void show_counts(const struct nf_state *s)
 
 	for (i = 0; i < EPF_NF_REASONS; i++)
 		if (s->count[i].packets)
-			printf("  %-9s %-6s %12llu packets %16llu bytes\n",
-			       reason_name(i), verdict(&s->rule, i),
-			       s->count[i].packets, s->count[i].bytes);
+			printf("  %-9s %-6s %12llu packets %16llu bytes\n", reason_name(i),
+			       verdict(&s->rule, i), s->count[i].packets, s->count[i].bytes);
 }
 
 static void show(const char *name, const struct nf_state *s)
@@ -70,8 +69,7 @@ static void show(const char *name, const struct nf_state *s)
 	xdp_filter_name(c, filter);
 	printf("%s: ", name);
 	if (filter[0])
-		printf("filter %s%s, key ", filter,
-		       c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
+		printf("filter %s%s, key ", filter, c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&key);
@@ -84,7 +82,8 @@ static void show(const char *name, const struct nf_state *s)
 	       s->here ? "" : " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
 		printf("  nobody ends the epochs of '%s', so it does not know: "
-		       "run 'epfctl hold %s'\n", filter, filter);
+		       "run 'epfctl hold %s'\n",
+		       filter, filter);
 	show_counts(s);
 }
 
@@ -95,10 +94,11 @@ static json_t *json_counts(const struct nf_state *s)
 
 	for (i = 0; i < EPF_NF_REASONS; i++)
 		if (possible(&s->rule, i))
-			json_object_set_new(all, reason_name(i), json_pack(
-				"{s:s, s:I, s:I}", "verdict", verdict(&s->rule, i),
-				"packets", (json_int_t)s->count[i].packets, "bytes",
-				(json_int_t)s->count[i].bytes));
+			json_object_set_new(all, reason_name(i),
+					    json_pack("{s:s, s:I, s:I}", "verdict",
+						      verdict(&s->rule, i), "packets",
+						      (json_int_t)s->count[i].packets, "bytes",
+						      (json_int_t)s->count[i].bytes));
 	return all;
 }
 
@@ -114,14 +114,12 @@ static json_t *json_of(const char *name, const struct nf_state *s)
 	xdp_filter_name(c, filter);
 	for (i = 0; i < NF_FAMILIES; i++)
 		if (s->live[i])
-			json_array_append_new(families,
-					      json_string(nf_family_names[i]));
-	o = json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:o}",
-		      "hook", name, "here", s->here, "attached", any_live(s),
-		      "families", families, "filter", filter[0] ? filter : NULL,
-		      "filter_id", (json_int_t)c->id, "key", pkt_json(&c->opts),
-		      "action", "netfilter", "netfilter", nf_json(&s->rule), "program",
-		      (json_int_t)c->prog_id, "backend", bpf ? "bpf" : "module",
+			json_array_append_new(families, json_string(nf_family_names[i]));
+	o = json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:o}", "hook", name,
+		      "here", s->here, "attached", any_live(s), "families", families, "filter",
+		      filter[0] ? filter : NULL, "filter_id", (json_int_t)c->id, "key",
+		      pkt_json(&c->opts), "action", "netfilter", "netfilter", nf_json(&s->rule),
+		      "program", (json_int_t)c->prog_id, "backend", bpf ? "bpf" : "module",
 		      "counters", json_counts(s));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(c)));

@@ -7,17 +7,17 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define BIT(opt) (1u << ((opt) - OPT_HOOK))
+#define BIT(opt) (1u << ((opt)-OPT_HOOK))
 
 /* By enum nf_inet_hooks. */
-static const char *const hooks[] = { "prerouting", "input", "forward", "output",
-				     "postrouting" };
+static const char *const hooks[] = { "prerouting", "input", "forward", "output", "postrouting" };
 
 static bool bad_hook(const char *arg)
 {
 	fail("--hook '%s': must be nf:HOOK:PRIORITY: prerouting, input, forward, output "
 	     "or postrouting, a number such as -310, and ':ip' or ':ip6' for only one "
-	     "family", arg);
+	     "family",
+	     arg);
 	return false;
 }
 
@@ -55,8 +55,7 @@ static bool parse_hook(struct nf_hook *hook, const char *arg)
 		return bad_hook(arg);
 	len = strcspn(name, ":");
 	for (hook->hook = 0; hook->hook < ARRAY_SIZE(hooks); hook->hook++)
-		if (strlen(hooks[hook->hook]) == len &&
-		    !memcmp(name, hooks[hook->hook], len))
+		if (strlen(hooks[hook->hook]) == len && !memcmp(name, hooks[hook->hook], len))
 			break;
 	if (hook->hook < ARRAY_SIZE(hooks) && name[len])
 		rest = parse_prio(name + len + 1, &hook->prio);
@@ -64,12 +63,15 @@ static bool parse_hook(struct nf_hook *hook, const char *arg)
 		return bad_hook(arg);
 	if (hook->prio == INT_MIN || hook->prio == INT_MAX) {
 		fail("--hook '%s': the kernel keeps priorities %d and %d for its own "
-		     "hooks", arg, INT_MIN, INT_MAX);
+		     "hooks",
+		     arg, INT_MIN, INT_MAX);
 		return false;
 	}
-	snprintf(hook->name, sizeof(hook->name), EPF_NF_NAME "%s:%d%s",
-		 hooks[hook->hook], hook->prio,
-		 !hook->family[0] ? ":ip6" : !hook->family[1] ? ":ip" : "");
+	snprintf(hook->name, sizeof(hook->name), EPF_NF_NAME "%s:%d%s", hooks[hook->hook],
+		 hook->prio,
+		 !hook->family[0] ? ":ip6" :
+		 !hook->family[1] ? ":ip" :
+				    "");
 	return true;
 }
 
@@ -129,8 +131,7 @@ static const char *misfit(const struct nf_want *want, const struct reflex_want *
 	if (reflex->dport && reflex->sport)
 		return "--match takes source ports or destination ports at one hook, not "
 		       "both";
-	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
-		      reflex->within))
+	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) || reflex->within))
 		return "--fragments, --if-unknown and --within need a lookup: give "
 		       "--if-recent or --else together with --learn";
 	if (said(want, OPT_IF_NEW) && !said(want, OPT_LEARN))
@@ -160,8 +161,7 @@ static __u32 op_of(const struct nf_want *want, const struct reflex_want *reflex)
 	return op;
 }
 
-bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
-	   struct epf_pkt_opts *opts)
+bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pkt_opts *opts)
 {
 	struct epf_nf_rule *rule = &want->rule;
 	const char *why;
@@ -193,7 +193,8 @@ bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf)
 		return true;
 	fail("'%s' is pure BPF, and at a netfilter hook only the module can set marks: use "
 	     "a filter of 'epfctl --backend module create', or set marks before the hook, "
-	     "by 'attach INTERFACE --action mark' or '--reflexive --ask tc'", filter);
+	     "by 'attach INTERFACE --action mark' or '--reflexive --ask tc'",
+	     filter);
 	return false;
 }
 
@@ -227,20 +228,18 @@ void nf_print(const struct epf_nf_rule *rule)
 
 json_t *nf_json(const struct epf_nf_rule *rule)
 {
-	json_t *o = json_pack("{s:b, s:b, s:b}", "asks", !!(rule->op & EPF_NF_ASK),
-			      "learns", !!(rule->op & EPF_NF_LEARN), "if_new",
-			      !!(rule->op & EPF_NF_IF_NEW));
+	json_t *o = json_pack("{s:b, s:b, s:b}", "asks", !!(rule->op & EPF_NF_ASK), "learns",
+			      !!(rule->op & EPF_NF_LEARN), "if_new", !!(rule->op & EPF_NF_IF_NEW));
 
 	if (!rule->all)
 		json_object_set_new(o, "match", reflex_json_match(&rule->of, sep(rule)));
 	if (!(rule->op & EPF_NF_ASK))
 		return o;
 	reflex_json_within(&rule->of, o);
-	json_object_update_new(o, json_pack(
-		"{s:s, s:s, s:s, s:s}", "if_recent",
-		act(rule, EPF_REFLEX_RECENT, "accept").s, "else",
-		act(rule, EPF_REFLEX_ABSENT, "accept").s, "if_unknown",
-		act(rule, EPF_REFLEX_ERROR, "accept").s, "fragments",
-		act(rule, EPF_REFLEX_FRAGMENT, "pass").s));
+	json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s}", "if_recent",
+					    act(rule, EPF_REFLEX_RECENT, "accept").s, "else",
+					    act(rule, EPF_REFLEX_ABSENT, "accept").s, "if_unknown",
+					    act(rule, EPF_REFLEX_ERROR, "accept").s, "fragments",
+					    act(rule, EPF_REFLEX_FRAGMENT, "pass").s));
 	return o;
 }

@@ -29,8 +29,8 @@ static const char *help_command(const struct spec *spec)
 	static char text[64];
 	int len = spec->usage ? (int)strcspn(spec->usage, " ") : 0;
 
-	snprintf(text, sizeof(text), "epfctl %.*s%s--help", len,
-		 spec->usage ? spec->usage : "", len ? " " : "");
+	snprintf(text, sizeof(text), "epfctl %.*s%s--help", len, spec->usage ? spec->usage : "",
+		 len ? " " : "");
 	return text;
 }
 
@@ -42,8 +42,7 @@ static void bad_option(char **argv, const struct spec *spec, int how)
 	/* optopt is 0 for an unknown long option and the letter for a short one.
 	 * It is the option's value if an argument is missing or superfluous.
 	 */
-	if (how == '?' && optopt > 0 && optopt < OPT_LONG &&
-	    strncmp(word, "--", 2))
+	if (how == '?' && optopt > 0 && optopt < OPT_LONG && strncmp(word, "--", 2))
 		word = letter;
 	if (how == ':')
 		fail("%s needs a value: see '%s'", word, help_command(spec));
@@ -63,8 +62,7 @@ static void print_usage(const struct spec *spec)
 /* Does the command line ask for JSON, even after an error in it? getopt permutes the
  * array, which the real run must not see, so this takes a copy.
  */
-static bool json_asked(int argc, char **argv, const char *shorts,
-		       const struct option *longs)
+static bool json_asked(int argc, char **argv, const char *shorts, const struct option *longs)
 {
 	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
 	bool asked = false;
@@ -107,8 +105,7 @@ int next_option(int argc, char **argv, const struct spec *spec)
 	n = append(longs, n, common);
 	memset(&longs[n], 0, sizeof(longs[n]));
 	/* '+' stops at the verb; ':' makes a missing value an error of its own. */
-	snprintf(shorts, sizeof(shorts), "%s:%sjph", spec->usage ? "" : "+",
-		 spec->shorts);
+	snprintf(shorts, sizeof(shorts), "%s:%sjph", spec->usage ? "" : "+", spec->shorts);
 	opterr = 0;
 	if (first) {
 		current = spec;
@@ -124,8 +121,7 @@ int next_option(int argc, char **argv, const struct spec *spec)
 			out_mode = OUT_PRETTY;
 		else if (opt == OPT_PROGRESS)
 			progress_forced = true;
-		else if (opt == OPT_BACKEND &&
-			 !choose_backend("--backend", optarg))
+		else if (opt == OPT_BACKEND && !choose_backend("--backend", optarg))
 			return '?';
 		else if (opt == OPT_BACKEND)
 			;
@@ -148,8 +144,8 @@ bool operands(int argc, char **argv, int min, int max, const struct spec *spec)
 	if (n >= min && n <= max)
 		return true;
 	if (n > max)
-		fail("'%s' is one argument too many: usage: epfctl %s",
-		     argv[optind + max], spec->usage);
+		fail("'%s' is one argument too many: usage: epfctl %s", argv[optind + max],
+		     spec->usage);
 	else
 		fail("too few arguments: usage: epfctl %s", spec->usage);
 	return false;

@@ -14,8 +14,7 @@
  */
 static double max_rate(const struct epf_params *p)
 {
-	if (p->kind != EPF_KIND_LANES || p->mode == EPF_MODE_TIME ||
-	    p->mode == EPF_MODE_BOTH)
+	if (p->kind != EPF_KIND_LANES || p->mode == EPF_MODE_TIME || p->mode == EPF_MODE_BOTH)
 		return 0;
 	return (double)p->window_inserts * (double)NS_PER_SEC / GRACE_NS;
 }
@@ -23,15 +22,14 @@ static double max_rate(const struct epf_params *p)
 void pace_print(const struct epf_params *p)
 {
 	if (max_rate(p))
-		printf("  %-12s up to %.3g insertions/s without failing open\n",
-		       "pace", max_rate(p));
+		printf("  %-12s up to %.3g insertions/s without failing open\n", "pace",
+		       max_rate(p));
 }
 
 void pace_json(json_t *o, const struct epf_params *p)
 {
 	if (max_rate(p))
-		json_object_set_new(o, "max_rate",
-				    json_integer((json_int_t)max_rate(p)));
+		json_object_set_new(o, "max_rate", json_integer((json_int_t)max_rate(p)));
 }
 
 void pace_warn(const struct epf_plan_request *p, const struct epf_params *params)
@@ -42,7 +40,8 @@ void pace_warn(const struct epf_plan_request *p, const struct epf_params *params
 	if (max_rate(params) && p->pps > max_rate(params))
 		warn("%.4g insertions/s fill this window in less than a grace "
 		     "period of the kernel (10 to 30 ms), and it then fails "
-		     "open: use --window %.0f or more", p->pps, least);
+		     "open: use --window %.0f or more",
+		     p->pps, least);
 	else if (params->kind == EPF_KIND_LANES && ns && ns < GRACE_NS &&
 		 params->mode != EPF_MODE_BOTH)
 		warn("--time is shorter than a grace period of the kernel (10 "

@@ -82,8 +82,9 @@ static int real_path(const char *path, char real[PATH_MAX])
 	if (!realpath(len ? dir : ".", real))
 		return -errno;
 	len = strlen(real);
-	return snprintf(real + len, PATH_MAX - len, "/%s", base) <
-		       (int)(PATH_MAX - len) ? 0 : -ENAMETOOLONG;
+	return snprintf(real + len, PATH_MAX - len, "/%s", base) < (int)(PATH_MAX - len) ?
+		       0 :
+		       -ENAMETOOLONG;
 }
 
 static int make_link(const char *name, const char *path)
@@ -105,8 +106,7 @@ static int pin_failed(const char *path, int err)
 		fail("%s already exists: remove it first; rules that use it keep their program",
 		     path);
 	else if (err == -EPERM || err == -EINVAL)
-		fail("%s is not in a BPF file system: give a path below " EPF_XDP_BPFFS,
-		     path);
+		fail("%s is not in a BPF file system: give a path below " EPF_XDP_BPFFS, path);
 	else
 		fail("%s: %s", path, strerror(-err));
 	return err;
@@ -115,10 +115,10 @@ static int pin_failed(const char *path, int err)
 /* The program is pinned last: if this process ends before, nobody uses it. */
 static int pin(const char *name, const struct pin_want *want)
 {
-	int err = xdp_conf_pin(name, &want->conf) ?:
-		  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE) ?:
-		  xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS) ?:
-		  make_link(name, want->path);
+	int err = xdp_conf_pin(name, &want->conf)                              ?:
+			  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE)     ?:
+			  xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS) ?:
+			  make_link(name, want->path);
 
 	if (!err && bpf_obj_pin(want->prog, want->path))
 		err = pin_failed(want->path, -errno);
@@ -183,8 +183,7 @@ int pin_remove(const char *path)
 	err = remove_pin(path);
 	close(lock);
 	if (err == -ENOENT)
-		fail("no program is pinned at %s: 'epfctl status' shows where programs are",
-		     path);
+		fail("no program is pinned at %s: 'epfctl status' shows where programs are", path);
 	else if (err)
 		fail("removing %s: %s", path, strerror(-err));
 	return err;
@@ -200,19 +199,18 @@ void pin_sweep(void)
 		close(lock);
 }
 
-static const struct xdp_map counts_map = {
-	"match_counts", EPF_MATCH_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
-	sizeof(struct epf_match_counts)
-};
+static const struct xdp_map counts_map = { "match_counts", EPF_MATCH_PIN_COUNTS,
+					   BPF_MAP_TYPE_PERCPU_ARRAY,
+					   sizeof(struct epf_match_counts) };
 
 int pin_read(const char *name, struct pin_state *state)
 {
 	memset(state, 0, sizeof(*state));
 	if (!pin_there(name, state->path))
 		return -ENOENT;
-	return xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf) ?:
-	       xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule) ?:
-	       xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+	return xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf)           ?:
+		       xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule) ?:
+		       xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
 }
 
 int pin_find(const char *path, char *name)

@@ -103,25 +103,24 @@ static void show(const struct pin_state *s)
 	printf(", program %u for iptables -m bpf\n", s->conf.prog_id);
 	if (filter[0] && !xdp_held(&s->conf))
 		printf("  nobody ends the epochs of '%s', so it does not know: "
-		       "run 'epfctl hold %s'\n", filter, filter);
+		       "run 'epfctl hold %s'\n",
+		       filter, filter);
 	for (i = 0; i < EPF_MATCH_REASONS; i++)
 		if (s->count[i].packets)
-			printf("  %-9s %-8s %12llu packets %16llu bytes\n",
-			       reasons[i].name, verdict(&s->rule, i),
-			       s->count[i].packets, s->count[i].bytes);
+			printf("  %-9s %-8s %12llu packets %16llu bytes\n", reasons[i].name,
+			       verdict(&s->rule, i), s->count[i].packets, s->count[i].bytes);
 }
 
 static json_t *json_rule(const struct xt_epf_rule *r)
 {
 	static const char *const learns[XT_EPF_LEARNS] = { "nothing", "all", "new" };
-	json_t *o = json_pack("{s:s, s:s}", "learn", learns[r->learn], "frags",
-			      frags_text(r));
+	json_t *o = json_pack("{s:s, s:s}", "learn", learns[r->learn], "frags", frags_text(r));
 
 	if (!r->ask)
 		return o;
-	json_object_update_new(o, json_pack(
-		"{s:s, s:s}", "ask", r->ask == XT_EPF_RECENT ? "recent" : "new",
-		"unknown", is_text(r->unknown)));
+	json_object_update_new(o, json_pack("{s:s, s:s}", "ask",
+					    r->ask == XT_EPF_RECENT ? "recent" : "new", "unknown",
+					    is_text(r->unknown)));
 	if (r->within)
 		json_object_set_new(o, "within_epochs", json_integer(r->within));
 	return o;
@@ -134,10 +133,11 @@ static json_t *json_counts(const struct pin_state *s)
 
 	for (i = 0; i < EPF_MATCH_REASONS; i++)
 		if (possible(&s->rule, i))
-			json_object_set_new(all, reasons[i].name, json_pack(
-				"{s:s, s:I, s:I}", "verdict", verdict(&s->rule, i),
-				"packets", (json_int_t)s->count[i].packets, "bytes",
-				(json_int_t)s->count[i].bytes));
+			json_object_set_new(all, reasons[i].name,
+					    json_pack("{s:s, s:I, s:I}", "verdict",
+						      verdict(&s->rule, i), "packets",
+						      (json_int_t)s->count[i].packets, "bytes",
+						      (json_int_t)s->count[i].bytes));
 	return all;
 }
 
@@ -149,13 +149,11 @@ static json_t *json_of(const struct pin_state *s)
 
 	json_object_del(of_key, "fragments"); /* the rule has it */
 	xdp_filter_name(&s->conf, filter);
-	return json_pack("{s:o, s:b, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:b, s:o}",
-			 "pin", json_path(s->path), "attached", true,
-			 "filter", filter[0] ? filter : NULL,
-			 "filter_id", (json_int_t)s->conf.id, "key", of_key,
-			 "action", "match", "rule", json_rule(&s->rule),
-			 "program", (json_int_t)s->conf.prog_id, "backend", "bpf",
-			 "held", xdp_held(&s->conf), "counters", json_counts(s));
+	return json_pack("{s:o, s:b, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:b, s:o}", "pin",
+			 json_path(s->path), "attached", true, "filter", filter[0] ? filter : NULL,
+			 "filter_id", (json_int_t)s->conf.id, "key", of_key, "action", "match",
+			 "rule", json_rule(&s->rule), "program", (json_int_t)s->conf.prog_id,
+			 "backend", "bpf", "held", xdp_held(&s->conf), "counters", json_counts(s));
 }
 
 int pin_status(const char *name, json_t *list)

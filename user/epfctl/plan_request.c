@@ -51,8 +51,7 @@ bool plan_option(struct epf_plan_request *p, int opt, const char *arg)
 {
 	switch (opt) {
 	case 'W':
-		return parse_count("--window", arg, EPF_INSERTS_MAX,
-				   &p->window);
+		return parse_count("--window", arg, EPF_INSERTS_MAX, &p->window);
 	case 'T':
 		return parse_ns("--time", arg, &p->time_ns);
 	case 'b':
@@ -68,11 +67,9 @@ bool plan_option(struct epf_plan_request *p, int opt, const char *arg)
 	case OPT_LINES:
 		return parse_count("--lines", arg, EPF_LINES_MAX, &p->nr_lines);
 	case OPT_LINES_PER_KEY:
-		return parse_count("--lines-per-key", arg, EPF_PARTS_MAX,
-				   &p->lines_per_key);
+		return parse_count("--lines-per-key", arg, EPF_PARTS_MAX, &p->lines_per_key);
 	case OPT_BITS_PER_KEY:
-		return parse_count("--bits-per-key", arg,
-				   EPF_PARTS_MAX * EPF_PART_BITS_MAX,
+		return parse_count("--bits-per-key", arg, EPF_PARTS_MAX * EPF_PART_BITS_MAX,
 				   &p->bits_per_key);
 	}
 	return false; /* next_option() has printed why */
@@ -84,14 +81,14 @@ static void geometry_failed(const struct epf_plan_request *p, enum epf_plan_faul
 		fail("an explicit geometry takes all of --lines, "
 		     "--lines-per-key and --bits-per-key");
 	else if (fault == EPF_PLAN_LINES_MEMORY)
-		fail("--lines %llu take %s, which is above --memory",
-		     p->nr_lines, fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s);
+		fail("--lines %llu take %s, which is above --memory", p->nr_lines,
+		     fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s);
 	else
 		fail("no such geometry: --lines-per-key is 1, 2 or 4; --lines and "
 		     "--bits-per-key are multiples of it; --lines is %llu..%llu, "
 		     "at most %llu for each line of a key; a key has 1..%u bits in "
-		     "each of its lines", EPF_LINES_MIN, EPF_LINES_MAX,
-		     EPF_PART_LINES_MAX, EPF_PART_BITS_MAX);
+		     "each of its lines",
+		     EPF_LINES_MIN, EPF_LINES_MAX, EPF_PART_LINES_MAX, EPF_PART_BITS_MAX);
 }
 
 static void size_failed(const struct epf_plan_request *p, const struct epf_planned *plan,
@@ -103,9 +100,8 @@ static void size_failed(const struct epf_plan_request *p, const struct epf_plann
 		     fmt_bytes(p->max_bytes).s, plan->keys, fmt_rate(plan->budget).s,
 		     fmt_rate(plan->fpr).s);
 	else if (fault == EPF_PLAN_TOO_MANY)
-		fail("%.4g keys at %s need more than the %s a filter may have",
-		     plan->keys, fmt_rate(plan->budget).s,
-		     fmt_bytes(EPF_LINES_MAX * EPF_LINE_BYTES).s);
+		fail("%.4g keys at %s need more than the %s a filter may have", plan->keys,
+		     fmt_rate(plan->budget).s, fmt_bytes(EPF_LINES_MAX * EPF_LINE_BYTES).s);
 	else
 		fail("sizing the filter: %s", strerror(-err));
 }
@@ -120,18 +116,19 @@ static void kind_failed(const struct epf_plan_request *p, const struct epf_plann
 		     "--kind lanes only");
 	else if (fault == EPF_PLAN_KIND_TIME)
 		fail("--kind %s has a window of time: give --time DURATION and --rate "
-		     "PPS, not --window", kind);
+		     "PPS, not --window",
+		     kind);
 	else if (fault == EPF_PLAN_KIND_RANGE)
 		fail("out of range for --kind %s: --budget must be %s to 0.5, and the "
 		     "least --slack depends on the kind",
 		     kind, p->kind == EPF_KIND_ELASTIC ? "1e-5" : "1e-9");
 	else if (fault == EPF_PLAN_KIND_MEMORY)
-		fail("--kind %s takes %s, which is above --memory", kind,
-		     fmt_bytes(plan->bytes).s);
+		fail("--kind %s takes %s, which is above --memory", kind, fmt_bytes(plan->bytes).s);
 	else
 		fail("--kind %s cannot hold %.4g keys at %s%s: 'epfctl plan "
-		     "--compare' shows which kinds can", kind, plan->keys,
-		     fmt_rate(plan->budget).s, p->slack ? " with that --slack" : "");
+		     "--compare' shows which kinds can",
+		     kind, plan->keys, fmt_rate(plan->budget).s,
+		     p->slack ? " with that --slack" : "");
 }
 
 static void window_failed(const struct epf_plan_request *p, enum epf_plan_fault fault)
@@ -167,24 +164,22 @@ static void plan_failed(const struct epf_plan_request *p, const struct epf_plann
 		geometry_failed(p, fault);
 		break;
 	case EPF_PLAN_BUDGET_RANGE:
-		fail("--budget %s is out of range: 1e-9 to 0.5",
-		     fmt_rate(plan->budget).s);
+		fail("--budget %s is out of range: 1e-9 to 0.5", fmt_rate(plan->budget).s);
 		break;
 	case EPF_PLAN_LINES_PER_KEY:
 		fail("--lines-per-key %llu: it is 1, 2 or 4", p->lines_per_key);
 		break;
 	case EPF_PLAN_MEMORY_LEAST:
 		fail("--memory %s is too small: the smallest filter takes %s",
-		     fmt_bytes(p->max_bytes).s,
-		     fmt_bytes(EPF_LINES_MIN * EPF_LINE_BYTES).s);
+		     fmt_bytes(p->max_bytes).s, fmt_bytes(EPF_LINES_MIN * EPF_LINE_BYTES).s);
 		break;
 	case EPF_PLAN_SLACK:
 		fail("--kind lanes keeps keys a seventh of the window longer, which is "
 		     "above --slack: 'epfctl plan --compare' shows other kinds");
 		break;
 	case EPF_PLAN_LIMIT:
-		fail("--limit %s is below the budget of %s",
-		     fmt_rate(plan->limit).s, fmt_rate(plan->budget).s);
+		fail("--limit %s is below the budget of %s", fmt_rate(plan->limit).s,
+		     fmt_rate(plan->budget).s);
 		break;
 	case EPF_PLAN_FULL:
 	case EPF_PLAN_TOO_MANY:

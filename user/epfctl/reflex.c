@@ -14,20 +14,18 @@
 
 #include "ebpf/ebpf.h"
 
-static const struct xdp_map rule_map = {
-	"epf_rule", EPF_REFLEX_PIN_RULE, BPF_MAP_TYPE_ARRAY, sizeof(struct epf_reflex_rule)
-};
+static const struct xdp_map rule_map = { "epf_rule", EPF_REFLEX_PIN_RULE, BPF_MAP_TYPE_ARRAY,
+					 sizeof(struct epf_reflex_rule) };
 
-static const struct xdp_map counts_map = {
-	"epf_counts", EPF_REFLEX_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
-	sizeof(struct epf_reflex_counts)
-};
+static const struct xdp_map counts_map = { "epf_counts", EPF_REFLEX_PIN_COUNTS,
+					   BPF_MAP_TYPE_PERCPU_ARRAY,
+					   sizeof(struct epf_reflex_counts) };
 
 int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
-	return xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE) ?:
-	       xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
-	       xdp_use(want, obj);
+	return xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE)             ?:
+		       xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
+		       xdp_use(want, obj);
 }
 
 static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
@@ -54,8 +52,7 @@ static enum xdp_obj tc_object(const struct xdp_want *want)
 }
 
 /* Load the program of @side. */
-static int load_tc(const struct xdp_want *want, enum epf_reflex_side side,
-		   struct bpf_object **obj)
+static int load_tc(const struct xdp_want *want, enum epf_reflex_side side, struct bpf_object **obj)
 {
 	int err;
 
@@ -88,8 +85,7 @@ static int attach_tc(const struct xdp_want *want, enum epf_reflex_side side,
 	bpf_object__close(obj);
 	if (err)
 		fail("attaching at tc %s of '%s': %s%s%s",
-		     side == EPF_REFLEX_LEARN ? "egress" : "ingress",
-		     want->ifname, strerror(-err),
+		     side == EPF_REFLEX_LEARN ? "egress" : "ingress", want->ifname, strerror(-err),
 		     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
 	return err ? err : xdp_conf_note(want->ifname, conf);
 }
@@ -105,15 +101,13 @@ static int attach_ask(const struct xdp_want *want, struct epf_xdp_conf *conf)
 }
 
 /* If it fails, prints an error. */
-static int stop_tc(const char *ifname, enum epf_reflex_side side,
-		   const struct epf_xdp_conf *conf)
+static int stop_tc(const char *ifname, enum epf_reflex_side side, const struct epf_xdp_conf *conf)
 {
 	int err = tc_detach(ifname, side, conf);
 
 	if (err)
 		fail("detaching from tc %s of '%s': %s",
-		     side == EPF_REFLEX_LEARN ? "egress" : "ingress", ifname,
-		     strerror(-err));
+		     side == EPF_REFLEX_LEARN ? "egress" : "ingress", ifname, strerror(-err));
 	return err;
 }
 
@@ -155,7 +149,8 @@ static bool has_ether(const char *ifname)
 		close(sock);
 	if (!is)
 		fail("'%s' has no Ethernet headers, which --reflexive needs: use another "
-		     "interface", ifname);
+		     "interface",
+		     ifname);
 	return is;
 }
 
@@ -190,7 +185,8 @@ static void disarm(const char *ifname, struct xdp_state *state)
 	bpf_map_update_elem(fd, &zero, &state->rule, BPF_ANY);
 	close(fd);
 	warn("'%s' is in another network namespace: its program passes everything "
-	     "until it is detached there", ifname);
+	     "until it is detached there",
+	     ifname);
 }
 
 int reflex_detach(const char *ifname, struct xdp_state *state)
@@ -212,8 +208,8 @@ int reflex_read(const char *ifname, struct xdp_state *state)
 {
 	const struct epf_xdp_conf *conf = &state->conf;
 	int err = xdp_map_read(ifname, EPF_REFLEX_PIN_RULE, &state->rule) ?:
-		  xdp_map_count(ifname, &counts_map, state->counts.side[0],
-				EPF_REFLEX_SIDES * EPF_REFLEX_REASONS);
+			  xdp_map_count(ifname, &counts_map, state->counts.side[0],
+					EPF_REFLEX_SIDES * EPF_REFLEX_REASONS);
 
 	state->here = !strchr(ifname, '@');
 	if (!err && state->here) {

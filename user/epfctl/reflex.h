@@ -26,14 +26,16 @@ enum {
 	OPT_WITHIN,
 	OPT_REFLEX_END,
 };
-#define REFLEX_LONGS \
-	{ "reflexive", no_argument, NULL, OPT_REFLEXIVE }, \
-	{ "match", required_argument, NULL, OPT_MATCH }, \
-	{ "else", required_argument, NULL, OPT_ELSE }, \
-	{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN }, \
-	{ "ask", required_argument, NULL, OPT_ASK }, \
-	{ "clsact", no_argument, NULL, OPT_CLSACT }, \
-	{ "within", required_argument, NULL, OPT_WITHIN }
+#define REFLEX_LONGS                                                       \
+	{ "reflexive", no_argument, NULL, OPT_REFLEXIVE },                 \
+		{ "match", required_argument, NULL, OPT_MATCH },           \
+		{ "else", required_argument, NULL, OPT_ELSE },             \
+		{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN }, \
+		{ "ask", required_argument, NULL, OPT_ASK },               \
+		{ "clsact", no_argument, NULL, OPT_CLSACT },               \
+	{                                                                  \
+		"within", required_argument, NULL, OPT_WITHIN              \
+	}
 /* clang-format off */
 #define REFLEX_HELP \
 "Accept only answers: what INTERFACE sends is learnt; what it receives is looked\n" \
@@ -100,8 +102,7 @@ bool parse_bits(const char *text, char end, __u32 *bits, const char **rest);
  * @rule set a mark?
  */
 bool reflex_said(const struct reflex_want *want, int opt);
-bool reflex_parse_act(const char *what, const char *arg,
-		      struct epf_reflex_act *act);
+bool reflex_parse_act(const char *what, const char *arg, struct epf_reflex_act *act);
 bool reflex_marks(const struct epf_reflex_rule *rule);
 /* "drop", "mark=0x1/0x3", or @pass */
 struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
@@ -115,8 +116,7 @@ void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o);
 void reflex_print(const struct epf_reflex_rule *rule);
 json_t *reflex_json(const struct epf_reflex_rule *rule);
 /* What happens to packets with @reason at ingress: "pass", "drop" or "mark". */
-const char *reflex_verdict(const struct epf_reflex_rule *rule,
-			   enum epf_reflex_reason reason);
+const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_reflex_reason reason);
 extern const char *const reflex_reason_names[EPF_REFLEX_REASONS];
 
 /* reflex_show.c: parts of what xdp_show() and xdp_json() print, and counters */
@@ -141,10 +141,8 @@ int reflex_read(const char *ifname, struct xdp_state *state);
 /* Attach program @fd and note it in @conf->tc[@side]. A link is pinned. */
 int tc_attach(int fd, const char *ifname, enum epf_reflex_side side, bool clsact,
 	      struct epf_xdp_conf *conf);
-int tc_detach(const char *ifname, enum epf_reflex_side side,
-	      const struct epf_xdp_conf *conf);
-bool tc_live(const char *ifname, enum epf_reflex_side side,
-	     const struct epf_xdp_conf *conf);
+int tc_detach(const char *ifname, enum epf_reflex_side side, const struct epf_xdp_conf *conf);
+bool tc_live(const char *ifname, enum epf_reflex_side side, const struct epf_xdp_conf *conf);
 /* Remove the qdisc that was made for @conf, unless it has filters of others. */
 void tc_unmake(const struct epf_xdp_conf *conf);
 

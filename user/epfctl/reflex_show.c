@@ -27,9 +27,8 @@ static bool possible(const struct xdp_state *s, int side, int reason)
 /* Packets that are sent are passed in any case. */
 static const char *verdict(const struct xdp_state *s, int side, int reason)
 {
-	return side == EPF_REFLEX_ASK ?
-		       reflex_verdict(&s->rule, (enum epf_reflex_reason)reason) :
-		       "pass";
+	return side == EPF_REFLEX_ASK ? reflex_verdict(&s->rule, (enum epf_reflex_reason)reason) :
+					"pass";
 }
 
 void reflex_show_counts(const struct xdp_state *s)
@@ -40,9 +39,9 @@ void reflex_show_counts(const struct xdp_state *s)
 		for (i = 0; i < EPF_REFLEX_REASONS; i++)
 			if (s->counts.side[side][i].packets)
 				printf("  %-5s %-9s %s %12llu packets %16llu "
-				       "bytes\n", side_names[side],
-				       reflex_reason_names[i], verdict(s, side, i),
-				       s->counts.side[side][i].packets,
+				       "bytes\n",
+				       side_names[side], reflex_reason_names[i],
+				       verdict(s, side, i), s->counts.side[side][i].packets,
 				       s->counts.side[side][i].bytes);
 }
 
@@ -55,9 +54,10 @@ json_t *reflex_json_counts(const struct xdp_state *s)
 		o = json_object();
 		for (i = 0; i < EPF_REFLEX_REASONS; i++)
 			if (possible(s, side, i))
-				json_object_set_new(o, reflex_reason_names[i],
-					json_pack("{s:s, s:I, s:I}", "verdict",
-						  verdict(s, side, i), "packets",
+				json_object_set_new(
+					o, reflex_reason_names[i],
+					json_pack("{s:s, s:I, s:I}", "verdict", verdict(s, side, i),
+						  "packets",
 						  (json_int_t)s->counts.side[side][i].packets,
 						  "bytes",
 						  (json_int_t)s->counts.side[side][i].bytes));
@@ -77,10 +77,8 @@ void reflex_show(const struct xdp_state *s)
 	const struct epf_xdp_tc *learn = &s->conf.tc[EPF_REFLEX_LEARN];
 
 	if (ask->prog_id)
-		printf(", asks at tc ingress (%s), program %u", how(ask),
-		       ask->prog_id);
-	printf(", learns at tc egress (%s), program %u", how(learn),
-	       learn->prog_id);
+		printf(", asks at tc ingress (%s), program %u", how(ask), ask->prog_id);
+	printf(", learns at tc egress (%s), program %u", how(learn), learn->prog_id);
 }
 
 void reflex_show_faults(const char *ifname, const struct xdp_state *s)
@@ -89,10 +87,10 @@ void reflex_show_faults(const char *ifname, const struct xdp_state *s)
 		return;
 	if (s->asks)
 		printf("  warning: the learning program is gone, so answers count as "
-		       "unsolicited: run 'epfctl detach %s'\n", ifname);
-	else
-		printf("  warning: the asking program is gone: run 'epfctl detach %s'\n",
+		       "unsolicited: run 'epfctl detach %s'\n",
 		       ifname);
+	else
+		printf("  warning: the asking program is gone: run 'epfctl detach %s'\n", ifname);
 }
 
 json_t *reflex_json_sides(const struct xdp_state *s)
@@ -101,12 +99,12 @@ json_t *reflex_json_sides(const struct xdp_state *s)
 	const struct epf_xdp_tc *learn = &s->conf.tc[EPF_REFLEX_LEARN];
 	json_t *o = reflex_json(&s->rule);
 
-	json_object_set_new(o, "ask", json_pack(
-		"{s:s, s:b, s:I}", "hook", ask->prog_id ? how(ask) : "xdp",
-		"attached", s->asks, "program",
-		(json_int_t)(ask->prog_id ? ask->prog_id : s->conf.prog_id)));
-	json_object_set_new(o, "learn", json_pack(
-		"{s:s, s:b, s:I}", "hook", how(learn), "attached", s->learns,
-		"program", (json_int_t)learn->prog_id));
+	json_object_set_new(o, "ask",
+			    json_pack("{s:s, s:b, s:I}", "hook", ask->prog_id ? how(ask) : "xdp",
+				      "attached", s->asks, "program",
+				      (json_int_t)(ask->prog_id ? ask->prog_id : s->conf.prog_id)));
+	json_object_set_new(o, "learn",
+			    json_pack("{s:s, s:b, s:I}", "hook", how(learn), "attached", s->learns,
+				      "program", (json_int_t)learn->prog_id));
 	return o;
 }

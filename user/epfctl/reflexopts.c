@@ -8,27 +8,22 @@
 #include <string.h>
 
 const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
-	[EPF_REFLEX_RECENT] = "recent",
-	[EPF_REFLEX_ABSENT] = "absent",
-	[EPF_REFLEX_OLDER] = "older",
-	[EPF_REFLEX_LEARNT] = "learnt",
-	[EPF_REFLEX_OTHER] = "other",
-	[EPF_REFLEX_FRAGMENT] = "fragment",
-	[EPF_REFLEX_TRUNCATED] = "truncated",
-	[EPF_REFLEX_MALFORMED] = "malformed",
-	[EPF_REFLEX_SATURATED] = "saturated",
-	[EPF_REFLEX_OVERDUE] = "overdue",
-	[EPF_REFLEX_NO_FILTER] = "no_filter",
-	[EPF_REFLEX_ERROR] = "error",
+	[EPF_REFLEX_RECENT] = "recent",       [EPF_REFLEX_ABSENT] = "absent",
+	[EPF_REFLEX_OLDER] = "older",         [EPF_REFLEX_LEARNT] = "learnt",
+	[EPF_REFLEX_OTHER] = "other",         [EPF_REFLEX_FRAGMENT] = "fragment",
+	[EPF_REFLEX_TRUNCATED] = "truncated", [EPF_REFLEX_MALFORMED] = "malformed",
+	[EPF_REFLEX_SATURATED] = "saturated", [EPF_REFLEX_OVERDUE] = "overdue",
+	[EPF_REFLEX_NO_FILTER] = "no_filter", [EPF_REFLEX_ERROR] = "error",
 };
 
 #define PORTS 65536u
-#define BIT(opt) (1u << ((opt) - OPT_REFLEXIVE))
+#define BIT(opt) (1u << ((opt)-OPT_REFLEXIVE))
 
 static bool bad_match(const char *arg)
 {
 	fail("--match '%s': must be udp, tcp or any, or one of these and ':sport=' with "
-	     "ports such as 53,123,6000-6010", arg);
+	     "ports such as 53,123,6000-6010",
+	     arg);
 	return false;
 }
 
@@ -47,8 +42,7 @@ static bool parse_port(const char **text, __u32 *port)
 	return true;
 }
 
-static void set_ports(struct epf_reflex_rule *rule, int proto, __u32 from,
-		      __u32 to)
+static void set_ports(struct epf_reflex_rule *rule, int proto, __u32 from, __u32 to)
 {
 	__u32 port;
 
@@ -58,8 +52,7 @@ static void set_ports(struct epf_reflex_rule *rule, int proto, __u32 from,
 }
 
 /* Parse the ports of @list, for the protocols @first to @last. */
-static bool parse_ports(struct epf_reflex_rule *rule, int first, int last,
-			const char *list)
+static bool parse_ports(struct epf_reflex_rule *rule, int first, int last, const char *list)
 {
 	__u32 from, to;
 	int proto;
@@ -96,15 +89,14 @@ static bool parse_match(struct reflex_want *want, const char *arg)
 	bool to = !strncmp(list, dport, strlen(dport));
 
 	for (i = 0; i < ARRAY_SIZE(protos); i++) {
-		if (strlen(protos[i].name) != len ||
-		    memcmp(arg, protos[i].name, len))
+		if (strlen(protos[i].name) != len || memcmp(arg, protos[i].name, len))
 			continue;
 		want->sport |= !to && arg[len];
 		if (to)
 			want->dport = arg;
 		return ((to || !strncmp(list, sport, strlen(sport))) &&
-			parse_ports(rule, protos[i].first, protos[i].last,
-				    list + strlen(sport))) || bad_match(arg);
+			parse_ports(rule, protos[i].first, protos[i].last, list + strlen(sport))) ||
+		       bad_match(arg);
 	}
 	return bad_match(arg);
 }
@@ -117,16 +109,14 @@ bool parse_bits(const char *text, char end, __u32 *bits, const char **rest)
 
 	errno = 0;
 	v = strtoul(text, &stop, hex ? 16 : 10);
-	if (errno || !isdigit((unsigned char)*text) || *stop != end ||
-	    v > 0xffffffffUL)
+	if (errno || !isdigit((unsigned char)*text) || *stop != end || v > 0xffffffffUL)
 		return false;
 	*bits = (__u32)v;
 	*rest = stop + 1;
 	return true;
 }
 
-bool reflex_parse_act(const char *what, const char *arg,
-		      struct epf_reflex_act *act)
+bool reflex_parse_act(const char *what, const char *arg, struct epf_reflex_act *act)
 {
 	memset(act, 0, sizeof(*act));
 	if (!strcmp(arg, "accept"))
@@ -135,13 +125,12 @@ bool reflex_parse_act(const char *what, const char *arg,
 	if (!strcmp(arg, "drop"))
 		return true;
 	act->verdict = EPF_REFLEX_MARK;
-	if (!strncmp(arg, "mark=", 5) &&
-	    parse_bits(arg + 5, '/', &act->value, &arg) &&
-	    parse_bits(arg, 0, &act->mask, &arg) && act->mask &&
-	    !(act->value & ~act->mask))
+	if (!strncmp(arg, "mark=", 5) && parse_bits(arg + 5, '/', &act->value, &arg) &&
+	    parse_bits(arg, 0, &act->mask, &arg) && act->mask && !(act->value & ~act->mask))
 		return true;
 	fail("%s: must be drop, accept or mark=VALUE/MASK, where MASK contains all bits "
-	     "of VALUE", what);
+	     "of VALUE",
+	     what);
 	return false;
 }
 
@@ -158,8 +147,8 @@ static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
 }
 
 /* Parse one of two words. */
-static bool parse_either(const char *what, const char *arg, const char *no,
-			 const char *yes, bool *is)
+static bool parse_either(const char *what, const char *arg, const char *no, const char *yes,
+			 bool *is)
 {
 	*is = !strcmp(arg, yes);
 	if (*is || !strcmp(arg, no))
@@ -196,8 +185,7 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_FRAGMENTS:
 		if (!parse_either("--fragments", arg, "pass", "drop", &drop))
 			return false;
-		acts[EPF_REFLEX_FRAGMENT].verdict =
-			drop ? EPF_REFLEX_DROP : EPF_REFLEX_PASS;
+		acts[EPF_REFLEX_FRAGMENT].verdict = drop ? EPF_REFLEX_DROP : EPF_REFLEX_PASS;
 		return true;
 	case OPT_ASK:
 		return parse_either("--ask", arg, "xdp", "tc", &want->ask_tc);
@@ -282,8 +270,7 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 bool reflex_within(const struct reflex_want *want, const struct epf_params *params,
 		   struct epf_reflex_rule *rule)
 {
-	return !want->within ||
-	       parse_within(want->within, params, &rule->within, &rule->within_ns);
+	return !want->within || parse_within(want->within, params, &rule->within, &rule->within_ns);
 }
 
 static bool has_port(const __u32 *ports, __u32 port)
@@ -292,8 +279,7 @@ static bool has_port(const __u32 *ports, __u32 port)
 }
 
 /* "udp:sport=53,1000-1010"; @sep: ":sport=" */
-static void put_match(FILE *out, const char *proto, const char *sep,
-		      const __u32 *ports)
+static void put_match(FILE *out, const char *proto, const char *sep, const __u32 *ports)
 {
 	__u32 from, to = 0;
 
@@ -317,8 +303,7 @@ static bool told(const struct epf_reflex_rule *rule, int i)
 {
 	return rule->any[i] &&
 	       (i == EPF_REFLEX_PORTS ||
-		memcmp(rule->port[i], rule->port[EPF_REFLEX_PORTS],
-		       sizeof(rule->port[i])));
+		memcmp(rule->port[i], rule->port[EPF_REFLEX_PORTS], sizeof(rule->port[i])));
 }
 
 static const char *const proto_names[EPF_REFLEX_PROTOS] = { "udp", "tcp", "any" };
@@ -330,8 +315,7 @@ struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass)
 	if (act->verdict == EPF_REFLEX_MARK)
 		snprintf(t.s, sizeof(t.s), "mark=0x%x/0x%x", act->value, act->mask);
 	else
-		snprintf(t.s, sizeof(t.s), "%s",
-			 act->verdict == EPF_REFLEX_DROP ? "drop" : pass);
+		snprintf(t.s, sizeof(t.s), "%s", act->verdict == EPF_REFLEX_DROP ? "drop" : pass);
 	return t;
 }
 
@@ -357,10 +341,8 @@ void reflex_print(const struct epf_reflex_rule *rule)
 	reflex_print_match(rule, ":sport=");
 	reflex_print_within(rule);
 	printf(" --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
-	printf(" --if-unknown %s",
-	       reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
-	printf(" --fragments %s",
-	       reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	printf(" --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	printf(" --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 }
 
 static json_t *match_json(const char *proto, const char *sep, const __u32 *ports)
@@ -386,8 +368,8 @@ json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep)
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
 		if (told(rule, i))
-			json_array_append_new(match, match_json(proto_names[i], sep,
-								rule->port[i]));
+			json_array_append_new(match,
+					      match_json(proto_names[i], sep, rule->port[i]));
 	return match;
 }
 
@@ -397,26 +379,22 @@ void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o)
 		return;
 	json_object_set_new(o, "within_epochs", json_integer(rule->within - 1));
 	if (rule->within_ns)
-		json_object_set_new(o, "within_ns",
-				    json_integer((json_int_t)rule->within_ns));
+		json_object_set_new(o, "within_ns", json_integer((json_int_t)rule->within_ns));
 }
 
 json_t *reflex_json(const struct epf_reflex_rule *rule)
 {
-	json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "match",
-			      reflex_json_match(rule, ":sport="), "else",
-			      reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
-			      "if_unknown",
-			      reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
-			      "fragments",
-			      reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	json_t *o =
+		json_pack("{s:o, s:s, s:s, s:s}", "match", reflex_json_match(rule, ":sport="),
+			  "else", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
+			  "if_unknown", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
+			  "fragments", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 
 	reflex_json_within(rule, o);
 	return o;
 }
 
-const char *reflex_verdict(const struct epf_reflex_rule *rule,
-			   enum epf_reflex_reason reason)
+const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_reflex_reason reason)
 {
 	switch (rule->act[reason].verdict) {
 	case EPF_REFLEX_DROP:

@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6; egress follows */
-#define FILTER_PRIO 60000 /* behind filters whose place the kernel chooses (from 49152 down) */
+#define TCX_INGRESS 46         /* BPF_TCX_INGRESS of Linux 6.6; egress follows */
+#define FILTER_PRIO 60000      /* behind filters whose place the kernel chooses (from 49152 down) */
 #define FILTER_HANDLE 0x657066 /* "epf" */
 
 static enum bpf_tc_attach_point point(enum epf_reflex_side side)
@@ -26,8 +26,7 @@ static enum bpf_tc_attach_point point(enum epf_reflex_side side)
 
 static const char *pin_of(enum epf_reflex_side side)
 {
-	return side == EPF_REFLEX_LEARN ? EPF_REFLEX_PIN_LEARN :
-					  EPF_REFLEX_PIN_ASK;
+	return side == EPF_REFLEX_LEARN ? EPF_REFLEX_PIN_LEARN : EPF_REFLEX_PIN_ASK;
 }
 
 static __u32 prog_id(int fd)
@@ -38,13 +37,11 @@ static __u32 prog_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
-static int attach_link(int fd, const char *ifname, enum epf_reflex_side side,
-		       __u32 ifindex)
+static int attach_link(int fd, const char *ifname, enum epf_reflex_side side, __u32 ifindex)
 {
 	char path[XDP_PATH_BYTES];
 	int err, link = bpf_link_create(fd, (int)ifindex,
-					(enum bpf_attach_type)(TCX_INGRESS + side),
-					NULL);
+					(enum bpf_attach_type)(TCX_INGRESS + side), NULL);
 
 	if (link < 0)
 		return -errno;
@@ -61,10 +58,12 @@ static bool no_filters(int sock, __u32 ifindex, __u32 parent)
 		struct nlmsghdr head;
 		struct tcmsg tc;
 	} ask = {
-		.head = { .nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETTFILTER,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.tc = { .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)ifindex,
-			.tcm_parent = parent },
+		.head = { .nlmsg_len = sizeof(ask),
+			  .nlmsg_type = RTM_GETTFILTER,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP, },
+		.tc = { .tcm_family = AF_UNSPEC,
+			.tcm_ifindex = (int)ifindex,
+			.tcm_parent = parent, },
 	};
 	char got[32768] __attribute__((aligned(8)));
 	struct nlmsghdr *head = (struct nlmsghdr *)got;
@@ -84,19 +83,15 @@ void tc_unmake(const struct epf_xdp_conf *conf)
 
 	if (sock < 0)
 		return;
-	if (no_filters(sock, conf->ifindex,
-		       TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)) &&
-	    no_filters(sock, conf->ifindex,
-		       TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS)))
+	if (no_filters(sock, conf->ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)) &&
+	    no_filters(sock, conf->ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS)))
 		bpf_tc_hook_destroy(&hook);
 	close(sock);
 }
 
-static int attach_filter(int fd, enum epf_reflex_side side,
-			 struct epf_xdp_conf *conf)
+static int attach_filter(int fd, enum epf_reflex_side side, struct epf_xdp_conf *conf)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex,
-		    .attach_point = point(side));
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex, .attach_point = point(side));
 	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = fd, .handle = FILTER_HANDLE,
 		    .priority = FILTER_PRIO);
 	int err = bpf_tc_hook_create(&hook);
@@ -146,22 +141,18 @@ static bool link_live(const char *ifname, enum epf_reflex_side side,
 
 static bool filter_live(enum epf_reflex_side side, const struct epf_xdp_conf *conf)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex,
-		    .attach_point = point(side));
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex, .attach_point = point(side));
 	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = conf->tc[side].handle,
 		    .priority = conf->tc[side].prio);
 
-	return !bpf_tc_query(&hook, &opts) &&
-	       opts.prog_id == conf->tc[side].prog_id;
+	return !bpf_tc_query(&hook, &opts) && opts.prog_id == conf->tc[side].prog_id;
 }
 
-bool tc_live(const char *ifname, enum epf_reflex_side side,
-	     const struct epf_xdp_conf *conf)
+bool tc_live(const char *ifname, enum epf_reflex_side side, const struct epf_xdp_conf *conf)
 {
 	if (!conf->tc[side].prog_id)
 		return false;
-	return conf->tc[side].prio ? filter_live(side, conf) :
-				     link_live(ifname, side, conf);
+	return conf->tc[side].prio ? filter_live(side, conf) : link_live(ifname, side, conf);
 }
 
 /* Detach at once: if only the pin were removed, the kernel would choose the time. */
@@ -180,11 +171,9 @@ static int detach_link(const char *ifname, enum epf_reflex_side side)
 	return err;
 }
 
-int tc_detach(const char *ifname, enum epf_reflex_side side,
-	      const struct epf_xdp_conf *conf)
+int tc_detach(const char *ifname, enum epf_reflex_side side, const struct epf_xdp_conf *conf)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex,
-		    .attach_point = point(side));
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)conf->ifindex, .attach_point = point(side));
 	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = conf->tc[side].handle,
 		    .priority = conf->tc[side].prio);
 

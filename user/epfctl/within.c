@@ -9,15 +9,14 @@
 /* Does each epoch of the filter, except the first, have a minimum length? */
 static bool has_clock(const struct epf_params *params)
 {
-	return params->kind == EPF_KIND_LANES && (params->mode == EPF_MODE_TIME ||
-						  params->mode == EPF_MODE_BOTH);
+	return params->kind == EPF_KIND_LANES &&
+	       (params->mode == EPF_MODE_TIME || params->mode == EPF_MODE_BOTH);
 }
 
 /* The number of epochs that hold everything younger than @ns. No epoch of a filter but
  * its first is shorter than ceil(T/r) (window.h), so no more can have begun since.
  */
-static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *epochs,
-		      __u64 *ns)
+static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *epochs, __u64 *ns)
 {
 	__u64 epoch_ns;
 
@@ -25,7 +24,8 @@ static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *e
 		return false;
 	if (!has_clock(params))
 		fail("--within %s: epochs of '%s' may end earlier, by insertions: give a "
-		     "number of epochs", arg, params->name);
+		     "number of epochs",
+		     arg, params->name);
 	else if (*ns > params->window_ns)
 		fail("--within %s: '%s' remembers only %s", arg, params->name,
 		     fmt_ns(params->window_ns).s);
@@ -37,8 +37,7 @@ static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *e
 	return false;
 }
 
-bool parse_within(const char *arg, const struct epf_params *params, __u32 *within,
-		  __u64 *ns)
+bool parse_within(const char *arg, const struct epf_params *params, __u32 *within, __u64 *ns)
 {
 	__u64 max = params->kind == EPF_KIND_LANES ? LANES_EPOCHS : EPF_AGE_UNKNOWN - 1;
 	__u64 epochs;

@@ -21,16 +21,14 @@
 
 bool xdp_denied(int err, bool tc)
 {
-	return err == -EPERM &&
-	       (caps_token_denied("loading BPF programs", tc) ||
-		!caps_ok("loading BPF programs", CAPS_PROGRAMS));
+	return err == -EPERM && (caps_token_denied("loading BPF programs", tc) ||
+				 !caps_ok("loading BPF programs", CAPS_PROGRAMS));
 }
 
 int xdp_fail_load(int err)
 {
 	if (!xdp_denied(err, false))
-		fail("loading the BPF programs: %s: %s", strerror(-err),
-		     xdp_obj_complaint());
+		fail("loading the BPF programs: %s: %s", strerror(-err), xdp_obj_complaint());
 	return err;
 }
 
@@ -47,8 +45,7 @@ static struct bpf_object *open_on(enum xdp_obj which, int slot)
 
 	if (!obj || slot < 0)
 		return obj;
-	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_slot"),
-				slot);
+	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_slot"), slot);
 	if (!err)
 		return obj;
 	xdp_fail_load(err);
@@ -59,8 +56,7 @@ static struct bpf_object *open_on(enum xdp_obj which, int slot)
 int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg,
-		    .ctx_size_in = arg ? sizeof(*arg) : 0);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg, .ctx_size_in = arg ? sizeof(*arg) : 0);
 	int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 
 	return err ? err : (int)opts.retval;
@@ -95,9 +91,8 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 	if (!obj)
 		return -EINVAL;
 	prog = bpf_object__find_program_by_name(obj, "tc_mark");
-	err = bpf_map__set_initial_value(
-		bpf_object__find_map_by_name(obj, ".rodata"), &marks,
-		sizeof(marks));
+	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &marks,
+					 sizeof(marks));
 	if (!err)
 		err = bpf_object__load(obj);
 	if (err) {
@@ -109,9 +104,8 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 			       (enum bpf_attach_type)TCX_INGRESS, NULL);
 	if (link < 0) {
 		err = -errno;
-		fail("--action mark: attaching at tc ingress of '%s': %s%s",
-		     want->ifname, strerror(errno),
-		     err == -EINVAL ? " (Linux 6.6 is needed)" : "");
+		fail("--action mark: attaching at tc ingress of '%s': %s%s", want->ifname,
+		     strerror(errno), err == -EINVAL ? " (Linux 6.6 is needed)" : "");
 		goto out;
 	}
 	err = xdp_pin_fd(link, want->ifname, EPF_XDP_PIN_MARK);
@@ -147,9 +141,8 @@ struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name)
 /* Let the programs of @obj do @action, and use the maps of filter @inline_of. */
 static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 {
-	int err = bpf_map__set_initial_value(
-		bpf_object__find_map_by_name(obj, ".rodata"), &action,
-		sizeof(action));
+	int err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &action,
+					     sizeof(action));
 
 	return !err && inline_of ? ebpf_reuse_maps(obj, inline_of) : err;
 }
@@ -174,8 +167,7 @@ static enum xdp_obj object_for(const struct xdp_want *want)
 }
 
 /* Try once, in the mode of @conf. Prints no errors. */
-static int try_xdp(const struct xdp_want *want, int slot,
-		   struct epf_xdp_conf *conf)
+static int try_xdp(const struct xdp_want *want, int slot, struct epf_xdp_conf *conf)
 {
 	struct bpf_object *obj = open_on(object_for(want), slot);
 	struct bpf_program *prog;
@@ -187,8 +179,7 @@ static int try_xdp(const struct xdp_want *want, int slot,
 	prog = xdp_choose(obj, program_for(want->action));
 	err = want->reflex  ? reflex_maps(want, obj) :
 	      want->ingress ? ingress_maps(want, obj) :
-			      prepare(obj, want->action,
-				      want->bpf ? want->filter : NULL);
+			      prepare(obj, want->action, want->bpf ? want->filter : NULL);
 	if (!err && want->prio)
 		err = shared_attach(obj, prog, conf);
 	else if (!err)
@@ -204,8 +195,8 @@ void xdp_explain_refused(const struct xdp_want *want, const char *name)
 	if (xdp_obj_needs_perfmon("attaching"))
 		return;
 	uname(&kernel);
-	fail("'%s': the verifier of Linux %s refuses program %s, so packets pass: %s",
-	     want->ifname, kernel.release, name, xdp_obj_complaint());
+	fail("'%s': the verifier of Linux %s refuses program %s, so packets pass: %s", want->ifname,
+	     kernel.release, name, xdp_obj_complaint());
 }
 
 static void explain(const struct xdp_want *want, int err)
@@ -231,17 +222,15 @@ static void explain(const struct xdp_want *want, int err)
 	else if (xdp_denied(err, false))
 		return;
 	else
-		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
-		     *said ? ": " : "", said);
+		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err), *said ? ": " : "",
+		     said);
 }
 
-int xdp_attach_prog(const struct xdp_want *want, int slot,
-		    struct epf_xdp_conf *conf)
+int xdp_attach_prog(const struct xdp_want *want, int slot, struct epf_xdp_conf *conf)
 {
 	int err;
 
-	conf->mode = want->mode == XDP_GENERIC ? XDP_FLAGS_SKB_MODE :
-						 XDP_FLAGS_DRV_MODE;
+	conf->mode = want->mode == XDP_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
 	err = try_xdp(want, slot, conf);
 	/* Errors that another mode cannot avoid are not tried there. */
 	if (want->mode == XDP_AUTO && err && err != -EPERM) {
@@ -281,8 +270,7 @@ static void unbind(int slot)
 		return;
 	syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	if (bpf_object__load(bind))
-		warn("cannot release the filter at once: %s",
-		     xdp_obj_complaint());
+		warn("cannot release the filter at once: %s", xdp_obj_complaint());
 	else
 		xdp_call(bind, "epf_unbind", NULL);
 	bpf_object__close(bind);
@@ -290,8 +278,7 @@ static void unbind(int slot)
 
 int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 {
-	int err = conf->prio && shared_detach ? shared_detach(conf) :
-						plain_detach(conf);
+	int err = conf->prio && shared_detach ? shared_detach(conf) : plain_detach(conf);
 
 	if (err)
 		fail("detaching from '%s': %s%s%s", ifname, strerror(-err),
@@ -308,8 +295,8 @@ static void vlan_restore(const struct epf_xdp_conf *conf, const char *ifname)
 		err = vlan_switch(ifname, conf->vlan_off, true);
 	if (err)
 		warn("cannot switch the VLAN offload of '%s' on again: %s: run "
-		     "'ethtool -K %s rxvlan on'", ifname, strerror(-err),
-		     ifname);
+		     "'ethtool -K %s rxvlan on'",
+		     ifname, strerror(-err), ifname);
 }
 
 static int detach(const char *ifname)
@@ -320,17 +307,18 @@ static int detach(const char *ifname)
 
 	if (err == -EPERM || err == -EACCES) {
 		fail("this user may not read what belongs to '%s': run as root, or "
-		     "as the user who attached it", ifname);
+		     "as the user who attached it",
+		     ifname);
 		return err;
 	}
 	if (err && err != -ENOENT) { /* ENOENT: an attach was interrupted */
-		fail("cannot read what is attached to '%s': %s", ifname,
-		     xdp_pin_why(err));
+		fail("cannot read what is attached to '%s': %s", ifname, xdp_pin_why(err));
 		return err;
 	}
 	if (!err && state.conf.prio && !shared_detach) {
 		fail("'%s' was attached through libxdp, which this epfctl was "
-		     "built without: use one with libxdp", ifname);
+		     "built without: use one with libxdp",
+		     ifname);
 		return -EOPNOTSUPP;
 	}
 	if (!err && state.conf.action == EPF_XDP_REFLEX)
@@ -344,7 +332,8 @@ static int detach(const char *ifname)
 	} else if (!err && !state.here) {
 		ingress_disarm(ifname);
 		warn("'%s' is in another network namespace: its program passes "
-		     "everything until it is detached there", ifname);
+		     "everything until it is detached there",
+		     ifname);
 	}
 	if (!err && state.here)
 		vlan_restore(&state.conf, ifname);
@@ -388,8 +377,8 @@ static int clear_stale(const char *ifname)
 /* Switch the VLAN offload off. Note it first: if this process ends in between, detach
  * switches it on again.
  */
-static int vlan_release(const struct xdp_want *want, int conf_fd,
-			struct epf_xdp_conf *conf, __u32 on)
+static int vlan_release(const struct xdp_want *want, int conf_fd, struct epf_xdp_conf *conf,
+			__u32 on)
 {
 	__u32 zero = 0;
 	int err;
@@ -409,15 +398,13 @@ static int vlan_release(const struct xdp_want *want, int conf_fd,
 }
 
 /* Make sure that the program sees the tags that are part of the key. */
-static int vlan_ready(const struct xdp_want *want, int conf_fd,
-		      struct epf_xdp_conf *conf)
+static int vlan_ready(const struct xdp_want *want, int conf_fd, struct epf_xdp_conf *conf)
 {
 	__u32 on;
 	int err = vlan_offloads(want->ifname, &on);
 
 	if (err) {
-		fail("cannot read the VLAN offload of '%s': %s", want->ifname,
-		     strerror(-err));
+		fail("cannot read the VLAN offload of '%s': %s", want->ifname, strerror(-err));
 		return err;
 	}
 	if (on && want->vlan_off)
@@ -483,8 +470,7 @@ static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 		return -EINVAL;
 	err = bind_filter(bind, want);
 	if (!err) {
-		err = attach_bound(want, map_fd(bind, "epf_slot"),
-				   map_fd(bind, "epf_conf"), conf);
+		err = attach_bound(want, map_fd(bind, "epf_slot"), map_fd(bind, "epf_conf"), conf);
 		if (err)
 			xdp_call(bind, "epf_unbind", NULL);
 	}
@@ -495,24 +481,27 @@ static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 int xdp_attach(const struct xdp_want *want)
 {
 	struct epf_xdp_conf conf = {
-		.id = want->id, .opts = want->opts, .action = want->action,
-		.mark = want->mark, .mark_mask = want->mark_mask, .prio = want->prio,
+		.id = want->id,
+		.opts = want->opts,
+		.action = want->action,
+		.mark = want->mark,
+		.mark_mask = want->mark_mask,
+		.prio = want->prio,
 		.ifindex = if_nametoindex(want->ifname),
 		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
-		.made = want->made, .holder = want->holder,
+		.made = want->made,
+		.holder = want->holder,
 	};
 	int err, lock;
 
 	if (!conf.ifindex) {
-		fail("there is no interface '%s': 'ip link' shows all interfaces",
-		     want->ifname);
+		fail("there is no interface '%s': 'ip link' shows all interfaces", want->ifname);
 		return -ENODEV;
 	}
 	if (!want->bpf && !xdp_obj_possible())
 		return -ENOENT;
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
-	if (!caps_ok("attaching", want->bpf ? CAPS_PROGRAMS :
-						CAPS_MAPS | CAPS_NET))
+	if (!caps_ok("attaching", want->bpf ? CAPS_PROGRAMS : CAPS_MAPS | CAPS_NET))
 		return -EPERM;
 	lock = xdp_pin_lock();
 	if (lock < 0)
@@ -524,7 +513,7 @@ int xdp_attach(const struct xdp_want *want)
 	if (!err) {
 		err = want->reflex  ? reflex_attach(want, &conf) :
 		      want->ingress ? ingress_attach(want, &conf) :
-		      want->bpf	    ? attach_inline(want, &conf) :
+		      want->bpf     ? attach_inline(want, &conf) :
 				      attach_module(want, &conf);
 		if (err)
 			xdp_unpin(want->ifname);

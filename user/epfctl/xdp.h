@@ -110,8 +110,7 @@ int xdp_read(const char *ifname, struct xdp_state *state);
 /* For reflex.c and ingress.c: only the XDP program. It sets and uses prog_id and mode of
  * @conf. @slot: its map, or -1.
  */
-int xdp_attach_prog(const struct xdp_want *want, int slot,
-		    struct epf_xdp_conf *conf);
+int xdp_attach_prog(const struct xdp_want *want, int slot, struct epf_xdp_conf *conf);
 int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname);
 bool xdp_prog_live(const struct epf_xdp_conf *conf);
 /* Let only @name be loaded of the object's programs. */
@@ -174,12 +173,11 @@ struct xdp_map {
 /* Make and pin it, with @value in it if that is not NULL. Prints errors. */
 int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value);
 /* Use the pinned map in place of map @name. This and the next two print no errors. */
-int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname,
-		  const char *pin);
+int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname, const char *pin);
 int xdp_map_read(const char *ifname, const char *pin, void *value);
 /* Sum over all CPUs the first @nr counts of the values of @m. */
-int xdp_map_count(const char *ifname, const struct xdp_map *m,
-		  struct epf_xdp_count *sum, size_t nr);
+int xdp_map_count(const char *ifname, const struct xdp_map *m, struct epf_xdp_count *sum,
+		  size_t nr);
 /* Make the conf map, which describes the attachment. Prints errors. */
 int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf);
 /* Note there what is attached so far: if this process ends in between, detach removes it. */
@@ -210,16 +208,15 @@ int vlan_switch(const char *ifname, __u32 which, bool on);
 #define XDP_PATH_BYTES 256
 
 /* The path of pin @name; NULL: of the directory. */
-void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
-		  const char *name);
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname, const char *name);
 /* Until the descriptor is closed, no other process attaches or detaches. */
 int xdp_pin_lock(void);
 /* Return: a descriptor. Prints no errors. -EPROTO: a map of another version. */
 int xdp_pin_open(const char *ifname, const char *name);
 const char *xdp_pin_why(int err);
 int xdp_pin_fd(int fd, const char *ifname, const char *name);
-int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST prints no error */
-void xdp_unpin(const char *ifname);    /* remove all pins, and the directory */
+int xdp_pin_dir(const char *ifname); /* make it; -EEXIST prints no error */
+void xdp_unpin(const char *ifname);  /* remove all pins, and the directory */
 /* Names of interfaces with pins, NULL at the end. The caller frees each of them, and the
  * list, also after an error. Prints no errors.
  */
@@ -276,13 +273,12 @@ int xdp_obj_keep(const char *fmt, va_list ap); /* keep another complaint */
  * The attach functions also load the object of @prog, and set @conf->prog_id. @conf has
  * ifindex, mode and prio. -EBUSY: another program does not share the interface.
  */
-int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
-		 struct epf_xdp_conf *conf);
+int plain_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_xdp_conf *conf);
 int plain_detach(const struct epf_xdp_conf *conf);
 bool plain_live(const struct epf_xdp_conf *conf);
 
-int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
-		  struct epf_xdp_conf *conf) __attribute__((weak));
+int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_xdp_conf *conf)
+	__attribute__((weak));
 int shared_detach(const struct epf_xdp_conf *conf) __attribute__((weak));
 bool shared_live(const struct epf_xdp_conf *conf) __attribute__((weak));
 /* Remove what libxdp keeps for an interface that is gone. */

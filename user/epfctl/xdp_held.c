@@ -22,12 +22,12 @@ static bool kernel_can(const struct xdp_want *want)
 	unsigned int major, minor;
 
 	uname(&kernel);
-	if (sscanf(kernel.release, "%u.%u", &major, &minor) != 2 ||
-	    major > 6 || (major == 6 && minor >= 9))
+	if (sscanf(kernel.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	    (major == 6 && minor >= 9))
 		return true;
 	fail("'%s' is a filter of the module, which needs Linux 6.9 for this, and this is "
-	     "%s: use a filter made by 'epfctl --backend bpf create'", want->filter,
-	     kernel.release);
+	     "%s: use a filter made by 'epfctl --backend bpf create'",
+	     want->filter, kernel.release);
 	return false;
 }
 
@@ -44,8 +44,8 @@ static int take(struct bpf_object *obj, const struct xdp_want *want)
 	else if (err)
 		fail("cannot give the filter to the programs: %s", strerror(-err));
 	return err ? err :
-		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"),
-				want->ifname, EPF_XDP_PIN_HELD);
+		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"), want->ifname,
+				EPF_XDP_PIN_HELD);
 }
 
 int xdp_hold(const struct xdp_want *want)
@@ -74,14 +74,12 @@ void xdp_let_go(const char *ifname)
 		return;
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (obj) {
-		err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_held"),
-					fd) ?:
-		      bpf_object__load(obj) ?:
-		      xdp_call(obj, "epf_let_go", NULL);
+		err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_held"), fd) ?:
+			      bpf_object__load(obj)                                        ?:
+			      xdp_call(obj, "epf_let_go", NULL);
 		if (err)
-			warn("cannot release the filter at once: %s%s%s",
-			     strerror(-err), *xdp_obj_complaint() ? ": " : "",
-			     xdp_obj_complaint());
+			warn("cannot release the filter at once: %s%s%s", strerror(-err),
+			     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
 		bpf_object__close(obj);
 	}
 	close(fd);
@@ -90,6 +88,5 @@ void xdp_let_go(const char *ifname)
 int xdp_use(const struct xdp_want *want, struct bpf_object *obj)
 {
 	return want->bpf ? ebpf_reuse_maps(obj, want->filter) :
-			   xdp_map_reuse(obj, "epf_held", want->ifname,
-					 EPF_XDP_PIN_HELD);
+			   xdp_map_reuse(obj, "epf_held", want->ifname, EPF_XDP_PIN_HELD);
 }

@@ -39,14 +39,13 @@ int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf)
 	int err;
 
 	*conf = -1;
-	*slot = xdp_map_make(BPF_MAP_TYPE_PERCPU_ARRAY, "epf_slot",
-		     sizeof(struct epf_xdp_slot));
+	*slot = xdp_map_make(BPF_MAP_TYPE_PERCPU_ARRAY, "epf_slot", sizeof(struct epf_xdp_slot));
 	if (*slot < 0)
 		return *slot;
 	err = fill_slots(*slot, opts);
 	if (!err)
 		err = *conf = xdp_map_make(BPF_MAP_TYPE_ARRAY, "epf_conf",
-				   sizeof(struct epf_xdp_conf));
+					   sizeof(struct epf_xdp_conf));
 	if (err >= 0)
 		return 0;
 	close(*slot);

@@ -16,11 +16,11 @@
 #define MODULE_BTF "/sys/kernel/btf/" MODULE
 
 /* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
-#define EMBED(name) \
-	__asm__(".pushsection .rodata\n" \
-		".balign 8\n" #name "_start:\n" \
+#define EMBED(name)                                                             \
+	__asm__(".pushsection .rodata\n"                                        \
+		".balign 8\n" #name "_start:\n"                                 \
 		".incbin \"" EPF_BPF_OUT "/" #name ".bpf.o\"\n" #name "_end:\n" \
-		".popsection\n"); \
+		".popsection\n");                                               \
 	extern const char name##_start[], name##_end[]
 
 EMBED(xdp_dedup);
@@ -50,25 +50,20 @@ static const struct {
 	[XDP_OBJ_DEDUP] = { "xdp_dedup", xdp_dedup_start, xdp_dedup_end },
 	[XDP_OBJ_DEDUP_INLINE] = { "xdp_dedup_inline", xdp_dedup_inline_start,
 				   xdp_dedup_inline_end },
-	[XDP_OBJ_DEDUP_BARE] = { "xdp_dedup_bare", xdp_dedup_bare_start,
-				 xdp_dedup_bare_end },
+	[XDP_OBJ_DEDUP_BARE] = { "xdp_dedup_bare", xdp_dedup_bare_start, xdp_dedup_bare_end },
 	[XDP_OBJ_BIND] = { "epf_bind", epf_bind_start, epf_bind_end },
 	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
 	[XDP_OBJ_REFLEX] = { "reflex", reflex_start, reflex_end },
 	[XDP_OBJ_REFLEX_TC] = { "reflex_tc", reflex_tc_start, reflex_tc_end },
 	[XDP_OBJ_REFLEX_BARE] = { "reflex_bare", reflex_bare_start, reflex_bare_end },
-	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start,
-				     reflex_tc_bare_end },
+	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start, reflex_tc_bare_end },
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
 	[XDP_OBJ_NF_MODULE] = { "nf_module", nf_module_start, nf_module_end },
 	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
 	[XDP_OBJ_LOG_NEW] = { "log_new", log_new_start, log_new_end },
-	[XDP_OBJ_ADMIT_MODULE] = { "admit_module", admit_module_start,
-				   admit_module_end },
-	[XDP_OBJ_LOG_NEW_MODULE] = { "log_new_module", log_new_module_start,
-				     log_new_module_end },
-	[XDP_OBJ_REFLEX_MODULE] = { "reflex_module", reflex_module_start,
-				    reflex_module_end },
+	[XDP_OBJ_ADMIT_MODULE] = { "admit_module", admit_module_start, admit_module_end },
+	[XDP_OBJ_LOG_NEW_MODULE] = { "log_new_module", log_new_module_start, log_new_module_end },
+	[XDP_OBJ_REFLEX_MODULE] = { "reflex_module", reflex_module_start, reflex_module_end },
 	[XDP_OBJ_REFLEX_TC_MODULE] = { "reflex_tc_module", reflex_tc_module_start,
 				       reflex_tc_module_end },
 	[XDP_OBJ_HOLD] = { "epf_hold", epf_hold_start, epf_hold_end },
@@ -76,15 +71,13 @@ static const struct {
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts,
-		    .object_name = objects[which].name);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = objects[which].name);
 	size_t len = (size_t)(objects[which].end - objects[which].start);
 	struct bpf_object *obj;
 
 	obj = bpf_object__open_mem(objects[which].start, len, &opts);
 	if (!obj)
-		fail("cannot open the BPF object %s: %s", objects[which].name,
-		     strerror(errno));
+		fail("cannot open the BPF object %s: %s", objects[which].name, strerror(errno));
 	return obj;
 }
 
@@ -183,7 +176,8 @@ bool xdp_obj_needs_perfmon(const char *doing)
 		return false;
 	uname(&kernel);
 	fail("%s needs CAP_PERFMON on Linux %s, whose verifier refuses program %s "
-	     "without it: %s", doing, kernel.release, program, complaint);
+	     "without it: %s",
+	     doing, kernel.release, program, complaint);
 	return true;
 }
 

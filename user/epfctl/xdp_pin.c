@@ -18,18 +18,13 @@
 
 #include "cmd.h"
 
-static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
-				    EPF_XDP_PIN_SLOT, EPF_REFLEX_PIN_ASK,
-				    EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,
-				    EPF_REFLEX_PIN_COUNTS, EPF_XDP_PIN_HELD,
-				    EPF_NF_PIN_IP, EPF_NF_PIN_IP6,
-				    EPF_NF_PIN_RULE, EPF_NF_PIN_COUNTS,
-				    EPF_INGRESS_PIN_RULE,
-				    EPF_INGRESS_PIN_COUNTS,
-				    EPF_INGRESS_PIN_SHARED,
-				    EPF_INGRESS_PIN_RING,
-				    EPF_MATCH_PIN_RULE, EPF_MATCH_PIN_COUNTS,
-				    EPF_MATCH_PIN_PROGRAM };
+static const char *const pins[] = {
+	EPF_XDP_PIN_MARK,     EPF_XDP_PIN_CONF,       EPF_XDP_PIN_SLOT,       EPF_REFLEX_PIN_ASK,
+	EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,    EPF_REFLEX_PIN_COUNTS,  EPF_XDP_PIN_HELD,
+	EPF_NF_PIN_IP,        EPF_NF_PIN_IP6,         EPF_NF_PIN_RULE,        EPF_NF_PIN_COUNTS,
+	EPF_INGRESS_PIN_RULE, EPF_INGRESS_PIN_COUNTS, EPF_INGRESS_PIN_SHARED, EPF_INGRESS_PIN_RING,
+	EPF_MATCH_PIN_RULE,   EPF_MATCH_PIN_COUNTS,   EPF_MATCH_PIN_PROGRAM
+};
 
 /* "@INODE" of our network namespace; "" for that of process 1, or if that is unknown. */
 static const char *own_suffix(void)
@@ -39,13 +34,11 @@ static const char *own_suffix(void)
 
 	if (!suffix[0] && !stat("/proc/self/ns/net", &own) &&
 	    (stat("/proc/1/ns/net", &first) || own.st_ino != first.st_ino))
-		snprintf(suffix, sizeof(suffix), "@%lu",
-			 (unsigned long)own.st_ino);
+		snprintf(suffix, sizeof(suffix), "@%lu", (unsigned long)own.st_ino);
 	return suffix;
 }
 
-void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
-		  const char *name)
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname, const char *name)
 {
 	char dir[64];
 	size_t len;
@@ -60,8 +53,8 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 	for (c = dir; *c; c++)
 		if (*c == '.')
 			*c = ':';
-	snprintf(path, XDP_PATH_BYTES, EPF_XDP_PINS "/@%s%s%s", dir,
-		 name ? "/" : "", name ? name : "");
+	snprintf(path, XDP_PATH_BYTES, EPF_XDP_PINS "/@%s%s%s", dir, name ? "/" : "",
+		 name ? name : "");
 }
 
 /* The kernel writes as many bytes as a value of the map has. A map of another version may
@@ -117,7 +110,8 @@ int xdp_pin_open(const char *ifname, const char *name)
 const char *xdp_pin_why(int err)
 {
 	return err == -EPROTO ? "another version of epfctl attached it: "
-				"use that version" : strerror(-err);
+				"use that version" :
+				strerror(-err);
 }
 
 int xdp_pin_fd(int fd, const char *ifname, const char *name)
@@ -138,8 +132,8 @@ static int bpffs_there(void)
 
 	if (!statfs(EPF_XDP_BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
 		return 0;
-	fail("no BPF file system at " EPF_XDP_BPFFS ": run 'mount -t bpf bpf "
-	     EPF_XDP_BPFFS "' (under 'ip netns exec' it is hidden: use "
+	fail("no BPF file system at " EPF_XDP_BPFFS ": run 'mount -t bpf bpf " EPF_XDP_BPFFS
+	     "' (under 'ip netns exec' it is hidden: use "
 	     "'nsenter --net=/run/netns/NAME')");
 	return -ENOENT;
 }
@@ -155,8 +149,7 @@ int xdp_pin_lock(void)
 	if (fd >= 0 && !flock(fd, LOCK_EX))
 		return fd;
 	err = -errno;
-	fail(EPF_XDP_BPFFS ": %s: run as root, or as its owner",
-	     strerror(errno));
+	fail(EPF_XDP_BPFFS ": %s: run as root, or as its owner", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -168,12 +161,12 @@ int xdp_pin_dir(const char *ifname)
 	int err = 0;
 
 	xdp_pin_path(path, ifname, NULL);
-	if ((mkdir(EPF_XDP_PINS, 0700) && errno != EEXIST) ||
-	    mkdir(path, 0700)) {
+	if ((mkdir(EPF_XDP_PINS, 0700) && errno != EEXIST) || mkdir(path, 0700)) {
 		err = -errno;
 		if (err == -EACCES || err == -EPERM)
 			fail("%s cannot be made: run as root, or as the owner "
-			     "of " EPF_XDP_PINS, path);
+			     "of " EPF_XDP_PINS,
+			     path);
 		else if (err != -EEXIST)
 			fail("cannot make %s: %s", path, strerror(errno));
 	}

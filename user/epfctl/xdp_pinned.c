@@ -38,8 +38,7 @@ int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value)
 	return err;
 }
 
-int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname,
-		  const char *pin)
+int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname, const char *pin)
 {
 	int fd = xdp_pin_open(ifname, pin), err;
 
@@ -62,8 +61,7 @@ int xdp_map_read(const char *ifname, const char *pin, void *value)
 	return err;
 }
 
-int xdp_map_count(const char *ifname, const struct xdp_map *m,
-		  struct epf_xdp_count *sum, size_t nr)
+int xdp_map_count(const char *ifname, const struct xdp_map *m, struct epf_xdp_count *sum, size_t nr)
 {
 	int cpus = libbpf_num_possible_cpus(), i, err;
 	char *values;

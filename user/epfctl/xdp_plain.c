@@ -17,8 +17,7 @@ static __u32 prog_on(__u32 ifindex, __u32 mode)
 	return id;
 }
 
-int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
-		 struct epf_xdp_conf *conf)
+int plain_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_xdp_conf *conf)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -36,8 +35,8 @@ int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
 	if (err)
 		return err;
 	conf->prog_id = info.id;
-	return bpf_xdp_attach((int)conf->ifindex, fd,
-			      XDP_FLAGS_UPDATE_IF_NOEXIST | conf->mode, NULL);
+	return bpf_xdp_attach((int)conf->ifindex, fd, XDP_FLAGS_UPDATE_IF_NOEXIST | conf->mode,
+			      NULL);
 }
 
 /* Without CAP_SYS_ADMIN there is no descriptor of the program. Then a program that replaces
@@ -61,6 +60,5 @@ int plain_detach(const struct epf_xdp_conf *conf)
 
 bool plain_live(const struct epf_xdp_conf *conf)
 {
-	return conf->prog_id && prog_on(conf->ifindex, conf->mode) ==
-					conf->prog_id;
+	return conf->prog_id && prog_on(conf->ifindex, conf->mode) == conf->prog_id;
 }

@@ -16,8 +16,7 @@ static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
 
 static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 {
-	return conf->mode == XDP_FLAGS_SKB_MODE ? XDP_MODE_SKB :
-						  XDP_MODE_NATIVE;
+	return conf->mode == XDP_FLAGS_SKB_MODE ? XDP_MODE_SKB : XDP_MODE_NATIVE;
 }
 
 /* The program that the interface has. Return: 0: none; -1: unknown. */
@@ -25,8 +24,7 @@ static __s64 main_id(const struct epf_xdp_conf *conf)
 {
 	__u32 id = 0;
 
-	return bpf_xdp_query_id((int)conf->ifindex, (int)conf->mode, &id) ?
-		       -1 : (__s64)id;
+	return bpf_xdp_query_id((int)conf->ifindex, (int)conf->mode, &id) ? -1 : (__s64)id;
 }
 
 /* Does the interface have a dispatcher, by the name that the kernel has? */
@@ -52,15 +50,13 @@ static bool dispatched(const struct epf_xdp_conf *conf)
  * is alone, or like a dispatcher without programs; and a program in it that could not be
  * read has no id.
  */
-static bool has_prog(const struct xdp_multiprog *mp,
-		     const struct epf_xdp_conf *conf)
+static bool has_prog(const struct xdp_multiprog *mp, const struct epf_xdp_conf *conf)
 {
 	const struct xdp_program *p = NULL;
 	__u32 id = conf->prog_id;
 
 	if (xdp_multiprog__is_legacy(mp))
-		return xdp_program__id(xdp_multiprog__main_prog(mp)) == id ||
-		       dispatched(conf);
+		return xdp_program__id(xdp_multiprog__main_prog(mp)) == id || dispatched(conf);
 	if (!xdp_multiprog__next_prog(NULL, mp))
 		return dispatched(conf);
 	while ((p = xdp_multiprog__next_prog(p, mp)))
@@ -101,8 +97,7 @@ static int take_back(const struct epf_xdp_conf *conf, bool alone)
 	return -ENOMEM;
 }
 
-int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
-		  struct epf_xdp_conf *conf)
+int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_xdp_conf *conf)
 {
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, opts, .obj = obj,
 			    .prog_name = bpf_program__name(prog));
@@ -115,9 +110,9 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
 	err = (int)libxdp_get_error(p);
 	if (err)
 		return err;
-	err = xdp_program__set_run_prio(p, conf->prio) ?:
-	      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
-	      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+	err = xdp_program__set_run_prio(p, conf->prio)                       ?:
+		      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
+		      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
 	conf->prog_id = xdp_program__id(p);
 	xdp_program__close(p);
 	if (!err && !shared_live(conf))

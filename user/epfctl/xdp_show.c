@@ -39,12 +39,9 @@ const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 static const char *action_name(__u32 action)
 {
 	static const char *const names[EPF_XDP_ACTIONS] = {
-		[EPF_XDP_DROP] = "drop",
-		[EPF_XDP_COUNT] = "count",
-		[EPF_XDP_MARK] = "mark",
-		[EPF_XDP_REFLEX] = "reflexive",
-		[EPF_XDP_ADMIT] = "admit",
-		[EPF_XDP_LOG] = "log-new",
+		[EPF_XDP_DROP] = "drop",   [EPF_XDP_COUNT] = "count",
+		[EPF_XDP_MARK] = "mark",   [EPF_XDP_REFLEX] = "reflexive",
+		[EPF_XDP_ADMIT] = "admit", [EPF_XDP_LOG] = "log-new",
 	};
 
 	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
@@ -114,8 +111,7 @@ static const char *vlan_tags(const struct xdp_state *s)
 
 static bool mirror(const struct epf_xdp_conf *conf)
 {
-	return conf->action != EPF_XDP_REFLEX &&
-	       !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
+	return conf->action != EPF_XDP_REFLEX && !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
 }
 
 json_t *xdp_json(const char *ifname, const struct xdp_state *s)
@@ -126,29 +122,20 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 
 	xdp_filter_name(&s->conf, filter);
 	o = json_pack("{s:s, s:I, s:b, s:b, s:s*, s:I, s:o, s:b, s:s, s:s, s:s, s:I, s:I}",
-		      "interface", ifname,
-		      "ifindex", (json_int_t)s->conf.ifindex,
-		      "here", s->here, "attached", s->live,
-		      "filter", filter[0] ? filter : NULL,
-		      "filter_id", (json_int_t)s->conf.id,
-		      "key", pkt_json(&s->conf.opts),
-		      "mirror", mirror(&s->conf),
-		      "vlan_tags", vlan_tags(s),
-		      "action", action_name(s->conf.action),
-		      "mode", mode_of(&s->conf),
-		      "prio", (json_int_t)s->conf.prio,
-		      "program", (json_int_t)s->conf.prog_id);
+		      "interface", ifname, "ifindex", (json_int_t)s->conf.ifindex, "here", s->here,
+		      "attached", s->live, "filter", filter[0] ? filter : NULL, "filter_id",
+		      (json_int_t)s->conf.id, "key", pkt_json(&s->conf.opts), "mirror",
+		      mirror(&s->conf), "vlan_tags", vlan_tags(s), "action",
+		      action_name(s->conf.action), "mode", mode_of(&s->conf), "prio",
+		      (json_int_t)s->conf.prio, "program", (json_int_t)s->conf.prog_id);
 	if (s->conf.action == EPF_XDP_REFLEX)
 		json_object_set_new(o, "reflexive", reflex_json_sides(s));
 	if (ingress_is(s->conf.action))
-		json_object_set_new(o, "rates",
-				    ingress_json(s->conf.action, &s->ingress));
+		json_object_set_new(o, "rates", ingress_json(s->conf.action, &s->ingress));
 	if (s->conf.action == EPF_XDP_MARK)
-		json_object_update_new(o, json_pack(
-			"{s:I, s:I}", "mark", (json_int_t)s->conf.mark, "mark_mask",
-			(json_int_t)s->conf.mark_mask));
-	json_object_set_new(o, "backend",
-			    json_string(bpf ? "bpf" : "module"));
+		json_object_update_new(o, json_pack("{s:I, s:I}", "mark", (json_int_t)s->conf.mark,
+						    "mark_mask", (json_int_t)s->conf.mark_mask));
+	json_object_set_new(o, "backend", json_string(bpf ? "bpf" : "module"));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(&s->conf)));
 	return o;
@@ -177,8 +164,7 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	xdp_filter_name(c, filter);
 	printf("%s: ", ifname);
 	if (filter[0])
-		printf("filter %s%s, key ", filter,
-		       c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
+		printf("filter %s%s, key ", filter, c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&c->opts);
@@ -186,24 +172,24 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 		reflex_print(&s->rule);
 	if (ingress_is(c->action))
 		ingress_print(c->action, &s->ingress);
-	printf("%s%s, %s", mirror(c) ? " --mirror" : "",
-	       c->vlan_off ? " --vlan-offload off" : "",
+	printf("%s%s, %s", mirror(c) ? " --mirror" : "", c->vlan_off ? " --vlan-offload off" : "",
 	       action_name(c->action));
 	if (c->action == EPF_XDP_MARK)
 		printf(c->mark_mask == ~0u ? " from 0x%x" : " from 0x%x/0x%x", c->mark,
 		       c->mark_mask);
 	show_place(s);
 	printf("%s\n", s->live ? "" :
-	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
-			 " (in another network namespace)");
+		       s->here ? " (gone: 'epfctl detach' removes the rest)" :
+				 " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
-		printf("  nobody ends the epochs of '%s', so %s: run 'epfctl hold %s'\n",
-		       filter, c->action == EPF_XDP_REFLEX || ingress_is(c->action) ?
-				       "it does not know" : "repeats pass",
+		printf("  nobody ends the epochs of '%s', so %s: run 'epfctl hold %s'\n", filter,
+		       c->action == EPF_XDP_REFLEX || ingress_is(c->action) ? "it does not know" :
+									      "repeats pass",
 		       filter);
 	if (c->action == EPF_XDP_REFLEX)
 		reflex_show_faults(ifname, s);
 	if (s->blind)
 		printf("  warning: the card takes VLAN tags off, so they do not "
-		       "count: run 'ethtool -K %s rxvlan off'\n", ifname);
+		       "count: run 'ethtool -K %s rxvlan off'\n",
+		       ifname);
 }

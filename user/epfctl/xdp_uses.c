@@ -12,8 +12,8 @@ static bool uses(const char *ifname, __u32 id, __u32 backend)
 	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_CONF);
 	struct epf_xdp_conf conf;
 	__u32 zero = 0;
-	bool is = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &conf) &&
-		  conf.backend == backend && conf.id == id;
+	bool is = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &conf) && conf.backend == backend &&
+		  conf.id == id;
 
 	if (fd >= 0)
 		close(fd);
@@ -56,6 +56,6 @@ void xdp_uses_tell(const char *filter, const char *name)
 		     name, name);
 	else if (pin_there(name, path))
 		fail("'%s' is used by the program pinned at %s: delete the iptables rules "
-		     "that use it and run 'epfctl detach %s', or use --force", filter, path,
-		     path);
+		     "that use it and run 'epfctl detach %s', or use --force",
+		     filter, path, path);
 }

@@ -55,18 +55,15 @@ static int feature_count(const char *ifname, __u32 *count)
 	struct {
 		struct ethtool_sset_info info;
 		__u32 len;
-	} ask = { .info = { .cmd = ETHTOOL_GSSET_INFO,
-			    .sset_mask = 1ULL << ETH_SS_FEATURES } };
+	} ask = { .info = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES } };
 	int err = ethtool(ifname, &ask);
 
-	*count = !err && ask.info.sset_mask && ask.len <= FEATURES_MAX ?
-			 ask.len : 0;
+	*count = !err && ask.info.sset_mask && ask.len <= FEATURES_MAX ? ask.len : 0;
 	return err;
 }
 
 /* The numbers of our features; -1: this kernel does not have it. */
-static int feature_numbers(const char *ifname, __u32 count,
-			   int number[ARRAY_SIZE(offloads)])
+static int feature_numbers(const char *ifname, __u32 count, int number[ARRAY_SIZE(offloads)])
 {
 	struct ethtool_gstrings *names;
 	size_t i;
@@ -84,8 +81,8 @@ static int feature_numbers(const char *ifname, __u32 count,
 	err = ethtool(ifname, names);
 	for (n = 0; !err && n < count; n++)
 		for (i = 0; i < ARRAY_SIZE(offloads); i++)
-			if (!strncmp((char *)names->data + n * ETH_GSTRING_LEN,
-				     offloads[i].name, ETH_GSTRING_LEN))
+			if (!strncmp((char *)names->data + n * ETH_GSTRING_LEN, offloads[i].name,
+				     ETH_GSTRING_LEN))
 				number[i] = (int)n;
 	free(names);
 	return err;
@@ -119,8 +116,7 @@ int vlan_offloads(const char *ifname, __u32 *on)
 	ask.head.size = (__u32)blocks;
 	err = ethtool(ifname, &ask);
 	for (i = 0; !err && i < ARRAY_SIZE(offloads); i++)
-		if (number[i] >= 0 && (ask.block[number[i] / 32].active >>
-				       number[i] % 32 & 1))
+		if (number[i] >= 0 && (ask.block[number[i] / 32].active >> number[i] % 32 & 1))
 			*on |= offloads[i].bit;
 	return err;
 }

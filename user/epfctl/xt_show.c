@@ -50,14 +50,12 @@ static json_t *show_json(char *line)
 	__u64 number;
 	char *rest;
 
-	o = json_pack("{s:s, s:s}", "hook", "iptables", "filter",
-		      strtok_r(line, " \n", &rest));
+	o = json_pack("{s:s, s:s}", "hook", "iptables", "filter", strtok_r(line, " \n", &rest));
 	while (next_pair(&rest, &name, &number)) {
 		json_t *value = json_integer((json_int_t)number);
 
 		if (is_counter(name))
-			json_object_set_new(all, name,
-					    json_pack("{s:o}", "packets", value));
+			json_object_set_new(all, name, json_pack("{s:o}", "packets", value));
 		else
 			json_object_set_new(o, name, value);
 	}

@@ -28,8 +28,11 @@ int main(void)
 	}
 	while (fgets(line, sizeof(line), stdin)) {
 		size_t len = strlen(line);
-		struct libepf_keys key = { .data = line, .n = 1,
-					   .len = len < LIBEPF_KEY_MAX ? len : LIBEPF_KEY_MAX };
+		struct libepf_keys key = {
+			.data = line,
+			.n = 1,
+			.len = len < LIBEPF_KEY_MAX ? len : LIBEPF_KEY_MAX,
+		};
 
 		if (libepf_filter_test_and_insert(filter, &key, LIBEPF_NOW, NULL) == 0)
 			fputs(line, stdout);

@@ -37,8 +37,9 @@ static int dial(const char *path, struct rec_error *e)
 	int fd, ret;
 
 	if (strlen(path) >= sizeof(to.sun_path))
-		return rec_error_set(e, -ENAMETOOLONG, "%.100s: path too long for "
-						       "a socket",
+		return rec_error_set(e, -ENAMETOOLONG,
+				     "%.100s: path too long for "
+				     "a socket",
 				     path);
 	strcpy(to.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -54,8 +55,7 @@ static int dial(const char *path, struct rec_error *e)
 /* An agent that refuses the connection may have closed it already. EPIPE and
  * ECONNRESET are therefore no errors here: its reply can still be read.
  */
-static int send_request(int fd, json_t *request, const int *fds, size_t nr,
-			struct rec_error *e)
+static int send_request(int fd, json_t *request, const int *fds, size_t nr, struct rec_error *e)
 {
 	char control[CMSG_SPACE(sizeof(int) * AGENT_FDS)] = { 0 };
 	char *text = json_dumps(request, JSON_COMPACT);
@@ -80,8 +80,9 @@ static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 	while (n < 0 && errno == EINTR);
 	free(text);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
-		return rec_error_set(e, -errno, "cannot send the request to the "
-						"agent: %s",
+		return rec_error_set(e, -errno,
+				     "cannot send the request to the "
+				     "agent: %s",
 				     strerror(errno));
 	return 0;
 }
@@ -120,7 +121,8 @@ static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 	json_t *json;
 
 	if (n < 0) {
-		*ret = rec_error_set(e, (int)n, n == -ECANCELED ? "stopped" : "the agent does not answer: %s",
+		*ret = rec_error_set(e, (int)n,
+				     n == -ECANCELED ? "stopped" : "the agent does not answer: %s",
 				     strerror((int)-n));
 		return NULL;
 	}
@@ -132,8 +134,9 @@ static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 	if (!json_is_object(json)) {
 		json_decref(json);
 		json = NULL;
-		*ret = rec_error_set(e, -EPROTO, "invalid reply from the agent: "
-						 "is epfagent of this version?");
+		*ret = rec_error_set(e, -EPROTO,
+				     "invalid reply from the agent: "
+				     "is epfagent of this version?");
 	}
 	return json;
 }
@@ -146,10 +149,10 @@ static int told_error(json_t *json, struct rec_error *e)
 
 	if (!json_object_get(json, "error"))
 		return 0;
-	if (json_unpack(json, "{ss si}", "error", &text, "errno", &err) ||
-	    err <= 0 || err > 4095)
-		return rec_error_set(e, -EPROTO, "invalid reply from the agent: "
-						 "is epfagent of this version?");
+	if (json_unpack(json, "{ss si}", "error", &text, "errno", &err) || err <= 0 || err > 4095)
+		return rec_error_set(e, -EPROTO,
+				     "invalid reply from the agent: "
+				     "is epfagent of this version?");
 	return rec_error_set(e, -err, "%s", text);
 }
 
@@ -168,8 +171,9 @@ static int heed(struct talk *t, json_t *json, struct rec_error *e)
 	if (!ret)
 		ret = told_error(json, e);
 	else
-		rec_error_set(e, ret, "invalid reply from the agent: is "
-				      "epfagent of this version?");
+		rec_error_set(e, ret,
+			      "invalid reply from the agent: is "
+			      "epfagent of this version?");
 	if (ret || done)
 		return ret;
 	if (t->progress && t->progress(t->ctx, t->state))
@@ -196,9 +200,8 @@ static int converse(struct talk *t, struct rec_error *e)
  */
 static size_t gather(struct agent_request *r, int snapshot, int *fds)
 {
-	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd,
-				     &r->spec.ages_fd, &r->spec.records_fd,
-				     &r->snapshot };
+	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd, &r->spec.ages_fd,
+				     &r->spec.records_fd, &r->snapshot };
 	size_t i, nr = 0;
 
 	r->snapshot = snapshot;
@@ -220,8 +223,9 @@ static int all_regular(const int *fds, size_t nr, struct rec_error *e)
 		if (fstat(fds[i], &st))
 			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!S_ISREG(st.st_mode))
-			return rec_error_set(e, -EOPNOTSUPP, "the agent accepts "
-							     "regular files only");
+			return rec_error_set(e, -EOPNOTSUPP,
+					     "the agent accepts "
+					     "regular files only");
 	}
 	return 0;
 }
@@ -243,22 +247,23 @@ static bool is_ascii(char c)
 	return (unsigned char)c < 0x80;
 }
 
-static int fill_request(struct agent_request *r, const char *target,
-			const struct job_spec *spec, struct rec_error *e)
+static int fill_request(struct agent_request *r, const char *target, const struct job_spec *spec,
+			struct rec_error *e)
 {
 	const char *fields = spec->records.fields ? spec->records.fields : "";
 
 	target = target ? target : "";
 	memset(r, 0, sizeof(*r));
 	r->spec = *spec;
-	if (strlen(target) >= sizeof(r->filter) ||
-	    strlen(fields) >= sizeof(r->fields))
-		return rec_error_set(e, -EOPNOTSUPP, "the name of the filter or "
-						     "--fields is too long for the agent");
-	if (!can_be_said(target) || !can_be_said(fields) ||
-	    !is_ascii(spec->records.separator) || !is_ascii(spec->records.joint))
-		return rec_error_set(e, -EOPNOTSUPP, "the agent needs names in UTF-8 "
-						     "and separators in ASCII");
+	if (strlen(target) >= sizeof(r->filter) || strlen(fields) >= sizeof(r->fields))
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "the name of the filter or "
+				     "--fields is too long for the agent");
+	if (!can_be_said(target) || !can_be_said(fields) || !is_ascii(spec->records.separator) ||
+	    !is_ascii(spec->records.joint))
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "the agent needs names in UTF-8 "
+				     "and separators in ASCII");
 	strcpy(r->filter, target);
 	strcpy(r->fields, fields);
 	if (spec->engine)
@@ -266,8 +271,8 @@ static int fill_request(struct agent_request *r, const char *target,
 	return 0;
 }
 
-static int ask(struct talk *t, const char *path, const struct agent_request *r,
-	       const int *fds, size_t nr, struct rec_error *e)
+static int ask(struct talk *t, const char *path, const struct agent_request *r, const int *fds,
+	       size_t nr, struct rec_error *e)
 {
 	const struct timeval wait = { 0, NOTICE_US };
 	json_t *json = agent_request_json(r);
@@ -289,13 +294,11 @@ static int ask(struct talk *t, const char *path, const struct agent_request *r,
 }
 
 int agent_audit(const char *socket, const char *target, int snapshot_fd,
-		const struct job_spec *spec, struct job_state *state,
-		struct agent_about *about,
-		int (*progress)(void *ctx, const struct job_state *state),
-		void *ctx, struct rec_error *e)
+		const struct job_spec *spec, struct job_state *state, struct agent_about *about,
+		int (*progress)(void *ctx, const struct job_state *state), void *ctx,
+		struct rec_error *e)
 {
-	struct talk t = { .state = state, .about = about,
-			  .progress = progress, .ctx = ctx };
+	struct talk t = { .state = state, .about = about, .progress = progress, .ctx = ctx };
 	struct agent_request r;
 	int fds[AGENT_FDS];
 	size_t nr;

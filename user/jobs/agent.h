@@ -82,10 +82,9 @@ struct agent_about {
  * -EPROTO: the reply is invalid; else the agent's error from job_open() or job_step().
  */
 int agent_audit(const char *socket, const char *target, int snapshot_fd,
-		const struct job_spec *spec, struct job_state *state,
-		struct agent_about *about,
-		int (*progress)(void *ctx, const struct job_state *state),
-		void *ctx, struct rec_error *e);
+		const struct job_spec *spec, struct job_state *state, struct agent_about *about,
+		int (*progress)(void *ctx, const struct job_state *state), void *ctx,
+		struct rec_error *e);
 
 /* agent_wire.c: messages in both directions */
 
@@ -120,8 +119,8 @@ json_t *agent_request_json(const struct agent_request *r);
  *
  * Return: 0; -EINVAL.
  */
-int agent_request_parse(struct agent_request *r, json_t *json,
-			unsigned int nr_fds, struct rec_error *e);
+int agent_request_parse(struct agent_request *r, json_t *json, unsigned int nr_fds,
+			struct rec_error *e);
 
 json_t *agent_about_json(const struct agent_about *a);
 /* Return: 0; -EPROTO. */

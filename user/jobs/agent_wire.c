@@ -74,22 +74,21 @@ static bool text_fits(const char *text, char *to, size_t room)
 
 static json_t *mark_json(const struct job_checkpoint *m)
 {
-	return json_pack("{sI sI so sI}", "keys", (json_int_t)m->keys,
-			 "present", (json_int_t)m->present, "ages",
-			 ages_json(m->ages_of), "record_bytes",
+	return json_pack("{sI sI so sI}", "keys", (json_int_t)m->keys, "present",
+			 (json_int_t)m->present, "ages", ages_json(m->ages_of), "record_bytes",
 			 (json_int_t)m->record_bytes);
 }
 
 static json_t *records_json(const struct rec_spec *r, const char *fields)
 {
-	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI sb sb}",
-		"format", rec_format_name(r->format), "digest", r->digest,
-		"hex", r->hex, "header", r->header, "skip_bad", r->skip_bad,
-		"separator", (int)(unsigned char)r->separator,
-		"joint", (int)(unsigned char)r->joint, "key", (int)r->pkt.key,
-		"link", (int)r->pkt.link, "flags", (int)r->pkt.flags,
-		"max_bytes", (json_int_t)r->pkt.max_bytes,
-		"as_filter", r->as_filter, "any_keys", r->any_keys);
+	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI sb sb}", "format",
+			      rec_format_name(r->format), "digest", r->digest, "hex", r->hex,
+			      "header", r->header, "skip_bad", r->skip_bad, "separator",
+			      (int)(unsigned char)r->separator, "joint",
+			      (int)(unsigned char)r->joint, "key", (int)r->pkt.key, "link",
+			      (int)r->pkt.link, "flags", (int)r->pkt.flags, "max_bytes",
+			      (json_int_t)r->pkt.max_bytes, "as_filter", r->as_filter, "any_keys",
+			      r->any_keys);
 
 	if (o && fields[0])
 		json_object_set_new(o, "fields", json_string(fields));
@@ -99,28 +98,24 @@ static json_t *records_json(const struct rec_spec *r, const char *fields)
 /* The names of the descriptors, in the order in which they are sent. */
 static json_t *fds_json(const struct agent_request *r)
 {
-	const int place[AGENT_FDS] = { r->spec.keys_fd, r->spec.bitmap_fd,
-				       r->spec.ages_fd, r->spec.records_fd,
-				       r->snapshot };
+	const int place[AGENT_FDS] = { r->spec.keys_fd, r->spec.bitmap_fd, r->spec.ages_fd,
+				       r->spec.records_fd, r->snapshot };
 	json_t *list = json_array();
 	int at, i;
 
 	for (at = 0; at < AGENT_FDS; at++)
 		for (i = 0; i < AGENT_FDS; i++)
 			if (place[i] == at)
-				json_array_append_new(list,
-					json_string(agent_fd_names[i]));
+				json_array_append_new(list, json_string(agent_fd_names[i]));
 	return list;
 }
 
 json_t *agent_request_json(const struct agent_request *r)
 {
-	json_t *o = json_pack("{ss so so si sb si so}", "op", "audit", "fds",
-			      fds_json(r), "records",
-			      records_json(&r->spec.records, r->fields),
-			      "key_len", (int)r->spec.key_len, "absent",
-			      r->spec.absent, "threads", (int)r->spec.threads,
-			      "from", mark_json(&r->spec.from));
+	json_t *o = json_pack("{ss so so si sb si so}", "op", "audit", "fds", fds_json(r),
+			      "records", records_json(&r->spec.records, r->fields), "key_len",
+			      (int)r->spec.key_len, "absent", r->spec.absent, "threads",
+			      (int)r->spec.threads, "from", mark_json(&r->spec.from));
 
 	if (o && r->filter[0])
 		json_object_set_new(o, "filter", json_string(r->filter));
@@ -135,9 +130,8 @@ static int mark_parse(struct job_checkpoint *m, json_t *o, struct rec_error *e)
 	json_error_t why;
 	json_t *ages;
 
-	if (json_unpack_ex(o, &why, JSON_STRICT, "{sI sI so sI}", "keys", &v[0],
-			   "present", &v[1], "ages", &ages, "record_bytes",
-			   &v[2]))
+	if (json_unpack_ex(o, &why, JSON_STRICT, "{sI sI so sI}", "keys", &v[0], "present", &v[1],
+			   "ages", &ages, "record_bytes", &v[2]))
 		return rec_error_set(e, -EINVAL, "from: %s", why.text);
 	if (!in_range(v, 3, INT64_MAX) || !ages_parse(m->ages_of, ages))
 		return rec_error_set(e, -EINVAL, "from: a number is out of range");
@@ -146,8 +140,9 @@ static int mark_parse(struct job_checkpoint *m, json_t *o, struct rec_error *e)
 	m->record_bytes = (__u64)v[2];
 	if (job_checkpoint_sound(m))
 		return 0;
-	return rec_error_set(e, -EINVAL, "from: ages must add up to present, and "
-					 "present must not exceed keys");
+	return rec_error_set(e, -EINVAL,
+			     "from: ages must add up to present, and "
+			     "present must not exceed keys");
 }
 
 /* @v: separator, joint, key, link, flags, max_bytes */
@@ -165,8 +160,7 @@ static bool records_ranges(struct rec_spec *r, const json_int_t *v)
 	return !epf_pkt_opts_check(&r->pkt);
 }
 
-static int records_parse(struct agent_request *r, json_t *o,
-			 struct rec_error *e)
+static int records_parse(struct agent_request *r, json_t *o, struct rec_error *e)
 {
 	int digest = 0, hex = 0, header = 0, skip_bad = 0;
 	int as_filter = 0, any_keys = 0;
@@ -178,19 +172,15 @@ static int records_parse(struct agent_request *r, json_t *o,
 	if (json_unpack_ex(o, &why, JSON_STRICT,
 			   "{ss s?b s?b s?b s?b s?I s?I s?I s?I s?I s?I s?s "
 			   "s?b s?b}",
-			   "format", &format, "digest", &digest, "hex", &hex,
-			   "header", &header, "skip_bad", &skip_bad,
-			   "separator", &v[0], "joint", &v[1], "key", &v[2],
-			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5],
-			   "fields", &fields, "as_filter", &as_filter,
-			   "any_keys", &any_keys))
+			   "format", &format, "digest", &digest, "hex", &hex, "header", &header,
+			   "skip_bad", &skip_bad, "separator", &v[0], "joint", &v[1], "key", &v[2],
+			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5], "fields", &fields,
+			   "as_filter", &as_filter, "any_keys", &any_keys))
 		return rec_error_set(e, -EINVAL, "records: %s", why.text);
 	if (!rec_format_named(format, &to->format))
 		return rec_error_set(e, -EINVAL, "records: unknown format");
-	if (!records_ranges(to, v) ||
-	    !text_fits(fields, r->fields, sizeof(r->fields)))
-		return rec_error_set(e, -EINVAL,
-				     "records: a member is out of range");
+	if (!records_ranges(to, v) || !text_fits(fields, r->fields, sizeof(r->fields)))
+		return rec_error_set(e, -EINVAL, "records: a member is out of range");
 	to->digest = digest;
 	to->hex = hex;
 	to->header = header;
@@ -203,9 +193,8 @@ static int records_parse(struct agent_request *r, json_t *o,
 
 static int *place_of(struct agent_request *r, const char *name)
 {
-	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd,
-				     &r->spec.ages_fd, &r->spec.records_fd,
-				     &r->snapshot };
+	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd, &r->spec.ages_fd,
+				     &r->spec.records_fd, &r->snapshot };
 	int i;
 
 	for (i = 0; i < AGENT_FDS; i++)
@@ -214,22 +203,23 @@ static int *place_of(struct agent_request *r, const char *name)
 	return NULL;
 }
 
-static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr,
-		     struct rec_error *e)
+static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr, struct rec_error *e)
 {
 	size_t i;
 
 	if (!json_is_array(list) || json_array_size(list) != nr)
-		return rec_error_set(e, -EINVAL, "fds: must name each of the %u "
-						 "descriptors that came with the request",
+		return rec_error_set(e, -EINVAL,
+				     "fds: must name each of the %u "
+				     "descriptors that came with the request",
 				     nr);
 	for (i = 0; i < nr; i++) {
 		const char *name = json_string_value(json_array_get(list, i));
 		int *place = name ? place_of(r, name) : NULL;
 
 		if (!place || *place >= 0)
-			return rec_error_set(e, -EINVAL, "fds: unknown or repeated "
-							 "name");
+			return rec_error_set(e, -EINVAL,
+					     "fds: unknown or repeated "
+					     "name");
 		*place = (int)i;
 	}
 	return 0;
@@ -242,20 +232,21 @@ static int whole_ok(const struct agent_request *r, struct rec_error *e)
 	if (s->keys_fd < 0)
 		return rec_error_set(e, -EINVAL, "fds: 'keys' is missing");
 	if ((r->snapshot >= 0) == !!r->filter[0])
-		return rec_error_set(e, -EINVAL, "give either a filter or a "
-						 "snapshot");
+		return rec_error_set(e, -EINVAL,
+				     "give either a filter or a "
+				     "snapshot");
 	if (s->key_len > EPF_KEY_MAX)
-		return rec_error_set(e, -EINVAL, "a column's keys must have 1 to %u "
-						 "bytes",
+		return rec_error_set(e, -EINVAL,
+				     "a column's keys must have 1 to %u "
+				     "bytes",
 				     EPF_KEY_MAX);
 	if (s->threads > EPF_AUDIT_THREADS_MAX)
-		return rec_error_set(e, -EINVAL, "threads: at most %u",
-				     EPF_AUDIT_THREADS_MAX);
+		return rec_error_set(e, -EINVAL, "threads: at most %u", EPF_AUDIT_THREADS_MAX);
 	return 0;
 }
 
-static int audit_parse(struct agent_request *r, json_t *json,
-		       unsigned int nr_fds, struct rec_error *e)
+static int audit_parse(struct agent_request *r, json_t *json, unsigned int nr_fds,
+		       struct rec_error *e)
 {
 	const char *op, *filter = "", *engine = "";
 	json_t *fds, *records, *from = NULL;
@@ -263,14 +254,11 @@ static int audit_parse(struct agent_request *r, json_t *json,
 	json_error_t why;
 	int absent = 0, ret;
 
-	if (json_unpack_ex(json, &why, JSON_STRICT,
-			   "{ss so so s?I s?b s?I s?o s?s s?s}", "op", &op,
-			   "fds", &fds, "records", &records, "key_len", &v[0],
-			   "absent", &absent, "threads", &v[1], "from", &from,
-			   "filter", &filter, "engine", &engine))
+	if (json_unpack_ex(json, &why, JSON_STRICT, "{ss so so s?I s?b s?I s?o s?s s?s}", "op", &op,
+			   "fds", &fds, "records", &records, "key_len", &v[0], "absent", &absent,
+			   "threads", &v[1], "from", &from, "filter", &filter, "engine", &engine))
 		return rec_error_set(e, -EINVAL, "%s", why.text);
-	if (!in_range(v, 2, UINT32_MAX) ||
-	    !text_fits(filter, r->filter, sizeof(r->filter)) ||
+	if (!in_range(v, 2, UINT32_MAX) || !text_fits(filter, r->filter, sizeof(r->filter)) ||
 	    !text_fits(engine, r->engine, sizeof(r->engine)))
 		return rec_error_set(e, -EINVAL, "a member is out of range");
 	r->spec.key_len = (__u32)v[0];
@@ -294,8 +282,8 @@ static void one_line(struct rec_error *e)
 			*c = '?';
 }
 
-int agent_request_parse(struct agent_request *r, json_t *json,
-			unsigned int nr_fds, struct rec_error *e)
+int agent_request_parse(struct agent_request *r, json_t *json, unsigned int nr_fds,
+			struct rec_error *e)
 {
 	int ret;
 
@@ -316,16 +304,13 @@ json_t *agent_state_json(const struct job_state *s)
 {
 	char sum[20];
 
-	snprintf(sum, sizeof(sum), "%016llx",
-		 (unsigned long long)s->bitmap_xxh3);
-	return json_pack("{so sI sI sI sI sI ss ss ss ss ss*}", "mark",
-		mark_json(&s->mark), "keys_all", (json_int_t)s->keys_all,
-		"bytes", (json_int_t)s->bytes, "bytes_all",
-		(json_int_t)s->bytes_all, "keyless", (json_int_t)s->keyless,
-		"bad", (json_int_t)s->bad, "bitmap_xxh3", sum, "format",
-		rec_format_name(s->format), "engine",
-		s->engine ? s->engine->name : "", "why", s->why ? s->why : "",
-		"fallen", s->fallen);
+	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)s->bitmap_xxh3);
+	return json_pack("{so sI sI sI sI sI ss ss ss ss ss*}", "mark", mark_json(&s->mark),
+			 "keys_all", (json_int_t)s->keys_all, "bytes", (json_int_t)s->bytes,
+			 "bytes_all", (json_int_t)s->bytes_all, "keyless", (json_int_t)s->keyless,
+			 "bad", (json_int_t)s->bad, "bitmap_xxh3", sum, "format",
+			 rec_format_name(s->format), "engine", s->engine ? s->engine->name : "",
+			 "why", s->why ? s->why : "", "fallen", s->fallen);
 }
 
 static bool sum_parse(__u64 *sum, const char *text)
@@ -345,14 +330,12 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	json_t *mark;
 
 	memset(s, 0, sizeof(*s));
-	if (json_unpack(json, "{so sI sI sI sI sI ss ss ss ss s?s}", "mark", &mark,
-			"keys_all", &v[0], "bytes", &v[1], "bytes_all", &v[2],
-			"keyless", &v[3], "bad", &v[4], "bitmap_xxh3", &sum,
-			"format", &format, "engine", &engine, "why", &why,
+	if (json_unpack(json, "{so sI sI sI sI sI ss ss ss ss s?s}", "mark", &mark, "keys_all",
+			&v[0], "bytes", &v[1], "bytes_all", &v[2], "keyless", &v[3], "bad", &v[4],
+			"bitmap_xxh3", &sum, "format", &format, "engine", &engine, "why", &why,
 			"fallen", &fallen) ||
 	    !in_range(v, 5, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
-	    !sum_parse(&s->bitmap_xxh3, sum) ||
-	    !rec_format_named(format, &s->format))
+	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format))
 		return -EPROTO;
 	s->keys_all = (__u64)v[0];
 	s->bytes = (__u64)v[1];
@@ -368,8 +351,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 
 static json_t *desc_json(const struct epf_key_desc *d)
 {
-	return json_pack("[iiiI]", d->kind, d->key, d->flags,
-			 (json_int_t)d->max_bytes);
+	return json_pack("[iiiI]", d->kind, d->key, d->flags, (json_int_t)d->max_bytes);
 }
 
 /* An older agent sends no description: @list is NULL. */
@@ -398,10 +380,9 @@ json_t *agent_about_json(const struct agent_about *a)
 	target_hide_key(&h);
 	for (i = 0; i < sizeof(h); i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const __u8 *)&h)[i]);
-	return json_pack("{ss sb sI ss so}", "place",
-			 target_place_name(a->place), "saturated", a->saturated,
-			 "fpr_ppt", (json_int_t)a->fpr_ppt, "header", hex,
-			 "desc", desc_json(&a->desc));
+	return json_pack("{ss sb sI ss so}", "place", target_place_name(a->place), "saturated",
+			 a->saturated, "fpr_ppt", (json_int_t)a->fpr_ppt, "header", hex, "desc",
+			 desc_json(&a->desc));
 }
 
 /* Return: whether it is exactly @len bytes. */
@@ -425,14 +406,12 @@ int agent_about_parse(struct agent_about *a, json_t *json)
 	json_int_t fpr;
 
 	memset(a, 0, sizeof(*a));
-	if (json_unpack(json, "{ss sb sI ss s?o}", "place", &place, "saturated",
-			&saturated, "fpr_ppt", &fpr, "header", &hex, "desc",
-			&desc) ||
-	    !desc_parse(&a->desc, desc) ||
-	    fpr < 0 || !hex_parse((__u8 *)&a->header, sizeof(a->header), hex))
+	if (json_unpack(json, "{ss sb sI ss s?o}", "place", &place, "saturated", &saturated,
+			"fpr_ppt", &fpr, "header", &hex, "desc", &desc) ||
+	    !desc_parse(&a->desc, desc) || fpr < 0 ||
+	    !hex_parse((__u8 *)&a->header, sizeof(a->header), hex))
 		return -EPROTO;
-	a->place = !strcmp(place, target_place_name(TARGET_FILE)) ?
-			   TARGET_FILE : TARGET_COPY;
+	a->place = !strcmp(place, target_place_name(TARGET_FILE)) ? TARGET_FILE : TARGET_COPY;
 	a->saturated = saturated;
 	a->fpr_ppt = (__u64)fpr;
 	return 0;

@@ -21,15 +21,15 @@
 #include "epf/keydesc.h"
 #include "records/rec_error.h"
 
-#define STEP_MAX (16u << 20) /* keys of one call of an engine */
+#define STEP_MAX (16u << 20)  /* keys of one call of an engine */
 #define STEP_FAR (128u << 20) /* likewise of a GPU, which must be kept busy */
 #define STEP_FAR_AGES (32u << 20)
-#define OUT_BYTES (1u << 20) /* records buffered before they are written */
+#define OUT_BYTES (1u << 20)   /* records buffered before they are written */
 #define PIECE_BYTES (4u << 20) /* read buffer of a job whose column is not mapped */
-#define RECORD_BYTES 64 /* guessed length of a record */
-#define SUM_BYTES (4u << 20) /* of an old bitmap, summed in one step */
-#define CHUNK_FIRST 8192u /* keys of the first chunk of a job; the chunk */
-#define CHUNK_NS 5000000ULL /* doubles until one takes this long */
+#define RECORD_BYTES 64        /* guessed length of a record */
+#define SUM_BYTES (4u << 20)   /* of an old bitmap, summed in one step */
+#define CHUNK_FIRST 8192u      /* keys of the first chunk of a job; the chunk */
+#define CHUNK_NS 5000000ULL    /* doubles until one takes this long */
 
 /**
  * struct job - an audit in progress
@@ -109,8 +109,7 @@ bool job_checkpoint_sound(const struct job_checkpoint *m)
 
 static int out_fails(const char *what, int err, struct rec_error *e)
 {
-	return rec_error_set(e, err, "cannot write the %s: %s", what,
-			     strerror(-err));
+	return rec_error_set(e, err, "cannot write the %s: %s", what, strerror(-err));
 }
 
 static int flush_records(struct job *j, struct rec_error *e)
@@ -122,8 +121,7 @@ static int flush_records(struct job *j, struct rec_error *e)
 }
 
 /* Buffer a record, or write it directly if it is larger than the buffer. */
-static int put_record(struct job *j, const struct rec_raw *raw,
-		      struct rec_error *e)
+static int put_record(struct job *j, const struct rec_raw *raw, struct rec_error *e)
 {
 	int ret = 0;
 
@@ -162,8 +160,7 @@ static size_t join_bits(struct job *j, __u64 n)
 }
 
 /* Write what the engine left in the buffers, and advance the mark. */
-static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
-		      struct rec_error *e)
+static int put_answer(struct job *j, const struct epf_answer *a, __u64 n, struct rec_error *e)
 {
 	struct job_checkpoint *m = &j->state.mark;
 	size_t bytes = join_bits(j, n);
@@ -193,19 +190,18 @@ static bool fall_back(struct job *j, int err)
 {
 	const struct epf_engine *near = epf_engine_near();
 
-	if (!epf_engine_far(j->state.engine) || err == -ECANCELED ||
-	    err == -EINVAL || err == -EOPNOTSUPP)
+	if (!epf_engine_far(j->state.engine) || err == -ECANCELED || err == -EINVAL ||
+	    err == -EOPNOTSUPP)
 		return false;
 	snprintf(j->fallen, sizeof(j->fallen), "engine %s: %.100s; continuing with %s",
-		 j->state.engine->name, epf_engine_why(j->state.engine),
-		 near->name);
+		 j->state.engine->name, epf_engine_why(j->state.engine), near->name);
 	j->state.fallen = j->state.why = j->fallen;
 	j->state.engine = near;
 	return true;
 }
 
-static int ask(struct job *j, const struct epf_keys *keys,
-	       struct epf_answer *a, struct rec_error *e)
+static int ask(struct job *j, const struct epf_keys *keys, struct epf_answer *a,
+	       struct rec_error *e)
 {
 	int ret;
 
@@ -216,16 +212,16 @@ static int ask(struct job *j, const struct epf_keys *keys,
 	if (ret && fall_back(j, ret))
 		ret = j->state.engine->query(j->view, keys, a);
 	if (ret)
-		return rec_error_set(e, ret, "engine %s: %s",
-				     j->state.engine->name, strerror(-ret));
+		return rec_error_set(e, ret, "engine %s: %s", j->state.engine->name,
+				     strerror(-ret));
 	return 0;
 }
 
 /* Columns */
 
 /* Read @keys->n keys from key @first on. */
-static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
-		      size_t bytes, struct rec_error *e)
+static int read_piece(struct job *j, struct epf_keys *keys, __u64 first, size_t bytes,
+		      struct rec_error *e)
 {
 	size_t want = keys->n * bytes, got = 0;
 
@@ -239,8 +235,9 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
 		if (n < 0)
 			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!n)
-			return rec_error_set(e, -EBADMSG, "truncated while being "
-							  "read");
+			return rec_error_set(e, -EBADMSG,
+					     "truncated while being "
+					     "read");
 		got += (size_t)n;
 	}
 	return 0;
@@ -277,8 +274,7 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 /* Look up one chunk after another and check the pace in between, because the time per
  * key depends on the kind of filter and is not known.
  */
-static int column_step(struct job *j, __u64 n, const struct job_pace *pace,
-		       struct rec_error *e)
+static int column_step(struct job *j, __u64 n, const struct job_pace *pace, struct rec_error *e)
 {
 	__u64 until = j->state.mark.keys + n;
 	int ret = 0;
@@ -291,8 +287,7 @@ static int column_step(struct job *j, __u64 n, const struct job_pace *pace,
 		ret = ask_column(j, left < j->chunk ? left : j->chunk, e);
 		if (now_ns() - began < CHUNK_NS && j->chunk < j->room)
 			j->chunk *= 2;
-	} while (!ret && !j->ended && j->state.mark.keys < until &&
-		 !job_pace_over(pace));
+	} while (!ret && !j->ended && j->state.mark.keys < until && !job_pace_over(pace));
 	return ret;
 }
 
@@ -304,13 +299,14 @@ static int column_fails(const struct job_spec *spec, int err, struct rec_error *
 	fstat(spec->keys_fd, &st);
 	switch (err) {
 	case -EBADMSG:
-		return rec_error_set(e, err, "truncated, or not a column of "
-					     "%u-byte keys: %llu bytes are left over",
-				     len,
-				     (unsigned long long)st.st_size % len);
+		return rec_error_set(e, err,
+				     "truncated, or not a column of "
+				     "%u-byte keys: %llu bytes are left over",
+				     len, (unsigned long long)st.st_size % len);
 	case -ESPIPE:
-		return rec_error_set(e, err, "not a regular file, which a column "
-					     "must be");
+		return rec_error_set(e, err,
+				     "not a regular file, which a column "
+				     "must be");
 	case -EINVAL:
 		return rec_error_set(e, err, "a column's keys must have 1 to %u bytes",
 				     EPF_KEY_MAX);
@@ -339,16 +335,16 @@ static int unmap_column(struct job *j)
 
 static int open_column(struct job *j, struct rec_error *e)
 {
-	int ret = epf_column_open_fd(&j->column, j->spec.keys_fd,
-				     j->spec.key_len);
+	int ret = epf_column_open_fd(&j->column, j->spec.keys_fd, j->spec.key_len);
 	__u64 n = j->column.keys.n;
 
 	if (ret)
 		return column_fails(&j->spec, ret, e);
 	j->column.serial = j->spec.serial;
 	if (j->state.mark.keys > n)
-		return rec_error_set(e, -EINVAL, "fewer keys than the interrupted "
-						 "audit has looked up");
+		return rec_error_set(e, -EINVAL,
+				     "fewer keys than the interrupted "
+				     "audit has looked up");
 	j->state.keys_all = n;
 	j->state.bytes_all = j->column.map_bytes;
 	j->room = n < STEP_MAX ? n : STEP_MAX;
@@ -387,8 +383,7 @@ static void count_records(struct job *j)
 /* Look up the records of the batch from @first on. */
 static int ask_batch(struct job *j, unsigned int first, struct rec_error *e)
 {
-	struct epf_keys keys = { .data = j->batch->digest + first,
-				 .n = j->batch->n - first };
+	struct epf_keys keys = { .data = j->batch->digest + first, .n = j->batch->n - first };
 	struct epf_answer a = { 0 };
 	int ret = ask(j, &keys, &a, e);
 
@@ -416,8 +411,9 @@ static int write_prologue(struct job *j, struct rec_error *e)
 
 static int few_records(struct rec_error *e)
 {
-	return rec_error_set(e, -EINVAL, "fewer records than the interrupted audit "
-					 "has looked up");
+	return rec_error_set(e, -EINVAL,
+			     "fewer records than the interrupted audit "
+			     "has looked up");
 }
 
 /* Records that the interrupted audit looked up are read again and skipped. */
@@ -438,8 +434,7 @@ static int batch_step(struct job *j, __u64 *got, struct rec_error *e)
 /* A step also ends when it has done the work that @n records usually take without
  * finding as many keys, and when its pace is over, which is checked after each batch.
  */
-static int records_step(struct job *j, __u64 n, const struct job_pace *pace,
-			struct rec_error *e)
+static int records_step(struct job *j, __u64 n, const struct job_pace *pace, struct rec_error *e)
 {
 	__u64 from = rec_count(j->source).work, got = 0;
 	int ret = j->prologue ? write_prologue(j, e) : 0;
@@ -449,8 +444,7 @@ static int records_step(struct job *j, __u64 n, const struct job_pace *pace,
 	do
 		ret = batch_step(j, &got, e);
 	while (!ret && !j->ended && got < n &&
-	       (rec_count(j->source).work - from) / RECORD_BYTES < n &&
-	       !job_pace_over(pace));
+	       (rec_count(j->source).work - from) / RECORD_BYTES < n && !job_pace_over(pace));
 	if (!ret && j->ended && j->known)
 		return few_records(e);
 	if (!ret && j->out_len)
@@ -461,8 +455,7 @@ static int records_step(struct job *j, __u64 n, const struct job_pace *pace,
 static int open_records(struct job *j, struct rec_error *e)
 {
 	struct stat st = { 0 };
-	int ret = rec_open(&j->source, j->spec.keys_fd, &j->spec.records,
-			   &j->view->hash, e);
+	int ret = rec_open(&j->source, j->spec.keys_fd, &j->spec.records, &j->view->hash, e);
 
 	if (ret)
 		return ret;
@@ -509,23 +502,23 @@ static int check_desc(const struct job *j, struct rec_error *e)
 
 	if (j->spec.records.as_filter && asked.kind == EPF_KEYS_PACKET &&
 	    (asked.flags & EPF_PKT_ZONE))
-		return rec_error_set(e, -EINVAL, "the filter's keys include a zone: give "
-						 "--key, --scope and so on, and the zone's number");
-	if (j->spec.records.any_keys ||
-	    epf_key_desc_serves(&j->view->desc, &asked))
+		return rec_error_set(e, -EINVAL,
+				     "the filter's keys include a zone: give "
+				     "--key, --scope and so on, and the zone's number");
+	if (j->spec.records.any_keys || epf_key_desc_serves(&j->view->desc, &asked))
 		return 0;
 	epf_key_desc_text(&j->view->desc, there);
 	epf_key_desc_text(&asked, wanted);
-	return rec_error_set(e, -EINVAL, "the filter's keys are %s, those of the "
-					 "input %s; use --any-keys to audit anyway",
+	return rec_error_set(e, -EINVAL,
+			     "the filter's keys are %s, those of the "
+			     "input %s; use --any-keys to audit anyway",
 			     there, wanted);
 }
 
 /* If no packet key was requested, use the filter's. */
 static void settle_desc(struct job *j)
 {
-	if (j->spec.records.as_filter &&
-	    j->view->desc.kind == EPF_KEYS_PACKET)
+	if (j->spec.records.as_filter && j->view->desc.kind == EPF_KEYS_PACKET)
 		j->spec.records.pkt = epf_key_desc_opts(&j->view->desc);
 }
 
@@ -534,34 +527,34 @@ static void settle_desc(struct job *j)
 static int not_usable(const struct epf_engine *engine, struct rec_error *e)
 {
 	if (!epf_engine_far(engine))
-		return rec_error_set(e, -EINVAL, "engine %s needs instructions that "
-						 "this CPU lacks: leave out --engine",
+		return rec_error_set(e, -EINVAL,
+				     "engine %s needs instructions that "
+				     "this CPU lacks: leave out --engine",
 				     engine->name);
-	return rec_error_set(e, -EINVAL, "engine %s: %s; leave out --engine to use "
-					 "the CPU",
-			     engine->name,
-			     epf_engine_why(engine));
+	return rec_error_set(e, -EINVAL,
+			     "engine %s: %s; leave out --engine to use "
+			     "the CPU",
+			     engine->name, epf_engine_why(engine));
 }
 
 static int choose_engine(struct job *j, struct rec_error *e)
 {
-	__u64 n = j->source ? j->state.bytes_all / RECORD_BYTES :
-			      j->column.keys.n;
+	__u64 n = j->source ? j->state.bytes_all / RECORD_BYTES : j->column.keys.n;
 
 	if (j->source && !n)
 		n = JOB_KEYS_UNKNOWN;
 	j->state.engine = j->spec.engine;
 	j->state.why = "as asked";
 	if (!j->spec.engine) {
-		epf_audit_choose(&j->choice, j->view, n, false, j->spec.threads,
-				 NULL);
+		epf_audit_choose(&j->choice, j->view, n, false, j->spec.threads, NULL);
 		j->state.engine = j->choice.engine;
 		j->state.why = j->choice.why;
 	} else if (!j->spec.engine->usable()) {
 		return not_usable(j->spec.engine, e);
 	} else if (!epf_engine_serves(j->spec.engine, j->view)) {
-		return rec_error_set(e, -EOPNOTSUPP, "engine %s supports only filters "
-						     "of kind lanes: use --engine scalar",
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "engine %s supports only filters "
+				     "of kind lanes: use --engine scalar",
 				     j->spec.engine->name);
 	}
 	return 0;
@@ -577,8 +570,8 @@ static int make_room(struct job *j, struct rec_error *e)
 	j->ages = ages ? malloc(j->room + 1) : NULL;
 	j->batch = j->source ? malloc(sizeof(*j->batch)) : NULL;
 	j->out = j->spec.records_fd >= 0 ? malloc(OUT_BYTES) : NULL;
-	if (!j->sum || !j->end || !j->bitmap || (ages && !j->ages) ||
-	    (j->source && !j->batch) || (j->spec.records_fd >= 0 && !j->out))
+	if (!j->sum || !j->end || !j->bitmap || (ages && !j->ages) || (j->source && !j->batch) ||
+	    (j->spec.records_fd >= 0 && !j->out))
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	XXH3_64bits_reset(j->sum);
 	return 0;
@@ -591,8 +584,7 @@ static int sum_bytes(int fd, __u64 at, __u64 n, XXH3_state_t *sum)
 	ssize_t got;
 
 	for (; n; n -= (__u64)got, at += (__u64)got) {
-		got = pread(fd, buf, n < sizeof(buf) ? n : sizeof(buf),
-			    (off_t)at);
+		got = pread(fd, buf, n < sizeof(buf) ? n : sizeof(buf), (off_t)at);
 		if (got <= 0)
 			return -EINVAL;
 		XXH3_64bits_update(sum, buf, (size_t)got);
@@ -612,8 +604,9 @@ static int read_tail(int fd, __u64 keys, unsigned char *tail)
 
 static int short_bitmap(struct rec_error *e)
 {
-	return rec_error_set(e, -EINVAL, "the bitmap is shorter than the interrupted "
-					 "audit left it");
+	return rec_error_set(e, -EINVAL,
+			     "the bitmap is shorter than the interrupted "
+			     "audit left it");
 }
 
 static int sum_some(struct job *j, struct rec_error *e)
@@ -642,9 +635,8 @@ static int go_on(struct job *j, struct rec_error *e)
 	    read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
 		return short_bitmap(e);
 	j->old = m->keys / 8;
-	if (j->spec.records_fd >= 0 &&
-	    (ftruncate(j->spec.records_fd, records) ||
-	     lseek(j->spec.records_fd, records, SEEK_SET) < 0))
+	if (j->spec.records_fd >= 0 && (ftruncate(j->spec.records_fd, records) ||
+					lseek(j->spec.records_fd, records, SEEK_SET) < 0))
 		return out_fails("records", -errno, e);
 	j->known = j->source ? m->keys : 0;
 	return 0;
@@ -680,16 +672,17 @@ static int set_up(struct job *j, struct rec_error *e)
 	return ret ? ret : go_on(j, e);
 }
 
-int job_open(struct job **job, const struct epf_view *view,
-	     const struct job_spec *spec, struct rec_error *e)
+int job_open(struct job **job, const struct epf_view *view, const struct job_spec *spec,
+	     struct rec_error *e)
 {
 	struct job *j;
 	int ret;
 
 	*job = NULL;
 	if (spec->records.format == REC_COLUMN && spec->records_fd >= 0)
-		return rec_error_set(e, -EINVAL, "a column has no records: use "
-						 "the bitmap");
+		return rec_error_set(e, -EINVAL,
+				     "a column has no records: use "
+				     "the bitmap");
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return rec_error_set(e, -ENOMEM, "out of memory");
@@ -706,8 +699,7 @@ int job_open(struct job **job, const struct epf_view *view,
 	return ret;
 }
 
-int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
-	     struct rec_error *e)
+int job_step(struct job *job, __u64 keys, const struct job_pace *pace, struct rec_error *e)
 {
 	int ret = job->old ? sum_some(job, e) : 0;
 
@@ -717,8 +709,7 @@ int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
 		return 1;
 	if (job->ended)
 		return 0;
-	ret = job->source ? records_step(job, keys, pace, e) :
-			    column_step(job, keys, pace, e);
+	ret = job->source ? records_step(job, keys, pace, e) : column_step(job, keys, pace, e);
 	if (ret)
 		return ret;
 	if (!job->ended)

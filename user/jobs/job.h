@@ -124,8 +124,8 @@ bool job_pace_over(const struct job_pace *pace);
  * Return: 0; -EINVAL: bad parameters, or keys made of something else than those of
  * @view; -EBADMSG: bad input; -ENOMEM; other errors of system calls.
  */
-int job_open(struct job **job, const struct epf_view *view,
-	     const struct job_spec *spec, struct rec_error *e);
+int job_open(struct job **job, const struct epf_view *view, const struct job_spec *spec,
+	     struct rec_error *e);
 
 /**
  * job_step() - look up some more keys
@@ -142,8 +142,7 @@ int job_open(struct job **job, const struct epf_view *view,
  *
  * Return: 1: there is more to do; 0: the audit has ended; a negative errno.
  */
-int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
-	     struct rec_error *e);
+int job_step(struct job *job, __u64 keys, const struct job_pace *pace, struct rec_error *e);
 
 /* Were there keys, but none was present? Then they may be of another sort than the
  * filter's. Valid when the audit has ended.

@@ -23,13 +23,12 @@ static __u64 realtime_ns(void)
 	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
 }
 
-static int kind_fails(const struct target_ask *ask, __u8 kind,
-		      struct rec_error *e)
+static int kind_fails(const struct target_ask *ask, __u8 kind, struct rec_error *e)
 {
-	return rec_error_set(e, -EOPNOTSUPP, "'%s' is of kind %s, which can only "
-					     "be audited from a copy",
-			     ask->name,
-			     epf_kind_name(kind));
+	return rec_error_set(e, -EOPNOTSUPP,
+			     "'%s' is of kind %s, which can only "
+			     "be audited from a copy",
+			     ask->name, epf_kind_name(kind));
 }
 
 static void set_why(struct target *t, const char *why)
@@ -52,8 +51,7 @@ static bool choose(struct target *t, const struct target_ask *ask)
 	return c.settle && !epf_engine_far(c.engine);
 }
 
-static int file_fails(const char *name, int err, enum epf_snap_fault fault,
-		      struct rec_error *e)
+static int file_fails(const char *name, int err, enum epf_snap_fault fault, struct rec_error *e)
 {
 	if (err == -ECANCELED)
 		return rec_error_set(e, err, "%s: stopped while checking", name);
@@ -71,28 +69,26 @@ static __u64 mtime_ns(int fd)
 
 	if (fstat(fd, &st))
 		return 0;
-	return (__u64)st.st_mtim.tv_sec * 1000000000ULL +
-	       (__u64)st.st_mtim.tv_nsec;
+	return (__u64)st.st_mtim.tv_sec * 1000000000ULL + (__u64)st.st_mtim.tv_nsec;
 }
 
-static int filter_fails(const struct target_ask *ask, int err,
-			struct rec_error *e)
+static int filter_fails(const struct target_ask *ask, int err, struct rec_error *e)
 {
 	if (err == -ECANCELED)
-		return rec_error_set(e, err, "'%s': stopped while copying",
-				     ask->name);
+		return rec_error_set(e, err, "'%s': stopped while copying", ask->name);
 	if (err == -EBUSY)
-		return rec_error_set(e, err, "another snapshot of '%s' is in "
-					     "progress: try again when it is done, or use "
-					     "--place live",
+		return rec_error_set(e, err,
+				     "another snapshot of '%s' is in "
+				     "progress: try again when it is done, or use "
+				     "--place live",
 				     ask->name);
 	if (err == -EPERM)
-		return rec_error_set(e, err, "a copy of '%s' needs CAP_NET_ADMIN: "
-					     "run as root, or audit digests with --place live",
+		return rec_error_set(e, err,
+				     "a copy of '%s' needs CAP_NET_ADMIN: "
+				     "run as root, or audit digests with --place live",
 				     ask->name);
 	if (err == -ENODEV)
-		return rec_error_set(e, err, "'%s' was destroyed by force",
-				     ask->name);
+		return rec_error_set(e, err, "'%s' was destroyed by force", ask->name);
 	if (err == -EUCLEAN)
 		return rec_error_set(e, err, "'%s': " EPF_HALF_SWAPPED, ask->name);
 	return rec_error_set(e, err, "'%s': %s", ask->name, strerror(-err));
@@ -103,8 +99,7 @@ static int filter_fails(const struct target_ask *ask, int err,
  */
 enum stage { STAGE_READ, STAGE_VIEW, STAGE_SETTLE };
 
-static int begin_view(struct target *t, const struct target_ask *ask,
-		      struct rec_error *e)
+static int begin_view(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = epf_view_snap_begin(&t->view, &t->file, &t->work);
 
@@ -119,14 +114,13 @@ static int begin_view(struct target *t, const struct target_ask *ask,
 static int begin_settling(struct target *t, const struct target_ask *ask)
 {
 	t->stage = STAGE_SETTLE;
-	if (t->place != TARGET_FILE || !choose(t, ask) ||
-	    epf_view_settle_begin(&t->view, &t->work))
+	if (t->place != TARGET_FILE || !choose(t, ask) || epf_view_settle_begin(&t->view, &t->work))
 		return 0;
 	return 1;
 }
 
-static int step_fails(const struct target *t, const struct target_ask *ask,
-		      int err, struct rec_error *e)
+static int step_fails(const struct target *t, const struct target_ask *ask, int err,
+		      struct rec_error *e)
 {
 	if (t->stage == STAGE_SETTLE)
 		return 0; /* the view is used as it is */
@@ -136,8 +130,7 @@ static int step_fails(const struct target *t, const struct target_ask *ask,
 					 filter_fails(ask, err, e);
 }
 
-static int next_stage(struct target *t, const struct target_ask *ask,
-		      struct rec_error *e)
+static int next_stage(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	if (t->stage == STAGE_READ)
 		return begin_view(t, ask, e);
@@ -148,8 +141,7 @@ static int next_stage(struct target *t, const struct target_ask *ask,
 }
 
 /* Like target_step(), but leaves @t open on failure. @ret: of the work step. */
-static int stepped(struct target *t, int ret, const struct target_ask *ask,
-		   struct rec_error *e)
+static int stepped(struct target *t, int ret, const struct target_ask *ask, struct rec_error *e)
 {
 	if (ret > 0)
 		return ret;
@@ -159,8 +151,7 @@ static int stepped(struct target *t, int ret, const struct target_ask *ask,
 }
 
 /* Do all steps; only the first stage reports progress. */
-static int all_steps(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
+static int all_steps(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_work *work;
 	int ret;
@@ -168,8 +159,8 @@ static int all_steps(struct target *t, const struct target_ask *ask,
 	do {
 		work = t->work;
 		ret = epf_work_step(work);
-		if (ret > 0 && t->stage == STAGE_READ && ask->progress &&
-		    work->done && ask->progress(ask->ctx, work->done, work->all))
+		if (ret > 0 && t->stage == STAGE_READ && ask->progress && work->done &&
+		    ask->progress(ask->ctx, work->done, work->all))
 			ret = -ECANCELED;
 		ret = stepped(t, ret, ask, e);
 	} while (ret > 0);
@@ -192,8 +183,7 @@ static void let_go(struct target *t)
 	t->filter = -1;
 }
 
-int target_step(struct target *t, const struct target_ask *ask,
-		struct rec_error *e)
+int target_step(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = stepped(t, epf_work_step(t->work), ask, e);
 
@@ -208,16 +198,16 @@ int target_step(struct target *t, const struct target_ask *ask,
 
 /* Files */
 
-int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
-		    struct rec_error *e)
+int target_begin_fd(struct target *t, int fd, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret;
 
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 	if (ask->place != TARGET_AUTO)
-		return rec_error_set(e, -EINVAL, "%s is a snapshot: --place is for "
-						 "filters only",
+		return rec_error_set(e, -EINVAL,
+				     "%s is a snapshot: --place is for "
+				     "filters only",
 				     ask->name);
 	t->place = TARGET_FILE;
 	t->stage = STAGE_READ;
@@ -230,8 +220,7 @@ int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
 	return ret;
 }
 
-int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
-		   struct rec_error *e)
+int target_open_fd(struct target *t, int fd, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = target_begin_fd(t, fd, ask, e);
 
@@ -243,15 +232,13 @@ int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
 	return ret;
 }
 
-static int open_file(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
+static int open_file(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int fd = open(ask->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int ret;
 
 	if (fd < 0)
-		return rec_error_set(e, -errno, "%s: %s", ask->name,
-				     strerror(errno));
+		return rec_error_set(e, -errno, "%s: %s", ask->name, strerror(errno));
 	ret = target_open_fd(t, fd, ask, e);
 	close(fd);
 	return ret;
@@ -259,8 +246,7 @@ static int open_file(struct target *t, const struct target_ask *ask,
 
 /* Filters */
 
-static int begin_copy(struct target *t, const struct target_ask *ask,
-		      struct rec_error *e)
+static int begin_copy(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = epf_snap_copy_begin(t->filter, &t->file, &t->work);
 
@@ -269,8 +255,7 @@ static int begin_copy(struct target *t, const struct target_ask *ask,
 	return ret ? filter_fails(ask, ret, e) : 0;
 }
 
-static int open_copy(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
+static int open_copy(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = begin_copy(t, ask, e);
 
@@ -297,8 +282,7 @@ static void header_of(struct epf_snap_header *h, const struct epf_info *info)
 	}
 }
 
-static int open_live(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
+static int open_live(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_info info;
 	int ret = epf_view_filter(&t->view, t->filter, true, &info);
@@ -307,9 +291,10 @@ static int open_live(struct target *t, const struct target_ask *ask,
 	if (ret == -EPERM && ask->digests)
 		ret = epf_view_filter(&t->view, t->filter, false, &info);
 	if (ret == -EPERM)
-		return rec_error_set(e, ret, "the hash key of '%s' needs "
-					     "CAP_NET_ADMIN: run as root, or audit "
-					     "digests",
+		return rec_error_set(e, ret,
+				     "the hash key of '%s' needs "
+				     "CAP_NET_ADMIN: run as root, or audit "
+				     "digests",
 				     ask->name);
 	if (ret)
 		return filter_fails(ask, ret, e);
@@ -319,8 +304,7 @@ static int open_live(struct target *t, const struct target_ask *ask,
 }
 
 /* Open in place, unless a copy is faster for that many keys. */
-static int open_best(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
+static int open_best(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_view live;
 	int ret = open_live(t, ask, e);
@@ -341,19 +325,17 @@ static int open_best(struct target *t, const struct target_ask *ask,
 	return 0;
 }
 
-static int open_at(struct target *t, const struct target_ask *ask,
-		   enum target_place place, struct rec_error *e)
+static int open_at(struct target *t, const struct target_ask *ask, enum target_place place,
+		   struct rec_error *e)
 {
 	set_why(t, "as asked");
 	if (place == TARGET_AUTO)
 		return open_best(t, ask, e);
-	return place == TARGET_LIVE ? open_live(t, ask, e) :
-				      open_copy(t, ask, e);
+	return place == TARGET_LIVE ? open_live(t, ask, e) : open_copy(t, ask, e);
 }
 
 /* Return: 1: the filter is of a locked kind; 0: it is of kind lanes; a negative errno. */
-static int look_at(struct target *t, const struct target_ask *ask,
-		   struct rec_error *e)
+static int look_at(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_info info;
 	int ret = epf_filter_info(t->filter, &info);
@@ -364,14 +346,12 @@ static int look_at(struct target *t, const struct target_ask *ask,
 	t->fpr_ppt = info.fpr_ppt;
 	if (info.params.kind == EPF_KIND_LANES)
 		return 0;
-	return ask->place == TARGET_LIVE ?
-		       kind_fails(ask, info.params.kind, e) : 1;
+	return ask->place == TARGET_LIVE ? kind_fails(ask, info.params.kind, e) : 1;
 }
 
 #define WHY_LOCKED "its kind can only be audited from a copy"
 
-static int open_filter(struct target *t, const struct target_ask *ask,
-		       struct rec_error *e)
+static int open_filter(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int locked = look_at(t, ask, e), ret;
 
@@ -404,20 +384,22 @@ static int find_filter(const char *name)
 static int none_found(const char *name, int err, struct rec_error *e)
 {
 	if (err == -EACCES || err == -EPERM)
-		return rec_error_set(e, err, EPF_DEVICE " may not be opened by this "
-							"user, and '%s' is not a file: run as root, or "
-							"join the group that owns the device",
+		return rec_error_set(e, err,
+				     EPF_DEVICE " may not be opened by this "
+						"user, and '%s' is not a file: run as root, or "
+						"join the group that owns the device",
 				     name);
 	if (err == -ENOENT)
-		return rec_error_set(e, err, "'%s' is neither a filter nor a file: "
-					     "'epfctl list' shows the filters",
+		return rec_error_set(e, err,
+				     "'%s' is neither a filter nor a file: "
+				     "'epfctl list' shows the filters",
 				     name);
-	return rec_error_set(e, err, "'%s' is not a file, and " EPF_DEVICE ": %s",
-			     name, strerror(-err));
+	return rec_error_set(e, err, "'%s' is not a file, and " EPF_DEVICE ": %s", name,
+			     strerror(-err));
 }
 
-int target_open_filter(struct target *t, int filter,
-		       const struct target_ask *ask, struct rec_error *e)
+int target_open_filter(struct target *t, int filter, const struct target_ask *ask,
+		       struct rec_error *e)
 {
 	int ret;
 
@@ -431,8 +413,8 @@ int target_open_filter(struct target *t, int filter,
 	return ret;
 }
 
-int target_begin_filter(struct target *t, int filter,
-			const struct target_ask *ask, struct rec_error *e)
+int target_begin_filter(struct target *t, int filter, const struct target_ask *ask,
+			struct rec_error *e)
 {
 	int ret;
 
@@ -448,8 +430,7 @@ int target_begin_filter(struct target *t, int filter,
 	return ret;
 }
 
-int target_open(struct target *t, const struct target_ask *ask,
-		struct rec_error *e)
+int target_open(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int filter = find_filter(ask->name);
 
@@ -462,8 +443,7 @@ int target_open(struct target *t, const struct target_ask *ask,
 	return none_found(ask->name, filter, e);
 }
 
-int target_peek(struct target *t, int *fd, const char *name,
-		struct rec_error *e)
+int target_peek(struct target *t, int *fd, const char *name, struct rec_error *e)
 {
 	int filter = find_filter(name), ret;
 	enum epf_snap_fault fault;
@@ -506,8 +486,7 @@ __u64 target_epoch(const struct target *t)
 
 const char *target_place_name(enum target_place place)
 {
-	static const char *const names[] = { "auto", "copy", "live",
-					     "snapshot" };
+	static const char *const names[] = { "auto", "copy", "live", "snapshot" };
 
 	return names[place];
 }

@@ -92,14 +92,12 @@ struct target_ask {
  * -EBUSY: another snapshot of the filter is in progress; -ECANCELED; other errors of
  * system calls.
  */
-int target_open(struct target *t, const struct target_ask *ask,
-		struct rec_error *e);
+int target_open(struct target *t, const struct target_ask *ask, struct rec_error *e);
 
 /* Likewise for a snapshot that is already open. The caller owns @fd and may close it
  * at once. @ask->name is used for @e only.
  */
-int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
-		   struct rec_error *e);
+int target_open_fd(struct target *t, int fd, const struct target_ask *ask, struct rec_error *e);
 
 /**
  * target_peek() - find out what would be opened, without reading lines
@@ -112,14 +110,13 @@ int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
  *
  * Return: as target_open().
  */
-int target_peek(struct target *t, int *fd, const char *name,
-		struct rec_error *e);
+int target_peek(struct target *t, int *fd, const char *name, struct rec_error *e);
 
 /* Like target_open(), for a filter that is already open. The target owns @filter from
  * now on, also on failure.
  */
-int target_open_filter(struct target *t, int filter,
-		       const struct target_ask *ask, struct rec_error *e);
+int target_open_filter(struct target *t, int filter, const struct target_ask *ask,
+		       struct rec_error *e);
 
 /**
  * target_begin_fd() - like target_open_fd(), in steps
@@ -132,12 +129,11 @@ int target_open_filter(struct target *t, int filter,
  *
  * Return: as target_open_fd().
  */
-int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
-		    struct rec_error *e);
+int target_begin_fd(struct target *t, int fd, const struct target_ask *ask, struct rec_error *e);
 
 /* Likewise for target_open_filter(), always with a copy. */
-int target_begin_filter(struct target *t, int filter,
-			const struct target_ask *ask, struct rec_error *e);
+int target_begin_filter(struct target *t, int filter, const struct target_ask *ask,
+			struct rec_error *e);
 
 /**
  * target_step() - copy or check some more: see work.h
@@ -147,8 +143,7 @@ int target_begin_filter(struct target *t, int filter,
  *
  * Return: 1: there is more to do; 0: it is open; else as target_open().
  */
-int target_step(struct target *t, const struct target_ask *ask,
-		struct rec_error *e);
+int target_step(struct target *t, const struct target_ask *ask, struct rec_error *e);
 
 /**
  * target_epoch() - the current epoch

@@ -29,9 +29,11 @@ int lib_out(const void *to, uint32_t first)
 
 	if (to)
 		memcpy(&size, to, sizeof(size));
-	return size >= first ? 0 :
-	       lib_fail(-EINVAL, "a struct for results is smaller than %u bytes: set its size",
-			first);
+	return size >= first ?
+		       0 :
+		       lib_fail(-EINVAL,
+				"a struct for results is smaller than %u bytes: set its size",
+				first);
 }
 
 void lib_give(void *to, const void *results, uint32_t known)
@@ -58,8 +60,8 @@ int lib_keys(const struct libepf_keys *keys)
 	if (!keys->lens) {
 		if (!keys->len || keys->len > LIBEPF_KEY_MAX ||
 		    keys->n > (size_t)PTRDIFF_MAX / keys->len)
-			return lib_fail(-EINVAL, "keys of %zu bytes: a key has 1 to %u",
-					keys->len, LIBEPF_KEY_MAX);
+			return lib_fail(-EINVAL, "keys of %zu bytes: a key has 1 to %u", keys->len,
+					LIBEPF_KEY_MAX);
 		return 0;
 	}
 	if (keys->len)
@@ -80,6 +82,8 @@ int lib_name(const char *name)
 
 	if (len && len <= LIBEPF_NAME_MAX && name[0] != '.' && strspn(name, good) == len)
 		return 0;
-	return lib_fail(-EINVAL, "the name of a filter has 1 to %u of A-Z a-z 0-9 . _ -, and "
-			"does not begin with '.'", LIBEPF_NAME_MAX);
+	return lib_fail(-EINVAL,
+			"the name of a filter has 1 to %u of A-Z a-z 0-9 . _ -, and "
+			"does not begin with '.'",
+			LIBEPF_NAME_MAX);
 }

@@ -43,8 +43,10 @@ static int take_time(uint64_t *ns, clockid_t clock)
 {
 	if (*ns == LIBEPF_NOW)
 		*ns = clock_ns(clock);
-	return *ns <= LIBEPF_TIME_MAX || clock == CLOCK_REALTIME ? 0 :
-	       lib_fail(-EINVAL, "a time is 0 to %llu ns", (unsigned long long)LIBEPF_TIME_MAX);
+	return *ns <= LIBEPF_TIME_MAX || clock == CLOCK_REALTIME ?
+		       0 :
+		       lib_fail(-EINVAL, "a time is 0 to %llu ns",
+				(unsigned long long)LIBEPF_TIME_MAX);
 }
 
 /* Begin a call at @ns, which becomes the filter's time. */
@@ -134,8 +136,7 @@ static int one_mem(struct epf_mem *m, enum op op, const void *key, uint32_t len,
 	return 0;
 }
 
-static int one_local(struct epf_local *l, enum op op, const void *key, uint32_t len,
-		     uint64_t ns)
+static int one_local(struct epf_local *l, enum op op, const void *key, uint32_t len, uint64_t ns)
 {
 	__u64 digest = epf_local_digest(l, key, len);
 
@@ -229,8 +230,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_ns,
 		       uint64_t wall_ns)
 {
-	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) :
-			 lib_fail(-EINVAL, "no path: NULL");
+	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) : lib_fail(-EINVAL, "no path: NULL");
 
 	if (!err)
 		err = begin(f, &time_ns);

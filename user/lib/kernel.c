@@ -117,10 +117,12 @@ static int plan_for(const struct libepf_plan *plan, uint32_t flags, const char *
 static int create_on(int dev, const struct lib_planned *p, uint32_t flags)
 {
 	const struct epf_create_opts opts = {
-		.size = sizeof(opts), .shape = &p->planned.shape,
+		.size = sizeof(opts),
+		.shape = &p->planned.shape,
 		.flags = (flags & LIBEPF_KERNEL_ALIGN ? EPF_CREATE_ALIGN : 0) |
 			 (flags & LIBEPF_KERNEL_TIMER && !epf_is_module(dev) ?
-				  EPF_BPF_CREATE_TIMER : 0),
+				  EPF_BPF_CREATE_TIMER :
+				  0),
 		.key = p->has_key ? p->key : NULL,
 	};
 
@@ -160,8 +162,7 @@ static int create(const struct lib_planned *p, const struct libepf_kernel_option
 }
 
 int libepf_kernel_create(const char *name, const struct libepf_plan *plan,
-			 const struct libepf_kernel_options *options,
-			 struct libepf_kernel **kernel)
+			 const struct libepf_kernel_options *options, struct libepf_kernel **kernel)
 {
 	struct libepf_kernel_options o;
 	struct lib_planned p;
@@ -188,8 +189,7 @@ int libepf_kernel_create(const char *name, const struct libepf_plan *plan,
 
 static int open_in(int dev, const char *name, uint32_t backend)
 {
-	return backend == LIBEPF_BACKEND_ANY ? epf_dev_find(dev, name) :
-					       epf_dev_find_in(dev, name);
+	return backend == LIBEPF_BACKEND_ANY ? epf_dev_find(dev, name) : epf_dev_find_in(dev, name);
 }
 
 int libepf_kernel_open(const char *name, uint32_t backend, struct libepf_kernel **kernel)
@@ -288,8 +288,11 @@ static int64_t batches(int fd, unsigned long cmd, const struct libepf_keys *keys
 	int err;
 
 	for (at = 0; at < keys->n; at += n) {
-		struct epf_batch b = { .size = sizeof(b), .key_len = (__u32)keys->len,
-				       .keys = (uintptr_t)data };
+		struct epf_batch b = {
+			.size = sizeof(b),
+			.key_len = (__u32)keys->len,
+			.keys = (uintptr_t)data,
+		};
 
 		n = keys->n - at < EPF_BATCH_MAX ? keys->n - at : EPF_BATCH_MAX;
 		b.count = (__u32)n;

@@ -39,13 +39,13 @@ extern "C" {
 #define LIBEPF_API
 #endif
 
-#define LIBEPF_KEY_MAX 256u  /* bytes of a key */
-#define LIBEPF_NAME_MAX 31u  /* characters of a filter's name */
-#define LIBEPF_AGES 254u     /* ages 0 .. 253, in epochs; the last stands for older ones */
+#define LIBEPF_KEY_MAX 256u /* bytes of a key */
+#define LIBEPF_NAME_MAX 31u /* characters of a filter's name */
+#define LIBEPF_AGES 254u    /* ages 0 .. 253, in epochs; the last stands for older ones */
 #define LIBEPF_AGE_UNKNOWN 254u
 #define LIBEPF_AGE_ABSENT 255u
 #define LIBEPF_TIME_MAX (UINT64_C(1) << 61) /* 73 years, in ns */
-#define LIBEPF_NOW UINT64_MAX /* as a time: the clock's, now */
+#define LIBEPF_NOW UINT64_MAX               /* as a time: the clock's, now */
 
 /* ------------------------------------------------------------- general ---- */
 
@@ -170,7 +170,7 @@ struct libepf_size {
 LIBEPF_API int libepf_plan_size(const struct libepf_plan *plan, struct libepf_size *size);
 
 #define LIBEPF_INFO_SATURATED (1u << 0) /* the error is above the limit */
-#define LIBEPF_INFO_BPF (1u << 1)	/* of the kernel, and pure BPF */
+#define LIBEPF_INFO_BPF (1u << 1)       /* of the kernel, and pure BPF */
 #define LIBEPF_INFO_FIRST_SEEN (1u << 2)
 
 /**
@@ -275,9 +275,8 @@ LIBEPF_API int libepf_filter_insert(struct libepf_filter *filter, const struct l
  *
  * Return: how many are present; -EINVAL: as libepf_filter_insert().
  */
-LIBEPF_API int64_t libepf_filter_test(struct libepf_filter *filter,
-				      const struct libepf_keys *keys, uint64_t time_ns,
-				      uint8_t *ages);
+LIBEPF_API int64_t libepf_filter_test(struct libepf_filter *filter, const struct libepf_keys *keys,
+				      uint64_t time_ns, uint8_t *ages);
 
 /**
  * libepf_filter_test_and_insert() - test each key, then insert it
@@ -289,8 +288,8 @@ LIBEPF_API int64_t libepf_filter_test(struct libepf_filter *filter,
  * Return: as libepf_filter_test().
  */
 LIBEPF_API int64_t libepf_filter_test_and_insert(struct libepf_filter *filter,
-						 const struct libepf_keys *keys,
-						 uint64_t time_ns, uint8_t *ages);
+						 const struct libepf_keys *keys, uint64_t time_ns,
+						 uint8_t *ages);
 
 /**
  * libepf_filter_rotate() - end the current epoch now; the window becomes shorter by one
@@ -324,15 +323,15 @@ LIBEPF_API int libepf_filter_info(struct libepf_filter *filter, uint64_t time_ns
  *
  * Return: 0; -EINVAL; -ENOMEM; an error of a file.
  */
-LIBEPF_API int libepf_filter_save(struct libepf_filter *filter, const char *path,
-				  uint64_t time_ns, uint64_t wall_ns);
+LIBEPF_API int libepf_filter_save(struct libepf_filter *filter, const char *path, uint64_t time_ns,
+				  uint64_t wall_ns);
 
 /* ------------------------------------------------ filters of the kernel ---- */
 
 struct libepf_kernel;
 
 enum {
-	LIBEPF_BACKEND_ANY,    /* create: the module where it is loaded, else pure BPF; open:
+	LIBEPF_BACKEND_ANY, /* create: the module where it is loaded, else pure BPF; open:
 				* the first that has the name */
 	LIBEPF_BACKEND_MODULE,
 	LIBEPF_BACKEND_BPF,
@@ -424,8 +423,8 @@ LIBEPF_API int libepf_kernel_insert(struct libepf_kernel *kernel, const struct l
  *
  * Return: how many are present; or as libepf_kernel_insert().
  */
-LIBEPF_API int64_t libepf_kernel_test(struct libepf_kernel *kernel,
-				      const struct libepf_keys *keys, uint8_t *ages);
+LIBEPF_API int64_t libepf_kernel_test(struct libepf_kernel *kernel, const struct libepf_keys *keys,
+				      uint8_t *ages);
 
 /**
  * libepf_kernel_test_and_insert() - test each key, then insert it

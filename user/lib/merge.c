@@ -41,8 +41,7 @@ static const char *fault_text(enum epf_merge_fault fault)
 	}
 }
 
-static int check(const char *const *paths, size_t n, const char *out,
-		 const struct libepf_merge *o)
+static int check(const char *const *paths, size_t n, const char *out, const struct libepf_merge *o)
 {
 	size_t i;
 
@@ -104,8 +103,7 @@ static int merge(struct epf_merge *m, struct epf_snap_file *file, const char *co
 	return err;
 }
 
-int libepf_merge(const char *const *paths, size_t n, const char *out,
-		 struct libepf_merge *options)
+int libepf_merge(const char *const *paths, size_t n, const char *out, struct libepf_merge *options)
 {
 	struct epf_snap_file *file;
 	struct libepf_merge o;

@@ -46,7 +46,7 @@ static int check(const struct libepf_plan *p)
 	if (!is_share(p->error) || !is_share(p->limit) || !is_share(p->slack) ||
 	    !(p->rate >= 0 && p->rate <= 1e12))
 		return lib_fail(-EINVAL, "error, limit and slack are 0 to 1, and a rate is at "
-				"most 1e12 a second");
+					 "most 1e12 a second");
 	return 0;
 }
 
@@ -95,8 +95,12 @@ static bool no_room(enum epf_plan_fault fault)
 static int size_plan(const struct libepf_plan *p, struct epf_planned *planned)
 {
 	struct epf_plan_request r = {
-		.window = p->window_keys, .time_ns = p->window_ns, .pps = p->rate,
-		.budget = p->error, .limit = p->limit, .max_bytes = p->max_bytes,
+		.window = p->window_keys,
+		.time_ns = p->window_ns,
+		.pps = p->rate,
+		.budget = p->error,
+		.limit = p->limit,
+		.max_bytes = p->max_bytes,
 		.slack = p->slack,
 		.mode = p->flags & LIBEPF_BOTH ? EPF_MODE_BOTH : EPF_MODE_EITHER,
 		.has_mode = p->flags & (LIBEPF_EITHER | LIBEPF_BOTH),
@@ -158,8 +162,10 @@ int libepf_plan_size(const struct libepf_plan *plan, struct libepf_size *size)
 	if (err)
 		return err;
 	explicit_bzero(p.key, sizeof(p.key));
-	s = (struct libepf_size){ .epochs = p.planned.epochs, .bytes = p.planned.bytes,
-				  .error = p.planned.fpr, .slack = p.planned.slack };
+	s = (struct libepf_size){ .epochs = p.planned.epochs,
+				  .bytes = p.planned.bytes,
+				  .error = p.planned.fpr,
+				  .slack = p.planned.slack };
 	lib_give(size, &s, sizeof(s));
 	return 0;
 }

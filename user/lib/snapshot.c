@@ -216,7 +216,8 @@ static int ask(struct audit *a, struct libepf_audit *out, const struct epf_keys 
 		.bitmap = a->o->bitmap ? a->o->bitmap + a->done / 8 : bitmap,
 		.ages = a->o->ages ? a->o->ages + a->done : NULL,
 		.threads = a->o->threads,
-		.progress = a->o->progress ? progress : NULL, .ctx = a,
+		.progress = a->o->progress ? progress : NULL,
+		.ctx = a,
 	};
 	int err = a->engine->query(a->view, keys, &answer);
 
@@ -305,8 +306,7 @@ int libepf_snapshot_audit(const struct libepf_snapshot *s, const struct libepf_k
 	if (!err && !s)
 		err = lib_fail(-EINVAL, "no snapshot: NULL");
 	if (!err && o.threads > EPF_AUDIT_THREADS_MAX)
-		err = lib_fail(-EINVAL, "%u threads: at most %u", o.threads,
-			       EPF_AUDIT_THREADS_MAX);
+		err = lib_fail(-EINVAL, "%u threads: at most %u", o.threads, EPF_AUDIT_THREADS_MAX);
 	if (!err)
 		err = audit(s, keys, &o);
 	if (err)

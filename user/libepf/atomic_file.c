@@ -23,8 +23,7 @@ static char *join(const char *dir, const char *name)
 {
 	char *path;
 
-	if (asprintf(&path, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "",
-		     name) < 0)
+	if (asprintf(&path, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "", name) < 0)
 		return NULL;
 	return path;
 }
@@ -87,8 +86,7 @@ bool epf_file_is_stream(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) &&
-	       (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode));
+	return !stat(path, &st) && (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode));
 }
 
 static bool same_inode(const struct stat *a, const struct stat *b)
@@ -100,8 +98,7 @@ bool epf_file_is(const char *path, const struct stat *st)
 {
 	struct stat other;
 
-	return S_ISREG(st->st_mode) && !stat(path, &other) &&
-	       same_inode(&other, st);
+	return S_ISREG(st->st_mode) && !stat(path, &other) && same_inode(&other, st);
 }
 
 bool epf_file_same(const char *a, const char *b)
@@ -124,8 +121,7 @@ const char *epf_file_why(int err)
 
 int epf_file_create(int dir, const char *temp)
 {
-	int fd = openat(dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
-				   O_CLOEXEC, 0600);
+	int fd = openat(dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -261,8 +257,7 @@ static bool is_same(const struct epf_file *f, const struct stat *seen, bool ther
 }
 
 /* Check the path and open its directory, until both see the same file. */
-static int find(struct epf_file *f, const char *path, const char *suffix,
-		struct stat *old)
+static int find(struct epf_file *f, const char *path, const char *suffix, struct stat *old)
 {
 	int tries, ret;
 	bool there;
@@ -299,8 +294,7 @@ static void inherit(int fd, const struct stat *old, mode_t mode)
 		return;
 	}
 	bits = old->st_mode & mode;
-	if (mode != EPF_FILE_SECRET &&
-	    fchown(fd, old->st_uid, old->st_gid) &&
+	if (mode != EPF_FILE_SECRET && fchown(fd, old->st_uid, old->st_gid) &&
 	    fchown(fd, (uid_t)-1, old->st_gid))
 		bits &= ~(mode_t)070; /* these bits were for another group */
 	fchmod(fd, bits);
@@ -370,8 +364,8 @@ int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
 	ret = find(f, path, suffix, &old);
 	if (ret)
 		return ret;
-	fd = openat(f->dir, f->temp + f->base, O_RDWR | O_CREAT | O_NOFOLLOW |
-		    O_NONBLOCK | O_CLOEXEC, 0666);
+	fd = openat(f->dir, f->temp + f->base,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	ret = own(fd);
@@ -431,21 +425,19 @@ static bool is_like(const struct stat *st, mode_t mode, uid_t uid, gid_t gid)
  * program has written by these rules. The inode number proves nothing, because
  * it is reused.
  */
-static bool replaceable(const struct epf_file *f, const char *name,
-			const struct stat *ours)
+static bool replaceable(const struct epf_file *f, const char *name, const struct stat *ours)
 {
 	struct stat st;
 
-	return !fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(st.st_mode) && !faccessat(f->dir, name, W_OK, 0) &&
+	return !fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       !faccessat(f->dir, name, W_OK, 0) &&
 	       ((f->there && is_like(&st, f->mode, f->uid, f->gid)) ||
 		is_like(&st, ours->st_mode, ours->st_uid, ours->st_gid));
 }
 
 static int move(const struct epf_file *f, unsigned int flags)
 {
-	return renameat2(f->dir, f->temp + f->base, f->dir, f->path + f->base,
-			 flags) ? -errno : 0;
+	return renameat2(f->dir, f->temp + f->base, f->dir, f->path + f->base, flags) ? -errno : 0;
 }
 
 static int remove_temp(const struct epf_file *f)
@@ -481,8 +473,7 @@ static int rename_anyway(const struct epf_file *f, const struct stat *ours)
 	const char *name = f->path + f->base;
 	struct stat st;
 
-	if (!fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    !replaceable(f, name, ours))
+	if (!fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) && !replaceable(f, name, ours))
 		return -EEXIST;
 	return epf_file_rename(f->dir, f->temp + f->base, name);
 }
@@ -527,8 +518,7 @@ int epf_file_keep(struct epf_file *f, const char *suffix, bool replace)
 
 	if (asprintf(&name, "%s%s", f->path, suffix) < 0)
 		return -ENOMEM;
-	err = replace ? epf_file_rename(f->dir, f->temp + f->base,
-					name + f->base) :
+	err = replace ? epf_file_rename(f->dir, f->temp + f->base, name + f->base) :
 			rename_new(f->dir, f->temp + f->base, name + f->base);
 	if (err) {
 		free(name);

@@ -92,9 +92,8 @@ __u64 epf_view_serial(void);
  * Return: 0; -EOPNOTSUPP: not of kind lanes; -EINVAL: a number is out of range,
  * or @lines is not aligned.
  */
-int epf_view_init(struct epf_view *v, const void *lines,
-		  const struct epf_params *params, const __u64 key[2],
-		  __u64 epoch);
+int epf_view_init(struct epf_view *v, const void *lines, const struct epf_params *params,
+		  const __u64 key[2], __u64 epoch);
 
 /**
  * epf_view_locked() - a view of the copied memory of a filter of a locked kind
@@ -107,9 +106,8 @@ int epf_view_init(struct epf_view *v, const void *lines,
  * Return: 0; -EOPNOTSUPP: not a locked kind; -EINVAL: no filter can have this
  * state or memory; -ENOMEM.
  */
-int epf_view_locked(struct epf_view *v, const struct epf_params *params,
-		   const __u64 key[2], const struct epf_snap_locked *state,
-		   const void *words);
+int epf_view_locked(struct epf_view *v, const struct epf_params *params, const __u64 key[2],
+		    const struct epf_snap_locked *state, const void *words);
 
 /* A view of a checked snapshot, at the epoch when its copy ended. For kind lanes
  * the view refers to @file. Returns as epf_view_init() and epf_view_locked().
@@ -131,8 +129,7 @@ int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file);
  * -EBUSY: the contents were exchanged at each try; -ENODEV: destroyed by force;
  * an error of mmap().
  */
-int epf_view_filter(struct epf_view *v, int filter, bool keyed,
-		    struct epf_info *info);
+int epf_view_filter(struct epf_view *v, int filter, bool keyed, struct epf_info *info);
 
 /**
  * epf_view_settle() - copy the lines into huge pages, 64-byte aligned
@@ -264,10 +261,9 @@ struct epf_rates {
 struct epf_engine {
 	const char *name;
 	bool (*usable)(void);
-	int (*query)(const struct epf_view *v, const struct epf_keys *keys,
-		     struct epf_answer *a);
-	void (*rates)(const struct epf_engine *e, const struct epf_view *v,
-		      unsigned int threads, struct epf_rates *r);
+	int (*query)(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a);
+	void (*rates)(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		      struct epf_rates *r);
 };
 
 #define EPF_ENGINES_MAX 16u
@@ -350,8 +346,7 @@ struct epf_choice {
  *
  * Rates are kept for views of the same shape as long as the process lives.
  */
-void epf_audit_measure(const struct epf_view *v, unsigned int threads,
-		       struct epf_rates *rates);
+void epf_audit_measure(const struct epf_view *v, unsigned int threads, struct epf_rates *rates);
 
 /**
  * epf_audit_choose() - engine and place for an audit
@@ -367,9 +362,8 @@ void epf_audit_measure(const struct epf_view *v, unsigned int threads,
  * on a copy. Between the best of each, a copy pays from
  * bytes / carry / (1 / here - 1 / there) keys on.
  */
-void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
-		      bool copy, unsigned int threads,
-		      const struct epf_rates *rates);
+void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n, bool copy,
+		      unsigned int threads, const struct epf_rates *rates);
 
 /* query/estimate.c: false-positive rates */
 
@@ -398,8 +392,7 @@ struct epf_estimate {
  * Return: 0; -EINVAL: too many threads; -ENOMEM; -EOPNOTSUPP: a locked kind, use
  * epf_view_probe().
  */
-int epf_view_estimate(const struct epf_view *v, unsigned int threads,
-		      struct epf_estimate *e);
+int epf_view_estimate(const struct epf_view *v, unsigned int threads, struct epf_estimate *e);
 
 /**
  * struct epf_met - the measured false-positive rate

@@ -24,8 +24,7 @@ void epf_backend_choose(enum epf_backend_choice choice)
 
 bool epf_backend_chosen(bool module, bool other)
 {
-	return (module && chosen != EPF_BACKEND_OTHER) ||
-	       (other && chosen != EPF_BACKEND_MODULE);
+	return (module && chosen != EPF_BACKEND_OTHER) || (other && chosen != EPF_BACKEND_MODULE);
 }
 
 static int open_module(void)
@@ -97,8 +96,7 @@ void *epf_map(int fd, size_t bytes, off_t at)
 {
 	const struct epf_backend *b = backend_of(fd);
 
-	return b ? b->map(fd, bytes, at) :
-		   mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, at);
+	return b ? b->map(fd, bytes, at) : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, at);
 }
 
 int epf_wait(int fd, int ms)

@@ -13,7 +13,7 @@
 
 /* Where filters are created and looked for. */
 enum epf_backend_choice {
-	EPF_BACKEND_AUTO,   /* the module's where it is loaded, else the other's;
+	EPF_BACKEND_AUTO, /* the module's where it is loaded, else the other's;
 			     * looked for among both */
 	EPF_BACKEND_MODULE,
 	EPF_BACKEND_OTHER,

@@ -36,9 +36,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FULL 60.0	/* a position is missed with probability exp(-FULL) at most */
+#define FULL 60.0       /* a position is missed with probability exp(-FULL) at most */
 #define LOAD_STEP 512.0 /* exp(-LOAD_STEP) is far from the smallest double */
-#define TAIL 1e-24	/* Poisson terms below this are left out */
+#define TAIL 1e-24      /* Poisson terms below this are left out */
 
 /* C(n, r); a double holds it exactly for the n and r of a lane. */
 static double choose(int n, int r)
@@ -53,8 +53,7 @@ static double choose(int n, int r)
 	return c;
 }
 
-void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
-			  unsigned int bits)
+void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits, unsigned int bits)
 {
 	int b = (int)block_bits, k = (int)bits;
 	int from, to;
@@ -63,18 +62,16 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
 	c->bits = bits;
 	for (from = 0; from <= k; from++)
 		for (to = from; to <= k; to++)
-			c->step[from].at[to] =
-				choose(k - from, to - from) *
-				choose(b - k + from, k - to + from) /
-				choose(b, k);
+			c->step[from].at[to] = choose(k - from, to - from) *
+					       choose(b - k + from, k - to + from) / choose(b, k);
 }
 
 /* Apply one more key to the probabilities @now; @c describes the keys. */
 typedef void (*key_fn)(const void *c, struct epf_cover_row *now);
 
 /* Apply a Poisson number of keys with mean @load <= LOAD_STEP. */
-static struct epf_cover_row some_keys(key_fn key, const void *c,
-				      struct epf_cover_row now, double load)
+static struct epf_cover_row some_keys(key_fn key, const void *c, struct epf_cover_row now,
+				      double load)
 {
 	struct epf_cover_row sum = { { 0 } };
 	double weight = exp(-load);
@@ -120,8 +117,7 @@ double epf_cover_chain(const struct epf_cover_chain *c, double load)
 	return many_keys(distinct_key, c, load).at[c->bits];
 }
 
-double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
-			  double load)
+double epf_cover_distinct(unsigned int block_bits, unsigned int bits, double load)
 {
 	struct epf_cover_chain c;
 
@@ -129,8 +125,8 @@ double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
 	return epf_cover_chain(&c, load);
 }
 
-void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
-			   unsigned int block_bits, unsigned int bits)
+void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values, unsigned int block_bits,
+			   unsigned int bits)
 {
 	unsigned int i, u;
 
@@ -155,8 +151,7 @@ static void key_of_fields(const void *self, struct epf_cover_row *now)
 
 	for (i = 0; i < c->bits; i++)
 		for (u = c->bits; u; u--)
-			now->at[u] += (now->at[u - 1] - now->at[u]) * u /
-				      c->values;
+			now->at[u] += (now->at[u - 1] - now->at[u]) * u / c->values;
 }
 
 struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double load)
@@ -188,8 +183,8 @@ struct epf_cover_double {
 /* Count all progressions by the set of those places i 2^@v, i < @places, of the
  * tested key that they meet, into @count.
  */
-static void count_met(unsigned int *count, unsigned int b, unsigned int k,
-		      unsigned int v, unsigned int places)
+static void count_met(unsigned int *count, unsigned int b, unsigned int k, unsigned int v,
+		      unsigned int places)
 {
 	unsigned int rest = (1u << v) - 1;
 	unsigned int h1, h2, i, at, set;
@@ -243,15 +238,13 @@ static bool collect(struct epf_cover_double *c, unsigned int v, int *weight)
 	c->nr[v] = nr;
 	for (n = 0; n <= total; n++) {
 		if (weight[n])
-			*term++ = (struct term){ 1 - (double)n / total,
-						 weight[n] };
+			*term++ = (struct term){ 1 - (double)n / total, weight[n] };
 		weight[n] = 0;
 	}
 	return true;
 }
 
-struct epf_cover_double *epf_cover_double_new(unsigned int block_bits,
-					      unsigned int bits)
+struct epf_cover_double *epf_cover_double_new(unsigned int block_bits, unsigned int bits)
 {
 	unsigned int b = block_bits, v, places;
 	struct epf_cover_double *c = calloc(1, sizeof(*c));
@@ -289,8 +282,7 @@ void epf_cover_double_free(struct epf_cover_double *c)
 	free(c);
 }
 
-double epf_cover_double(const struct epf_cover_double *c, unsigned int v,
-			double load)
+double epf_cover_double(const struct epf_cover_double *c, unsigned int v, double load)
 {
 	double sum = 0;
 	unsigned int i;
@@ -298,8 +290,7 @@ double epf_cover_double(const struct epf_cover_double *c, unsigned int v,
 	if (load * c->bits > FULL * c->block_bits)
 		return 1;
 	for (i = 0; i < c->nr[v]; i++)
-		sum += c->term[v][i].weight *
-		       expm1(-load * c->term[v][i].met);
+		sum += c->term[v][i].weight * expm1(-load * c->term[v][i].met);
 	return fmin(sum, 1);
 }
 

@@ -41,8 +41,7 @@ struct epf_cover_fields {
  * @block_bits: B, above 2 * EPF_COVER_BITS_MAX
  * @bits: k, 1 .. EPF_COVER_BITS_MAX
  */
-void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
-			  unsigned int bits);
+void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits, unsigned int bits);
 
 /**
  * epf_cover_fields_init() - prepare for keys of k independent fields
@@ -51,8 +50,8 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
  * @block_bits: B: this many values name a position, the others name none
  * @bits: k, 1 .. EPF_COVER_BITS_MAX
  */
-void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
-			   unsigned int block_bits, unsigned int bits);
+void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values, unsigned int block_bits,
+			   unsigned int bits);
 
 /**
  * epf_cover_fields() - the probability that all positions of a key are set
@@ -71,8 +70,7 @@ struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double l
 double epf_cover_chain(const struct epf_cover_chain *c, double load);
 
 /* The same, with the preparation. */
-double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
-			  double load);
+double epf_cover_distinct(unsigned int block_bits, unsigned int bits, double load);
 
 struct epf_cover_double;
 
@@ -83,8 +81,7 @@ struct epf_cover_double;
  *
  * Return: what epf_cover_double() takes, or NULL: no memory.
  */
-struct epf_cover_double *epf_cover_double_new(unsigned int block_bits,
-					      unsigned int bits);
+struct epf_cover_double *epf_cover_double_new(unsigned int block_bits, unsigned int bits);
 void epf_cover_double_free(struct epf_cover_double *c);
 
 /**
@@ -100,8 +97,7 @@ void epf_cover_double_free(struct epf_cover_double *c);
  * Return: the probability; cancellation leaves an error of about
  * 2^k 1e-16 min(1, load).
  */
-double epf_cover_double(const struct epf_cover_double *c, unsigned int v,
-			double load);
+double epf_cover_double(const struct epf_cover_double *c, unsigned int v, double load);
 
 /* The share of keys whose h2 has @v as in epf_cover_double(). */
 double epf_cover_share(unsigned int block_bits, unsigned int v);

@@ -9,30 +9,23 @@
 
 static const char *const kind_names[] = {
 	[EPF_KEYS_UNKNOWN] = "unknown", [EPF_KEYS_BYTES] = "bytes",
-	[EPF_KEYS_PACKET] = "packets",	[EPF_KEYS_ADDRESS] = "addresses",
-	[EPF_KEYS_DIGEST] = "digests",	[EPF_KEYS_MIXED] = "mixed",
+	[EPF_KEYS_PACKET] = "packets",  [EPF_KEYS_ADDRESS] = "addresses",
+	[EPF_KEYS_DIGEST] = "digests",  [EPF_KEYS_MIXED] = "mixed",
 };
 
 static const char *const phrases[] = {
-	[EPF_KEYS_UNKNOWN] = "not recorded",
-	[EPF_KEYS_BYTES] = "text or bytes",
-	[EPF_KEYS_PACKET] = "packets",
-	[EPF_KEYS_ADDRESS] = "IP addresses of 4 or 16 bytes",
-	[EPF_KEYS_DIGEST] = "digests",
-	[EPF_KEYS_MIXED] = "of several kinds",
+	[EPF_KEYS_UNKNOWN] = "not recorded", [EPF_KEYS_BYTES] = "text or bytes",
+	[EPF_KEYS_PACKET] = "packets",       [EPF_KEYS_ADDRESS] = "IP addresses of 4 or 16 bytes",
+	[EPF_KEYS_DIGEST] = "digests",       [EPF_KEYS_MIXED] = "of several kinds",
 };
 
 static const char *const packet_keys[] = {
-	[EPF_PKT_FRAME] = "frame",
-	[EPF_PKT_PACKET] = "packet",
-	[EPF_PKT_FLOW] = "flow",
-	[EPF_PKT_CONVERSATION] = "conversation",
-	[EPF_PKT_PEER] = "peer",
-	[EPF_PKT_PEER_PORT] = "peer-port",
+	[EPF_PKT_FRAME] = "frame", [EPF_PKT_PACKET] = "packet",
+	[EPF_PKT_FLOW] = "flow",   [EPF_PKT_CONVERSATION] = "conversation",
+	[EPF_PKT_PEER] = "peer",   [EPF_PKT_PEER_PORT] = "peer-port",
 };
 
-#define NAME(names, i) \
-	((i) < sizeof(names) / sizeof((names)[0]) ? (names)[i] : "unknown")
+#define NAME(names, i) ((i) < sizeof(names) / sizeof((names)[0]) ? (names)[i] : "unknown")
 
 const char *epf_key_kind_name(__u8 kind)
 {
@@ -49,8 +42,7 @@ void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT])
 	char list[EPF_SCOPE_TEXT + 1]; /* the first item has a comma before it as well */
 
 	snprintf(list, sizeof(list), "%s%s%s", flags & EPF_PKT_VLAN ? ",vlan" : "",
-		 flags & EPF_PKT_IFACE ? ",iface" : "",
-		 flags & EPF_PKT_MARK ? ",mark" : "");
+		 flags & EPF_PKT_IFACE ? ",iface" : "", flags & EPF_PKT_MARK ? ",mark" : "");
 	strcpy(text, list + !!list[0]);
 }
 
@@ -70,23 +62,20 @@ static void number_text(const struct epf_pkt_opts *o, char text[32])
 
 /* @zone: text for the number of the zone, if the options have one
  */
-static void opts_text(const struct epf_pkt_opts *o, const char *zone,
-		      char text[EPF_DESC_TEXT])
+static void opts_text(const struct epf_pkt_opts *o, const char *zone, char text[EPF_DESC_TEXT])
 {
 	char number[32], scope[EPF_SCOPE_TEXT];
 
 	number_text(o, number);
 	epf_pkt_scope_text(o->flags, scope);
-	snprintf(text, EPF_DESC_TEXT, "%s%s%s%s%s%s%s%s%s%s%s%s",
-		 epf_key_packet_name(o->key),
+	snprintf(text, EPF_DESC_TEXT, "%s%s%s%s%s%s%s%s%s%s%s%s", epf_key_packet_name(o->key),
 		 o->flags & EPF_PKT_NO_MAC ? " --no-mac" : "",
 		 o->flags & EPF_PKT_NO_VLAN ? " --no-vlan" : "",
 		 o->flags & EPF_PKT_NONIP_FRAME ? " --nonip frame" : "", number,
 		 o->flags & EPF_PKT_REVERSE ? " --reverse" : "",
 		 o->flags & EPF_PKT_ERRORS ? " --errors" : "",
-		 o->flags & EPF_PKT_FIRST ? " --fragments pass" : "",
-		 scope[0] ? " --scope " : "", scope,
-		 o->flags & EPF_PKT_ZONE ? " --zone " : "",
+		 o->flags & EPF_PKT_FIRST ? " --fragments pass" : "", scope[0] ? " --scope " : "",
+		 scope, o->flags & EPF_PKT_ZONE ? " --zone " : "",
 		 o->flags & EPF_PKT_ZONE ? zone : "");
 }
 

@@ -27,8 +27,7 @@ int epf_dev_open(void)
 	return epf_backend_open();
 }
 
-int epf_dev_create(int dev, const struct epf_params *params,
-		   const __u64 key[2], __u32 *id)
+int epf_dev_create(int dev, const struct epf_params *params, const __u64 key[2], __u32 *id)
 {
 	const struct epf_create_opts opts = { .size = sizeof(opts), .key = key };
 
@@ -222,8 +221,7 @@ static __u64 bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
 /* Issue one ioctl for the keys from @at on. @at->done is a multiple of 8,
  * because the ABI interrupts a batch (EINTR) only after a multiple of 8 keys.
  */
-static int batch_step(int filter, unsigned long cmd, struct epf_batch *b,
-		      struct cursor *at)
+static int batch_step(int filter, unsigned long cmd, struct epf_batch *b, struct cursor *at)
 {
 	struct epf_batch part = *b;
 	__u32 left = b->count - at->done;

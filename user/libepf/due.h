@@ -17,14 +17,13 @@
  * In EPF_MODE_BOTH the count can delay an epoch's end, so at most one end is due. In
  * EPF_MODE_TIME epochs follow one another without gaps.
  */
-static inline __u64 epf_ends_due(const struct epf_window *w, __u64 inserts,
-				 __u64 start_ns, __u64 now_ns, __u64 most, __u64 *at_ns)
+static inline __u64 epf_ends_due(const struct epf_window *w, __u64 inserts, __u64 start_ns,
+				 __u64 now_ns, __u64 most, __u64 *at_ns)
 {
 	__u64 nr, skip;
 
 	*at_ns = now_ns;
-	if (w->mode == EPF_MODE_COUNT || now_ns < start_ns ||
-	    now_ns - start_ns < w->epoch_ns)
+	if (w->mode == EPF_MODE_COUNT || now_ns < start_ns || now_ns - start_ns < w->epoch_ns)
 		return 0;
 	if (w->mode == EPF_MODE_BOTH)
 		return epf_window_due(w, inserts, now_ns - start_ns);

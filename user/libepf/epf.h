@@ -55,8 +55,8 @@ struct epf_size {
  * @bits_per_key: k
  * @keys: distinct keys in each of the eight epochs
  */
-double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
-		    unsigned int bits_per_key, double keys);
+double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key, unsigned int bits_per_key,
+		    double keys);
 
 /**
  * epf_size() - the geometry with the least memory, then the fewest lines a key,
@@ -83,8 +83,8 @@ struct epf_mem;
  *
  * Return: the filter, or NULL.
  */
-struct epf_mem *epf_mem_new(const struct epf_params *params,
-			    const __u64 key[2], __u64 now_ns, int *err);
+struct epf_mem *epf_mem_new(const struct epf_params *params, const __u64 key[2], __u64 now_ns,
+			    int *err);
 void epf_mem_free(struct epf_mem *m);
 
 /* The digest of @len bytes under the filter's hash key. */
@@ -111,8 +111,7 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
 void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
 
 /* As EPF_IOC_INFO; id and users are 0. */
-void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
-		  struct epf_info *info);
+void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info);
 
 struct epf_state;
 
@@ -148,14 +147,13 @@ void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p);
  *
  * Return: as epf_snap_save().
  */
-int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns,
-		 const struct epf_key_desc *desc, const char *path);
+int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns, const struct epf_key_desc *desc,
+		 const char *path);
 
 /* dev.c: filters in the kernel; thin wrappers of the ioctls */
 
 int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
-int epf_dev_create(int dev, const struct epf_params *params,
-		   const __u64 key[2], __u32 *id);
+int epf_dev_create(int dev, const struct epf_params *params, const __u64 key[2], __u32 *id);
 
 /**
  * struct epf_create_opts - options of epf_dev_create_opts()
@@ -184,7 +182,7 @@ struct epf_create_opts {
 int epf_dev_create_opts(int dev, const struct epf_params *params,
 			const struct epf_create_opts *opts, __u32 *id);
 int epf_dev_destroy(int dev, const char *name, bool force);
-int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
+int epf_dev_list(int dev, __u32 **ids);        /* count; caller frees *ids */
 int epf_dev_filter(int dev, const char *name); /* descriptor */
 int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
 /* The same; @name may also be an id, unless it is the name of a filter. */
@@ -192,8 +190,8 @@ int epf_dev_find(int dev, const char *name);
 /* Likewise, in the backend of @dev alone. */
 int epf_dev_find_in(int dev, const char *name);
 /* The meaning of -EUCLEAN from any call on a filter of the BPF backend. */
-#define EPF_HALF_SWAPPED						      \
-	"a swap was killed half-way, so the filter refuses everything: "      \
+#define EPF_HALF_SWAPPED                                                 \
+	"a swap was killed half-way, so the filter refuses everything: " \
 	"'epfctl destroy' it and create it again"
 int epf_dev_swap(int dev, const char *a, const char *b);
 int epf_filter_info(int filter, struct epf_info *info);
@@ -229,8 +227,8 @@ typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
  * be synced, so that a power cut may bring the old one back. -ESTALE: rotation of
  * a locked kind could not be held for the whole copy.
  */
-int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
-		  void *ctx, struct epf_snap_header *header);
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress, void *ctx,
+		  struct epf_snap_header *header);
 
 /**
  * enum epf_snap_fault - what is wrong with a snapshot file
@@ -239,12 +237,12 @@ enum epf_snap_fault {
 	EPF_SNAP_OK,
 	EPF_SNAP_IO,
 	EPF_SNAP_TRUNCATED,
-	EPF_SNAP_NOT_ONE,	 /* magic */
+	EPF_SNAP_NOT_ONE, /* magic */
 	EPF_SNAP_VERSION_UNKNOWN,
 	EPF_SNAP_HEADER_SUM,
 	EPF_SNAP_GEOMETRY,
 	EPF_SNAP_LINES_SUM,
-	EPF_SNAP_LONGER, /* bytes after the last line */
+	EPF_SNAP_LONGER,     /* bytes after the last line */
 	EPF_SNAP_BAD_STATE,  /* of a locked kind: no core comes to it */
 	EPF_SNAP_BAD_MEMORY, /* likewise */
 	EPF_SNAP_BAD_KEYS,   /* what they are made of */
@@ -258,8 +256,8 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault);
  */
 struct epf_snap_file {
 	struct epf_snap_header header;
-	struct epf_key_desc desc; /* what its keys are made of */
-	const void *lines; /* or what a locked kind has behind the header */
+	struct epf_key_desc desc;             /* what its keys are made of */
+	const void *lines;                    /* or what a locked kind has behind the header */
 	const struct epf_snap_locked *locked; /* that; NULL: lanes */
 	void *map;
 	size_t map_bytes;
@@ -276,18 +274,16 @@ struct epf_snap_file {
  * Return: 0; -EBADMSG: not a sound snapshot, see @fault; -ECANCELED; any
  * other negative errno with EPF_SNAP_IO.
  */
-int epf_snap_open(const char *path, struct epf_snap_file *file,
-		  epf_progress_fn progress, void *ctx,
+int epf_snap_open(const char *path, struct epf_snap_file *file, epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault);
 /* Likewise of an open one, which stays the caller's and may be closed. */
-int epf_snap_open_fd(int fd, struct epf_snap_file *file,
-		     epf_progress_fn progress, void *ctx,
+int epf_snap_open_fd(int fd, struct epf_snap_file *file, epf_progress_fn progress, void *ctx,
 		     enum epf_snap_fault *fault);
 /* Read and check only the header and the description of the keys. Returns as
  * epf_snap_open().
  */
-int epf_snap_head(int fd, struct epf_snap_header *header,
-		  struct epf_key_desc *desc, enum epf_snap_fault *fault);
+int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *desc,
+		  enum epf_snap_fault *fault);
 void epf_snap_close(struct epf_snap_file *file);
 
 /**
@@ -299,8 +295,7 @@ void epf_snap_close(struct epf_snap_file *file);
  *
  * Return: 0, or a negative errno; @file may then be closed.
  */
-int epf_snap_copy(int filter, struct epf_snap_file *file,
-		  epf_progress_fn progress, void *ctx);
+int epf_snap_copy(int filter, struct epf_snap_file *file, epf_progress_fn progress, void *ctx);
 
 /* Replace the contents of a filter with those of a snapshot. */
 int epf_snap_restore(int filter, const struct epf_snap_file *file);

@@ -90,8 +90,7 @@ static __u64 clock_of(const struct epf_local *l)
 
 static __u64 *words_new(__u64 words)
 {
-	size_t bytes = (words * sizeof(__u64) + EPF_LINE_BYTES - 1) &
-		       ~(size_t)(EPF_LINE_BYTES - 1);
+	size_t bytes = (words * sizeof(__u64) + EPF_LINE_BYTES - 1) & ~(size_t)(EPF_LINE_BYTES - 1);
 	void *word;
 
 	if (words > SIZE_MAX / sizeof(__u64) - EPF_LINE_BYTES)
@@ -147,8 +146,7 @@ static bool shape_is_clean(const struct epf_shape *shape, __u32 used)
 {
 	static const struct epf_shape zero;
 
-	return !memcmp((const char *)shape + used, (const char *)&zero + used,
-		       sizeof(zero) - used);
+	return !memcmp((const char *)shape + used, (const char *)&zero + used, sizeof(zero) - used);
 }
 
 static int init_core(struct epf_local *l, const struct epf_shape *shape)
@@ -297,8 +295,9 @@ static void estimate(struct epf_local *l)
 		return;
 	l->estimate_at = l->stats.inserts + l->step;
 	take_samples(l);
-	saturate(l, epf_q56_to_ppt(l->core.ops->rate(&l->core, clock_of(l))) >
-			    l->params.limit_ppt || full(l));
+	saturate(l,
+		 epf_q56_to_ppt(l->core.ops->rate(&l->core, clock_of(l))) > l->params.limit_ppt ||
+			 full(l));
 }
 
 /* ------------------------------------------------------------ epochs ---- */
@@ -376,8 +375,8 @@ static void catch_up(struct epf_local *l, __u64 now_ns)
 			tend(l);
 		return;
 	}
-	nr = epf_ends_due(&l->window, epoch_inserts(l), epoch_start(l), l->last_ns,
-			  l->core.slices, &at);
+	nr = epf_ends_due(&l->window, epoch_inserts(l), epoch_start(l), l->last_ns, l->core.slices,
+			  &at);
 	for (; nr; nr--, at += l->window.epoch_ns)
 		end_epoch(l, at);
 }

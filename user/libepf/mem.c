@@ -74,13 +74,10 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 
 	if (err)
 		return err;
-	epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
-		      p->bits_per_key);
-	epf_window_init(&m->window, p->mode, p->refresh, p->window_inserts,
-			p->window_ns);
+	epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key, p->bits_per_key);
+	epf_window_init(&m->window, p->mode, p->refresh, p->window_inserts, p->window_ns);
 	m->params = *p;
-	m->capacity = 1 + p->nr_lines * EPF_LANE_BITS /
-				  (FILL_EIGHTH * p->bits_per_key);
+	m->capacity = 1 + p->nr_lines * EPF_LANE_BITS / (FILL_EIGHTH * p->bits_per_key);
 	m->estimate_at = m->capacity;
 	epf_cover_init(&m->cover, &m->lanes.geom);
 	return 0;
@@ -108,8 +105,7 @@ static int init_limit(struct epf_mem *m)
 	work = malloc(sizeof(*work));
 	if (!work)
 		return -ENOMEM;
-	epf_capacity_init(&m->limits, &m->lanes.geom,
-			  epf_ppt_to_q56(m->params.limit_ppt), work);
+	epf_capacity_init(&m->limits, &m->lanes.geom, epf_ppt_to_q56(m->params.limit_ppt), work);
 	free(work);
 	set_room(m);
 	return 0;
@@ -134,8 +130,8 @@ static size_t lines_bytes(const struct epf_mem *m)
 
 static int init_lines(struct epf_mem *m)
 {
-	void *map = mmap(NULL, lines_bytes(m), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, lines_bytes(m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;
@@ -146,8 +142,8 @@ static int init_lines(struct epf_mem *m)
 	return 0;
 }
 
-struct epf_mem *epf_mem_new(const struct epf_params *params,
-			    const __u64 key[2], __u64 now_ns, int *err)
+struct epf_mem *epf_mem_new(const struct epf_params *params, const __u64 key[2], __u64 now_ns,
+			    int *err)
 {
 	struct epf_mem *m = calloc(1, sizeof(*m));
 
@@ -224,8 +220,9 @@ static void estimate(struct epf_mem *m)
 	if (m->params.limit_ppt == EPF_RATE_ONE)
 		return;
 	sample(m, &fill);
-	saturate(m, epf_q56_to_ppt(epf_fill_q56(&fill, m->lanes.geom.parts)) >
-			    m->params.limit_ppt || m->keys >= m->room);
+	saturate(m,
+		 epf_q56_to_ppt(epf_fill_q56(&fill, m->lanes.geom.parts)) > m->params.limit_ppt ||
+			 m->keys >= m->room);
 }
 
 static void scan_chunk(struct epf_mem *m)
@@ -241,8 +238,7 @@ static void scan_chunk(struct epf_mem *m)
 static void end_epoch(struct epf_mem *m, __u64 now_ns)
 {
 	if (m->params.limit_ppt < EPF_RATE_ONE)
-		m->share[m->state.epoch % EPF_LANES] =
-			epf_capacity_q56(&m->limits, m->keys);
+		m->share[m->state.epoch % EPF_LANES] = epf_capacity_q56(&m->limits, m->keys);
 	epf_state_rotate(&m->state, now_ns);
 	if (m->params.limit_ppt < EPF_RATE_ONE)
 		set_room(m);
@@ -272,16 +268,15 @@ static __u64 epoch_inserts(const struct epf_mem *m)
  */
 static void catch_up(struct epf_mem *m, __u64 now_ns)
 {
-	__u64 at, nr = epf_ends_due(&m->window, epoch_inserts(m), epoch_start(m), now_ns,
-				    EPF_LANES, &at);
+	__u64 at, nr = epf_ends_due(&m->window, epoch_inserts(m), epoch_start(m), now_ns, EPF_LANES,
+				    &at);
 
 	for (; nr; nr--, at += m->window.epoch_ns)
 		end_epoch(m, at);
 }
 
 /* @grew: the insertion set bits; see kmod/capacity.c. */
-static void count_insert(struct epf_mem *m, __u64 epoch, bool grew,
-			 __u64 now_ns)
+static void count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns)
 {
 	__u64 inserts = epf_count_add(&m->state, epoch, 1);
 
@@ -334,8 +329,7 @@ int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
 	verdict = epf_lanes_test_and_insert(&m->lanes, &probe,
-					    m->window.first_seen && !m->saturated,
-					    &epoch);
+					    m->window.first_seen && !m->saturated, &epoch);
 	grew = verdict != EPF_PRESENT;
 	verdict = answer(m, verdict);
 	if (epoch)
@@ -355,8 +349,8 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	count_insert(m, epoch, grew, now_ns);
 }
 
-static void epoch_info(const struct epf_mem *m, const struct epf_estimates *est,
-		       __u32 age, __u64 now_ns, struct epf_epoch_info *info)
+static void epoch_info(const struct epf_mem *m, const struct epf_estimates *est, __u32 age,
+		       __u64 now_ns, struct epf_epoch_info *info)
 {
 	__u64 e = m->state.epoch - age;
 	__u32 l = e % EPF_LANES;
@@ -384,8 +378,7 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->params = m->params;
 	info->epoch = m->state.epoch;
 	info->memory_bytes = lines_bytes(m) + sizeof(*m);
-	epf_state_covered(&m->state, now_ns, &info->covered_inserts,
-			  &info->covered_ns);
+	epf_state_covered(&m->state, now_ns, &info->covered_inserts, &info->covered_ns);
 	info->fpr_ppt = est.fpr;
 	info->age_ns = now_ns - m->created_ns;
 	info->stats = m->stats;
@@ -396,6 +389,6 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p)
 {
 	catch_up(m, now_ns);
-	*p = (struct epf_mem_parts){ &m->params, m->hash.key, &m->state, m->lanes.line,
-				     lines_bytes(m), m->stats.inserts };
+	*p = (struct epf_mem_parts){ &m->params,    m->hash.key,    &m->state,
+				     m->lanes.line, lines_bytes(m), m->stats.inserts };
 }

@@ -14,8 +14,8 @@ static const void *lines_piece(void *ctx, __u32 i, __u64 *bytes)
 	return p->lines;
 }
 
-int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns,
-		 const struct epf_key_desc *desc, const char *path)
+int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns, const struct epf_key_desc *desc,
+		 const char *path)
 {
 	struct epf_mem_parts p;
 	struct epf_snap_image image = { .desc = *desc, .piece = lines_piece, .ctx = &p };

@@ -40,9 +40,8 @@ static const struct epf_snap_header *header(const struct epf_merge *m, __u32 i)
 /* The oldest epoch that snapshot @h retains. */
 static __u64 oldest(const struct epf_snap_header *h)
 {
-	return h->epoch_end < EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS ?
-		       EPF_EPOCH_FIRST :
-		       h->epoch_end - EPF_LIVE_EPOCHS;
+	return h->epoch_end < EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS ? EPF_EPOCH_FIRST :
+								  h->epoch_end - EPF_LIVE_EPOCHS;
 }
 
 /* When epoch @x of @h began, on the wall clock of its host. */
@@ -67,8 +66,7 @@ static bool times_sound(const struct epf_snap_header *h)
 	for (x = oldest(h); x <= h->epoch_end; x++) {
 		__u64 age = h->epochs[x % EPF_EPOCHS].age_ns;
 
-		if (age > before || h->epochs[x % EPF_EPOCHS].inserts >
-					    EPF_INSERTS_MAX)
+		if (age > before || h->epochs[x % EPF_EPOCHS].inserts > EPF_INSERTS_MAX)
 			return false;
 		before = age;
 	}
@@ -91,8 +89,7 @@ static enum epf_merge_fault check_two(const struct epf_snap_header *h,
 {
 	const struct epf_params *p = &h->params, *q = &a->params;
 
-	if (p->nr_lines != q->nr_lines ||
-	    p->lines_per_key != q->lines_per_key ||
+	if (p->nr_lines != q->nr_lines || p->lines_per_key != q->lines_per_key ||
 	    p->bits_per_key != q->bits_per_key)
 		return EPF_MERGE_GEOMETRY;
 	if (p->window_ns != q->window_ns)
@@ -122,8 +119,7 @@ static enum epf_merge_fault join_desc(struct epf_merge *m, __u32 i)
 	for (j = 0; j < i; j++) {
 		const struct epf_key_desc *other = &m->file[j].desc;
 
-		if (other->kind == EPF_KEYS_UNKNOWN ||
-		    other->kind == EPF_KEYS_MIXED ||
+		if (other->kind == EPF_KEYS_UNKNOWN || other->kind == EPF_KEYS_MIXED ||
 		    epf_key_desc_equal(d, other))
 			continue;
 		m->with = j;
@@ -147,8 +143,7 @@ static enum epf_merge_fault check_all(struct epf_merge *m)
 		if (!fault)
 			fault = join_desc(m, i);
 		for (j = 0; j < i && !fault; j++)
-			if (header(m, j)->header_xxh3 ==
-			    header(m, i)->header_xxh3) {
+			if (header(m, j)->header_xxh3 == header(m, i)->header_xxh3) {
 				m->with = j;
 				fault = EPF_MERGE_TWICE;
 			}
@@ -167,15 +162,15 @@ static bool near_multiple(const struct grid *g, __u64 wall_ns)
  * yet: if it began with an interval, its keys belong to that interval from the
  * start.
  */
-static __u64 interval(const struct grid *g, const struct epf_snap_header *h,
-		      __u64 x)
+static __u64 interval(const struct grid *g, const struct epf_snap_header *h, __u64 x)
 {
 	__u64 end = ended(h, x);
 	__u64 i = end > g->near ? (end - g->near) / g->pitch : 0;
 	__u64 least = (began(h, x) + g->near) / g->pitch;
 
-	return x == h->epoch_end && x > oldest(h) && i < least &&
-	       near_multiple(g, began(h, x)) ? least : i;
+	return x == h->epoch_end && x > oldest(h) && i < least && near_multiple(g, began(h, x)) ?
+		       least :
+		       i;
 }
 
 static void find_now(const struct epf_merge *m, struct grid *g)
@@ -184,8 +179,7 @@ static void find_now(const struct epf_merge *m, struct grid *g)
 
 	g->now = 0;
 	for (i = 0; i < m->nr; i++) {
-		__u64 last = interval(g, header(m, i),
-				      header(m, i)->epoch_end);
+		__u64 last = interval(g, header(m, i), header(m, i)->epoch_end);
 
 		if (last > g->now)
 			g->now = last;
@@ -193,8 +187,7 @@ static void find_now(const struct epf_merge *m, struct grid *g)
 }
 
 /* The age of the interval of epoch @x of @h; ages of EPF_EPOCHS and up are dropped. */
-static __u64 age_of(const struct grid *g, const struct epf_snap_header *h,
-		    __u64 x)
+static __u64 age_of(const struct grid *g, const struct epf_snap_header *h, __u64 x)
 {
 	return g->now - interval(g, h, x);
 }
@@ -215,8 +208,7 @@ static void map_source(struct epf_merge *m, const struct grid *g, __u32 i)
 		s->from[x % EPF_EPOCHS] = x;
 		s->to[x % EPF_EPOCHS] = to;
 		s->epochs++;
-		m->header.epochs[to % EPF_EPOCHS].inserts +=
-			h->epochs[x % EPF_EPOCHS].inserts;
+		m->header.epochs[to % EPF_EPOCHS].inserts += h->epochs[x % EPF_EPOCHS].inserts;
 	}
 }
 
@@ -226,15 +218,13 @@ static bool aligned(const struct grid *g, const struct epf_snap_header *h)
 	__u64 x;
 
 	for (x = oldest(h); x < h->epoch_end; x++)
-		if (age_of(g, h, x) < EPF_EPOCHS &&
-		    !near_multiple(g, ended(h, x)))
+		if (age_of(g, h, x) < EPF_EPOCHS && !near_multiple(g, ended(h, x)))
 			return false;
 	return true;
 }
 
 /* The last end of the epochs of interval @age and of older intervals. */
-static __u64 last_end(const struct epf_merge *m, const struct grid *g,
-		      __u64 age)
+static __u64 last_end(const struct epf_merge *m, const struct grid *g, __u64 age)
 {
 	__u64 x, last = 0;
 	__u32 i;
@@ -266,19 +256,16 @@ static void set_times(struct epf_merge *m, const struct grid *g)
 	__u32 i;
 
 	for (i = 0; i < m->nr; i++)
-		h->realtime_ns = later(h->realtime_ns,
-				       header(m, i)->realtime_ns);
+		h->realtime_ns = later(h->realtime_ns, header(m, i)->realtime_ns);
 	for (age = EPF_EPOCHS; age--;) {
 		start[age] = later(g->now > age ? (g->now - age) * g->pitch : 0,
 				   last_end(m, g, age + 1));
 		if (age + 1 < EPF_EPOCHS)
-			start[age] = later(start[age],
-					   start[age + 1] + g->epoch_ns);
+			start[age] = later(start[age], start[age + 1] + g->epoch_ns);
 	}
 	h->realtime_ns = later(h->realtime_ns, start[0]);
 	for (age = 0; age < EPF_EPOCHS; age++)
-		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].age_ns =
-			h->realtime_ns - start[age];
+		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].age_ns = h->realtime_ns - start[age];
 }
 
 static void set_header(struct epf_merge *m)
@@ -321,8 +308,7 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 
 	if (fault)
 		return fault;
-	epf_window_init(&w, EPF_MODE_TIME, 0, 0,
-			header(m, 0)->params.window_ns);
+	epf_window_init(&w, EPF_MODE_TIME, 0, 0, header(m, 0)->params.window_ns);
 	g.epoch_ns = w.epoch_ns;
 	g.pitch = epf_align_pitch(w.epoch_ns);
 	g.near = epf_align_near(g.pitch);
@@ -372,8 +358,8 @@ static void add_lines(struct epf_line *line, const __u64 *word, __u64 n,
 		if (!to)
 			continue;
 		for (i = 0; i < n; i++)
-			line[i].lane[to % EPF_LANES] |= epf_lane_retag(
-				word[i * EPF_LANES + l], from, to);
+			line[i].lane[to % EPF_LANES] |= epf_lane_retag(word[i * EPF_LANES + l],
+								       from, to);
 	}
 }
 
@@ -388,8 +374,7 @@ static void count_lanes(struct work *w, __u64 first, __u64 n)
 		__u64 j = (first + i) / part_lines;
 
 		for (l = 0; l < EPF_LANES; l++)
-			w->lanes[j][l][epf_popcount(w->line[i].lane[l] &
-						    ~EPF_TAG_MASK)]++;
+			w->lanes[j][l][epf_popcount(w->line[i].lane[l] & ~EPF_TAG_MASK)]++;
 	}
 }
 
@@ -405,10 +390,8 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 	for (i = 0; i < m->nr; i++) {
 		const struct epf_snap_file *f = &m->file[i];
 
-		add_lines(w->line, (const __u64 *)((const char *)f->lines + at),
-			  n, &m->source[i]);
-		let_go(f, f->header.header_bytes + at,
-		       f->header.header_bytes + at + bytes);
+		add_lines(w->line, (const __u64 *)((const char *)f->lines + at), n, &m->source[i]);
+		let_go(f, f->header.header_bytes + at, f->header.header_bytes + at + bytes);
 		w->done += bytes;
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
@@ -435,8 +418,7 @@ static double error_of(const struct work *w)
 			double sum = 0;
 
 			for (n = 0; n <= EPF_LANE_BITS; n++)
-				sum += (double)w->lanes[j][l][n] *
-				       (double)epf_cover_q56(n, g.bits);
+				sum += (double)w->lanes[j][l][n] * (double)epf_cover_q56(n, g.bits);
 			all *= sum / part_lines / (double)EPF_Q56_ONE;
 		}
 		none *= 1 - all;

@@ -36,15 +36,15 @@ extern "C" {
  */
 enum epf_merge_fault {
 	EPF_MERGE_OK,
-	EPF_MERGE_KIND,	     /* not of kind lanes */
-	EPF_MERGE_MODE,	     /* epochs end by insertions */
+	EPF_MERGE_KIND,      /* not of kind lanes */
+	EPF_MERGE_MODE,      /* epochs end by insertions */
 	EPF_MERGE_TIMES,     /* epochs and times that cannot be */
-	EPF_MERGE_KEY,	     /* another hash key */
-	EPF_MERGE_HASH,	     /* another hash */
+	EPF_MERGE_KEY,       /* another hash key */
+	EPF_MERGE_HASH,      /* another hash */
 	EPF_MERGE_GEOMETRY,  /* other lines, lines or bits a key */
 	EPF_MERGE_WINDOW,    /* another window */
 	EPF_MERGE_TWICE,     /* the same snapshot again */
-	EPF_MERGE_DESC,	     /* keys made of something else */
+	EPF_MERGE_DESC,      /* keys made of something else */
 	EPF_MERGE_UNALIGNED, /* an epoch ends far from an interval's end */
 };
 

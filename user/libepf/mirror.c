@@ -35,8 +35,8 @@
 
 #define NS_PER_SEC 1000000000ULL
 #define CHUNK_LINES 1024u /* copied and cleaned of stale lanes at a time */
-#define TRAIL_SHARE 4u	  /* the delta log takes 1/4 of the lines' memory */
-#define COPIES 4	  /* tries to copy before the journal wraps */
+#define TRAIL_SHARE 4u    /* the delta log takes 1/4 of the lines' memory */
+#define COPIES 4          /* tries to copy before the journal wraps */
 
 /* What the next step does. */
 enum phase { MIRROR_STILL, MIRROR_JOURNAL, MIRROR_BEGIN, MIRROR_COPY, MIRROR_FOLLOW };
@@ -142,8 +142,7 @@ static void next_epoch(struct epf_mirror *m)
 	s->ring[s->epoch & 7].inserts = 0;
 	s->ring[s->epoch & 7].start_ns = s->ring[(s->epoch - 1) & 7].start_ns;
 	m->final &= ~(1u << (s->epoch & 7));
-	epf_scan_chunk(s, epf_geom_lines(&m->lanes.geom), &m->stale,
-		       &m->stale_end);
+	epf_scan_chunk(s, epf_geom_lines(&m->lanes.geom), &m->stale, &m->stale_end);
 	s->scanned++;
 }
 
@@ -187,8 +186,7 @@ static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 		if (!(r->more >> (x & 7) & 1) || !retained(m, x))
 			continue;
 		for (j = 0; j < p.parts; j++)
-			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j],
-				     x);
+			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j], x);
 	}
 }
 
@@ -214,8 +212,7 @@ static void begin_delta_log(struct epf_mirror *m)
 {
 	__u64 lines = epf_geom_lines(&m->lanes.geom);
 
-	m->records_max = lines * EPF_LINE_BYTES / TRAIL_SHARE /
-			 sizeof(*m->records);
+	m->records_max = lines * EPF_LINE_BYTES / TRAIL_SHARE / sizeof(*m->records);
 	m->records = malloc(m->records_max * sizeof(*m->records));
 	m->delta_log.record = m->records;
 	cut_delta_log(m);
@@ -236,8 +233,7 @@ static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 }
 
 /* Apply @rec, whose epoch has begun in the mirror. */
-static void apply(struct epf_mirror *m, const struct ring *r,
-		  const struct epf_journal_record *rec)
+static void apply(struct epf_mirror *m, const struct ring *r, const struct epf_journal_record *rec)
 {
 	keep(m, rec);
 	if ((rec->seq & EPF_JOURNAL_KIND_MASK) == EPF_JOURNAL_ROTATE) {
@@ -270,8 +266,7 @@ static void follow_begin(struct epf_mirror *m)
 	__u32 i;
 
 	for (i = 0; i < m->journal.shards; i++)
-		m->rings[i].end =
-			epf_load_acquire(&m->rings[i].ring.shard->next);
+		m->rings[i].end = epf_load_acquire(&m->rings[i].ring.shard->next);
 	m->ring = 0;
 	m->applied = 0;
 	m->phase = MIRROR_FOLLOW;
@@ -280,8 +275,7 @@ static void follow_begin(struct epf_mirror *m)
 /* Approximate bytes that a step reads and writes for one record. */
 static __u64 record_bytes(const struct epf_mirror *m)
 {
-	return sizeof(struct epf_journal_record) +
-	       m->lanes.geom.parts * EPF_LINE_BYTES;
+	return sizeof(struct epf_journal_record) + m->lanes.geom.parts * EPF_LINE_BYTES;
 }
 
 /* Read and apply the next record of @r. If it does not exist yet, its writer is
@@ -314,8 +308,7 @@ static long follow_some(struct epf_mirror *m, __u64 bytes)
 {
 	if (m->stale < m->stale_end)
 		return (long)empty_some(m, bytes);
-	while (m->ring < m->journal.shards &&
-	       m->rings[m->ring].next >= m->rings[m->ring].end)
+	while (m->ring < m->journal.shards && m->rings[m->ring].next >= m->rings[m->ring].end)
 		m->ring++;
 	if (m->ring == m->journal.shards)
 		return -ENOENT;
@@ -347,8 +340,7 @@ static int follow_step(struct epf_mirror *m)
 static void drop_lines(struct epf_mirror *m)
 {
 	if (m->lanes.line)
-		munmap(m->lanes.line, epf_geom_lines(&m->lanes.geom) *
-				      EPF_LINE_BYTES);
+		munmap(m->lanes.line, epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES);
 	m->lanes.line = NULL;
 }
 
@@ -362,8 +354,7 @@ static int room_for_lines(struct epf_mirror *m)
 	end_delta_log(m);
 	m->serial = epf_view_serial();
 	m->version = 0;
-	if (epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
-			  p->bits_per_key))
+	if (epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key, p->bits_per_key))
 		return -EPROTO; /* not what the ABI promises */
 	at = mmap(NULL, p->nr_lines * EPF_LINE_BYTES, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -385,8 +376,7 @@ static void take_state(struct epf_mirror *m, __u64 now)
 	m->state.scanned = h->epoch_end;
 	for (i = 0; i < EPF_LANES; i++) {
 		m->state.ring[i].inserts = h->epochs[i].inserts;
-		m->state.ring[i].start_ns =
-			h->epochs[i].age_ns ? now - h->epochs[i].age_ns : 0;
+		m->state.ring[i].start_ns = h->epochs[i].age_ns ? now - h->epochs[i].age_ns : 0;
 	}
 	m->final = 0xff & ~(1u << (h->epoch_end & 7));
 	m->inserts = h->inserts;
@@ -400,10 +390,8 @@ static void copy_lines(struct epf_mirror *m, __u64 lines)
 	__u64 end = m->copied + lines, n;
 
 	for (; m->copied < end; m->copied += n) {
-		n = end - m->copied < CHUNK_LINES ? end - m->copied :
-						    CHUNK_LINES;
-		epf_copy_words(m->lanes.line + m->copied, m->from + m->copied,
-			       n * EPF_LINE_BYTES);
+		n = end - m->copied < CHUNK_LINES ? end - m->copied : CHUNK_LINES;
+		epf_copy_words(m->lanes.line + m->copied, m->from + m->copied, n * EPF_LINE_BYTES);
 		epf_lanes_scan(&m->lanes, m->copied, n);
 	}
 }
@@ -428,8 +416,7 @@ static void note_counted(struct epf_mirror *m)
 	__u32 i;
 
 	for (i = 0; i < m->journal.shards; i++)
-		m->rings[i].counted =
-			epf_load_acquire(&m->rings[i].ring.shard->next);
+		m->rings[i].counted = epf_load_acquire(&m->rings[i].ring.shard->next);
 }
 
 static void copy_end(struct epf_mirror *m)
@@ -437,8 +424,7 @@ static void copy_end(struct epf_mirror *m)
 	struct epf_snap end = { .size = sizeof(end) };
 
 	if (m->from)
-		munmap((void *)(uintptr_t)m->from,
-		       epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES);
+		munmap((void *)(uintptr_t)m->from, epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES);
 	m->from = NULL;
 	epf_call(m->filter, EPF_IOC_SNAP_END, &end);
 	explicit_bzero(end.header.key, sizeof(end.header.key));
@@ -505,8 +491,7 @@ static int copy_step(struct epf_mirror *m)
 
 static void end_journal(struct epf_mirror *m)
 {
-	struct epf_journal_args a = { .size = sizeof(a),
-				      .flags = EPF_JOURNAL_END };
+	struct epf_journal_args a = { .size = sizeof(a), .flags = EPF_JOURNAL_END };
 
 	free(m->rings);
 	m->rings = NULL;
@@ -520,10 +505,8 @@ static void end_journal(struct epf_mirror *m)
 
 static void find_rings(struct epf_mirror *m, __u32 order)
 {
-	struct epf_journal_shard *shard =
-		(void *)((char *)m->map + EPF_JOURNAL_SHARD_BYTES);
-	struct epf_journal_record *record =
-		(void *)((char *)m->map + m->journal.records);
+	struct epf_journal_shard *shard = (void *)((char *)m->map + EPF_JOURNAL_SHARD_BYTES);
+	struct epf_journal_record *record = (void *)((char *)m->map + m->journal.records);
 	__u32 i;
 
 	for (i = 0; i < m->journal.shards; i++) {
@@ -537,8 +520,7 @@ static void find_rings(struct epf_mirror *m, __u32 order)
 
 static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
 {
-	struct epf_journal_args a = { .size = sizeof(a), .order = order,
-				      .shards = shards };
+	struct epf_journal_args a = { .size = sizeof(a), .order = order, .shards = shards };
 	int ret = epf_call(m->filter, EPF_IOC_JOURNAL, &a);
 
 	if (ret)
@@ -658,8 +640,7 @@ int epf_mirror_renew(struct epf_mirror *m)
 	return all_steps(m);
 }
 
-int epf_mirror_begin(int filter, __u32 order, __u32 shards,
-		     struct epf_mirror **m)
+int epf_mirror_begin(int filter, __u32 order, __u32 shards, struct epf_mirror **m)
 {
 	*m = calloc(1, sizeof(**m));
 	if (!*m)
@@ -671,8 +652,7 @@ int epf_mirror_begin(int filter, __u32 order, __u32 shards,
 	return 0;
 }
 
-int epf_mirror_open(int filter, __u32 order, __u32 shards,
-		    struct epf_mirror **m)
+int epf_mirror_open(int filter, __u32 order, __u32 shards, struct epf_mirror **m)
 {
 	int ret = epf_mirror_begin(filter, order, shards, m);
 
@@ -717,8 +697,7 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 	memset(v, 0, sizeof(*v));
 	v->lines = m->lanes.line;
 	v->geom = m->lanes.geom;
-	epf_hash_init(&v->hash, m->header.key[0], m->header.key[1],
-		      m->header.params.hash);
+	epf_hash_init(&v->hash, m->header.key[0], m->header.key[1], m->header.params.hash);
 	v->epoch = m->state.epoch;
 	v->serial = m->serial;
 	v->version = m->version;
@@ -738,7 +717,6 @@ void epf_mirror_header(const struct epf_mirror *m, struct epf_snap_header *h)
 	h->realtime_ns = now_ns(CLOCK_REALTIME);
 	for (i = 0; i < EPF_LANES; i++) {
 		h->epochs[i].inserts = s->ring[i].inserts;
-		h->epochs[i].age_ns =
-			s->ring[i].start_ns ? now - s->ring[i].start_ns : 0;
+		h->epochs[i].age_ns = s->ring[i].start_ns ? now - s->ring[i].start_ns : 0;
 	}
 }

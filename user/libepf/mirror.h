@@ -31,8 +31,7 @@ struct epf_mirror;
  * -EOPNOTSUPP: a locked kind; -EOVERFLOW: at several tries more was inserted than
  * the journal holds; -ENOMEM; an error of EPF_IOC_JOURNAL or _SNAP_BEGIN.
  */
-int epf_mirror_open(int filter, __u32 order, __u32 shards,
-		    struct epf_mirror **m);
+int epf_mirror_open(int filter, __u32 order, __u32 shards, struct epf_mirror **m);
 void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
 
 /**
@@ -45,8 +44,7 @@ void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
  *
  * Return: 0; -ENOMEM.
  */
-int epf_mirror_begin(int filter, __u32 order, __u32 shards,
-		     struct epf_mirror **m);
+int epf_mirror_begin(int filter, __u32 order, __u32 shards, struct epf_mirror **m);
 
 /**
  * epf_mirror_step() - do one step of the work that was begun

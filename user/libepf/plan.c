@@ -29,8 +29,7 @@ static enum epf_plan_fault derive_mode(const struct epf_plan_request *r, __u32 *
 		return EPF_PLAN_NO_WINDOW;
 	if (r->window && r->time_ns) {
 		*mode = r->mode;
-		return r->has_mode && *mode >= EPF_MODE_EITHER ? EPF_PLAN_OK :
-								 EPF_PLAN_TWO_WINDOWS;
+		return r->has_mode && *mode >= EPF_MODE_EITHER ? EPF_PLAN_OK : EPF_PLAN_TWO_WINDOWS;
 	}
 	*mode = r->window ? EPF_MODE_COUNT : EPF_MODE_TIME;
 	return r->has_mode && r->mode != *mode ? EPF_PLAN_MODE : EPF_PLAN_OK;
@@ -51,8 +50,7 @@ static double keys_of(const struct epf_plan_request *r, __u32 mode)
 	return mode == EPF_MODE_BOTH && by_count > by_time ? by_count : by_time;
 }
 
-static enum epf_plan_fault plan_explicit(const struct epf_plan_request *r,
-					 struct epf_planned *plan)
+static enum epf_plan_fault plan_explicit(const struct epf_plan_request *r, struct epf_planned *plan)
 {
 	struct epf_params *params = &plan->params;
 	struct epf_geom g;
@@ -61,21 +59,18 @@ static enum epf_plan_fault plan_explicit(const struct epf_plan_request *r,
 		return EPF_PLAN_PARTIAL;
 	if (r->max_bytes && r->nr_lines > r->max_bytes / EPF_LINE_BYTES)
 		return EPF_PLAN_LINES_MEMORY;
-	if (epf_geom_init(&g, r->nr_lines, (__u32)r->lines_per_key,
-			  (__u32)r->bits_per_key))
+	if (epf_geom_init(&g, r->nr_lines, (__u32)r->lines_per_key, (__u32)r->bits_per_key))
 		return EPF_PLAN_GEOMETRY;
 	params->nr_lines = r->nr_lines;
 	params->lines_per_key = (__u16)r->lines_per_key;
 	params->bits_per_key = (__u16)r->bits_per_key;
 	if (plan->keys)
-		plan->fpr = epf_size_fpr(r->nr_lines, params->lines_per_key,
-					 params->bits_per_key,
+		plan->fpr = epf_size_fpr(r->nr_lines, params->lines_per_key, params->bits_per_key,
 					 plan->keys / EPF_LIVE_EPOCHS);
 	return EPF_PLAN_OK;
 }
 
-static enum epf_plan_fault sizable(const struct epf_plan_request *r,
-				   const struct epf_planned *plan)
+static enum epf_plan_fault sizable(const struct epf_plan_request *r, const struct epf_planned *plan)
 {
 	if (!plan->keys)
 		return EPF_PLAN_NO_RATE;
@@ -88,8 +83,8 @@ static enum epf_plan_fault sizable(const struct epf_plan_request *r,
 	return EPF_PLAN_OK;
 }
 
-static enum epf_plan_fault plan_sized(const struct epf_plan_request *r,
-				      struct epf_planned *plan, int *err)
+static enum epf_plan_fault plan_sized(const struct epf_plan_request *r, struct epf_planned *plan,
+				      int *err)
 {
 	struct epf_size_req req = {
 		.keys_per_window = plan->keys,
@@ -107,16 +102,16 @@ static enum epf_plan_fault plan_sized(const struct epf_plan_request *r,
 	plan->params.lines_per_key = (__u16)size.lines_per_key;
 	plan->params.bits_per_key = (__u16)size.bits_per_key;
 	plan->fpr = size.fpr;
-	return !*err ? EPF_PLAN_OK :
+	return !*err           ? EPF_PLAN_OK :
 	       *err == -ENOSPC ? EPF_PLAN_FULL :
-	       *err == -E2BIG ? EPF_PLAN_TOO_MANY : EPF_PLAN_SIZING;
+	       *err == -E2BIG  ? EPF_PLAN_TOO_MANY :
+				 EPF_PLAN_SIZING;
 }
 
-static enum epf_plan_fault plan_lanes(const struct epf_plan_request *r,
-				      struct epf_planned *plan, bool explicit, int *err)
+static enum epf_plan_fault plan_lanes(const struct epf_plan_request *r, struct epf_planned *plan,
+				      bool explicit, int *err)
 {
-	enum epf_plan_fault fault = explicit ? plan_explicit(r, plan) :
-					       plan_sized(r, plan, err);
+	enum epf_plan_fault fault = explicit ? plan_explicit(r, plan) : plan_sized(r, plan, err);
 
 	if (fault)
 		return fault;
@@ -137,8 +132,8 @@ static enum epf_plan_fault goes_with_kind(const struct epf_plan_request *r,
 	return plan->keys ? EPF_PLAN_OK : EPF_PLAN_NO_RATE;
 }
 
-static enum epf_plan_fault plan_kind(const struct epf_plan_request *r,
-				     struct epf_planned *plan, int *err)
+static enum epf_plan_fault plan_kind(const struct epf_plan_request *r, struct epf_planned *plan,
+				     int *err)
 {
 	struct epf_compare_req req = {
 		.keys_per_window = plan->keys,
@@ -162,8 +157,7 @@ static enum epf_plan_fault plan_kind(const struct epf_plan_request *r,
 	return r->max_bytes && c.bytes > r->max_bytes ? EPF_PLAN_KIND_MEMORY : EPF_PLAN_OK;
 }
 
-static enum epf_plan_fault plan_limit(const struct epf_plan_request *r,
-				      struct epf_planned *plan)
+static enum epf_plan_fault plan_limit(const struct epf_plan_request *r, struct epf_planned *plan)
 {
 	plan->limit = r->limit ? r->limit : EPF_PLAN_LIMIT_FACTOR * plan->budget;
 	if (!(plan->limit >= plan->budget))
@@ -173,8 +167,7 @@ static enum epf_plan_fault plan_limit(const struct epf_plan_request *r,
 	return EPF_PLAN_OK;
 }
 
-int epf_plan(const struct epf_plan_request *r, struct epf_planned *plan,
-	     enum epf_plan_fault *fault)
+int epf_plan(const struct epf_plan_request *r, struct epf_planned *plan, enum epf_plan_fault *fault)
 {
 	bool explicit = r->nr_lines || r->bits_per_key;
 	int err = 0;

@@ -11,7 +11,7 @@
 
 #include "epf.h"
 
-#define EPF_PLAN_BUDGET 1e-4	   /* the budget where none is given */
+#define EPF_PLAN_BUDGET 1e-4 /* the budget where none is given */
 #define EPF_PLAN_BUDGET_LEAST 1e-9
 #define EPF_PLAN_BUDGET_MOST 0.5
 #define EPF_PLAN_LIMIT_FACTOR 2 /* budget to limit, where none is given */
@@ -77,26 +77,26 @@ struct epf_planned {
  */
 enum epf_plan_fault {
 	EPF_PLAN_OK,
-	EPF_PLAN_NO_WINDOW,	/* neither insertions nor a time */
-	EPF_PLAN_TWO_WINDOWS,	/* both, and no mode for both */
-	EPF_PLAN_MODE,		/* a mode that does not fit the window */
-	EPF_PLAN_PARTIAL,	/* not all of an explicit geometry */
-	EPF_PLAN_LINES_MEMORY,	/* its lines take more than @max_bytes */
-	EPF_PLAN_GEOMETRY,	/* no filter has this geometry */
-	EPF_PLAN_NO_RATE,	/* a window of time without a rate */
+	EPF_PLAN_NO_WINDOW,    /* neither insertions nor a time */
+	EPF_PLAN_TWO_WINDOWS,  /* both, and no mode for both */
+	EPF_PLAN_MODE,         /* a mode that does not fit the window */
+	EPF_PLAN_PARTIAL,      /* not all of an explicit geometry */
+	EPF_PLAN_LINES_MEMORY, /* its lines take more than @max_bytes */
+	EPF_PLAN_GEOMETRY,     /* no filter has this geometry */
+	EPF_PLAN_NO_RATE,      /* a window of time without a rate */
 	EPF_PLAN_BUDGET_RANGE,
 	EPF_PLAN_LINES_PER_KEY, /* not 1, 2 or 4 */
-	EPF_PLAN_MEMORY_LEAST,	/* no filter is so small */
-	EPF_PLAN_FULL,		/* @max_bytes does not allow the budget */
-	EPF_PLAN_TOO_MANY,	/* more lines than a filter may have */
-	EPF_PLAN_SIZING,	/* an error: as returned */
-	EPF_PLAN_SLACK,		/* lanes keep keys longer than @slack */
-	EPF_PLAN_LIMIT,		/* the limit is below the budget */
+	EPF_PLAN_MEMORY_LEAST,  /* no filter is so small */
+	EPF_PLAN_FULL,          /* @max_bytes does not allow the budget */
+	EPF_PLAN_TOO_MANY,      /* more lines than a filter may have */
+	EPF_PLAN_SIZING,        /* an error: as returned */
+	EPF_PLAN_SLACK,         /* lanes keep keys longer than @slack */
+	EPF_PLAN_LIMIT,         /* the limit is below the budget */
 	EPF_PLAN_KIND_GEOMETRY, /* an explicit geometry, of another kind than lanes */
-	EPF_PLAN_KIND_TIME,	/* this kind has a window of time alone */
-	EPF_PLAN_KIND_RANGE,	/* budget or slack are out of its range */
-	EPF_PLAN_KIND_FULL,	/* it cannot keep so many keys at this budget and slack */
-	EPF_PLAN_KIND_MEMORY,	/* it takes more than @max_bytes, see @bytes */
+	EPF_PLAN_KIND_TIME,     /* this kind has a window of time alone */
+	EPF_PLAN_KIND_RANGE,    /* budget or slack are out of its range */
+	EPF_PLAN_KIND_FULL,     /* it cannot keep so many keys at this budget and slack */
+	EPF_PLAN_KIND_MEMORY,   /* it takes more than @max_bytes, see @bytes */
 };
 
 /**

@@ -28,12 +28,11 @@
 #define LINES_STEP 4u /* every L divides the number of lines */
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
-#define SAME_MEMORY 1.01 /* a smaller difference in memory does not count */
+#define SAME_MEMORY 1.01  /* a smaller difference in memory does not count */
 #define BITS_MEMORY 1.015 /* memory that may be spent to save positions */
 
 /* E(c(u)^@i) */
-static double moment(const struct epf_cover_row *own,
-		     const struct epf_cover_row *hit, int i)
+static double moment(const struct epf_cover_row *own, const struct epf_cover_row *hit, int i)
 {
 	double sum = 0;
 	unsigned int u;
@@ -46,8 +45,7 @@ static double moment(const struct epf_cover_row *own,
 /* The false-positive rate of @parts parts with eight epochs of @load keys per
  * line.
  */
-static double any_epoch(const struct epf_cover_fields *c, double load,
-			unsigned int parts)
+static double any_epoch(const struct epf_cover_fields *c, double load, unsigned int parts)
 {
 	struct epf_cover_row hit = epf_cover_fields(c, load);
 	double choose = -1, sum = 0;
@@ -60,14 +58,13 @@ static double any_epoch(const struct epf_cover_fields *c, double load,
 	return fmax(0, fmin(sum, 1));
 }
 
-double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
-		    unsigned int bits_per_key, double keys)
+double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key, unsigned int bits_per_key,
+		    double keys)
 {
 	struct epf_geom g;
 	struct epf_cover_fields c;
 
-	if (epf_geom_init(&g, nr_lines, lines_per_key, bits_per_key) ||
-	    !(keys >= 0))
+	if (epf_geom_init(&g, nr_lines, lines_per_key, bits_per_key) || !(keys >= 0))
 		return 1;
 	epf_cover_fields_init(&c, EPF_FIELDS, EPF_LANE_BITS, g.bits);
 	return any_epoch(&c, keys / (double)g.part_lines, g.parts);
@@ -81,8 +78,7 @@ struct search {
 };
 
 /* The false-positive rate with @bits fields per line. */
-static double fpr_of(const struct search *s, __u64 nr_lines,
-		     unsigned int parts, unsigned int bits)
+static double fpr_of(const struct search *s, __u64 nr_lines, unsigned int parts, unsigned int bits)
 {
 	double load = s->keys / (double)(nr_lines / parts);
 
@@ -90,8 +86,8 @@ static double fpr_of(const struct search *s, __u64 nr_lines,
 }
 
 /* Set @size to the best k for a given number of lines. */
-static void choose_bits(const struct search *s, __u64 nr_lines,
-			unsigned int parts, struct epf_size *size)
+static void choose_bits(const struct search *s, __u64 nr_lines, unsigned int parts,
+			struct epf_size *size)
 {
 	unsigned int bits;
 
@@ -112,8 +108,8 @@ static void choose_bits(const struct search *s, __u64 nr_lines,
  * if none does, use @max_lines. A bisection works because more lines never make
  * the best k worse.
  */
-static void choose_lines(const struct search *s, __u64 max_lines,
-			 unsigned int parts, struct epf_size *size)
+static void choose_lines(const struct search *s, __u64 max_lines, unsigned int parts,
+			 struct epf_size *size)
 {
 	__u64 low = EPF_LINES_MIN / LINES_STEP;
 	__u64 high = max_lines / LINES_STEP;
@@ -136,8 +132,7 @@ static void choose_lines(const struct search *s, __u64 max_lines,
 /* Each position costs time, so use fewer where a little more memory makes up
  * for it.
  */
-static void spare_bits(const struct search *s, __u64 max_lines,
-		       struct epf_size *size)
+static void spare_bits(const struct search *s, __u64 max_lines, struct epf_size *size)
 {
 	unsigned int parts = size->lines_per_key, bits = 1;
 	__u64 low = size->nr_lines / LINES_STEP;
@@ -163,8 +158,7 @@ static void spare_bits(const struct search *s, __u64 max_lines,
 }
 
 /* Return: is @a better than @b, which has fewer lines per key? */
-static bool better(const struct search *s, const struct epf_size *a,
-		   const struct epf_size *b)
+static bool better(const struct search *s, const struct epf_size *a, const struct epf_size *b)
 {
 	if (a->fpr > s->budget)
 		return a->fpr < b->fpr;

@@ -39,8 +39,7 @@ struct head {
 	struct epf_key_desc desc;
 };
 
-__u64 epf_snap_header_sum(const struct epf_snap_header *h,
-			  const struct epf_key_desc *desc)
+__u64 epf_snap_header_sum(const struct epf_snap_header *h, const struct epf_key_desc *desc)
 {
 	struct head copy = { *h, *desc };
 
@@ -48,8 +47,7 @@ __u64 epf_snap_header_sum(const struct epf_snap_header *h,
 	return XXH3_64bits(&copy, h->header_bytes);
 }
 
-void epf_snap_describe(struct epf_snap_header *h,
-		       const struct epf_key_desc *desc)
+void epf_snap_describe(struct epf_snap_header *h, const struct epf_key_desc *desc)
 {
 	bool known = desc->kind != EPF_KEYS_UNKNOWN;
 
@@ -59,18 +57,15 @@ void epf_snap_describe(struct epf_snap_header *h,
 
 int epf_snap_reserve(int fd, const struct epf_snap_header *h)
 {
-	return epf_file_reserve(fd, (off_t)(h->header_bytes +
-					epf_snap_lines_bytes(&h->params)));
+	return epf_file_reserve(fd, (off_t)(h->header_bytes + epf_snap_lines_bytes(&h->params)));
 }
 
-int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
-		 size_t bytes, __u64 at)
+int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines, size_t bytes, __u64 at)
 {
 	return epf_file_write_at(fd, lines, bytes, (off_t)(h->header_bytes + at));
 }
 
-int epf_snap_finish(int fd, struct epf_snap_header *h,
-		    const struct epf_key_desc *desc)
+int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc *desc)
 {
 	struct head head;
 	int ret;
@@ -114,8 +109,7 @@ static bool name_sound(const char *name)
 				   "abcdefghijklmnopqrstuvwxyz";
 	size_t len = strnlen(name, EPF_NAME_LEN);
 
-	return len && len < EPF_NAME_LEN && name[0] != '.' &&
-	       strspn(name, good) == len;
+	return len && len < EPF_NAME_LEN && name[0] != '.' && strspn(name, good) == len;
 }
 
 static bool params_sound(const struct epf_params *p)
@@ -126,30 +120,25 @@ static bool params_sound(const struct epf_params *p)
 		return false;
 	if (p->kind == EPF_KIND_LANES)
 		return !epf_params_check_lanes(p);
-	return ops && (!ops->resizable || p->mode == EPF_MODE_TIME) &&
-	       !epf_params_check_locked(p);
+	return ops && (!ops->resizable || p->mode == EPF_MODE_TIME) && !epf_params_check_locked(p);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)
 {
-	return h->epoch_begin >= EPF_EPOCH_FIRST &&
-	       h->epoch_begin <= h->epoch_end;
+	return h->epoch_begin >= EPF_EPOCH_FIRST && h->epoch_begin <= h->epoch_end;
 }
 
 static bool version_known(const struct epf_snap_header *h)
 {
-	return (h->version == EPF_SNAP_VERSION &&
-		h->header_bytes == sizeof(*h)) ||
-	       (h->version == EPF_SNAP_VERSION_DESC &&
-		h->header_bytes == sizeof(struct head));
+	return (h->version == EPF_SNAP_VERSION && h->header_bytes == sizeof(*h)) ||
+	       (h->version == EPF_SNAP_VERSION_DESC && h->header_bytes == sizeof(struct head));
 }
 
 /* A file whose keys are unknown has no description. */
 static bool desc_sound(const struct head *head)
 {
 	return head->h.version == EPF_SNAP_VERSION ||
-	       (!epf_key_desc_check(&head->desc) &&
-		head->desc.kind != EPF_KEYS_UNKNOWN);
+	       (!epf_key_desc_check(&head->desc) && head->desc.kind != EPF_KEYS_UNKNOWN);
 }
 
 /* A file that begins like a snapshot but is too short counts as truncated, not
@@ -186,8 +175,8 @@ static enum epf_snap_fault check_size(__u64 file_bytes, __u64 want)
 /* Check the file's length against header and state, into @fault.
  * Return: 0, or -EIO.
  */
-static int check_locked_size(int fd, const struct epf_snap_header *h,
-			    __u64 file_bytes, enum epf_snap_fault *fault)
+static int check_locked_size(int fd, const struct epf_snap_header *h, __u64 file_bytes,
+			     enum epf_snap_fault *fault)
 {
 	__u64 before = h->header_bytes + sizeof(struct epf_snap_locked);
 	struct epf_snap_locked head; /* only the fields before @shape are read */
@@ -201,18 +190,16 @@ static int check_locked_size(int fd, const struct epf_snap_header *h,
 	if (head.words > SNAP_WORDS_MAX)
 		*fault = EPF_SNAP_BAD_STATE;
 	else
-		*fault = check_size(file_bytes,
-				    before + head.words * sizeof(__u64));
+		*fault = check_size(file_bytes, before + head.words * sizeof(__u64));
 	return 0;
 }
 
-static int check_length(int fd, const struct epf_snap_header *h,
-			__u64 file_bytes, enum epf_snap_fault *fault)
+static int check_length(int fd, const struct epf_snap_header *h, __u64 file_bytes,
+			enum epf_snap_fault *fault)
 {
 	if (h->params.kind != EPF_KIND_LANES)
 		return check_locked_size(fd, h, file_bytes, fault);
-	*fault = check_size(file_bytes,
-			    h->header_bytes + epf_snap_lines_bytes(&h->params));
+	*fault = check_size(file_bytes, h->header_bytes + epf_snap_lines_bytes(&h->params));
 	return 0;
 }
 
@@ -234,8 +221,7 @@ static ssize_t read_at(int fd, void *to, size_t len, off_t at)
 }
 
 /* Like epf_snap_head(); *@bytes is set to the size of the file. */
-static int read_head(int fd, struct head *head, __u64 *bytes,
-		     enum epf_snap_fault *fault)
+static int read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_fault *fault)
 {
 	struct stat st;
 	ssize_t got;
@@ -259,8 +245,8 @@ static int read_head(int fd, struct head *head, __u64 *bytes,
 	return *fault ? -EBADMSG : ret;
 }
 
-int epf_snap_head(int fd, struct epf_snap_header *header,
-		  struct epf_key_desc *desc, enum epf_snap_fault *fault)
+int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *desc,
+		  enum epf_snap_fault *fault)
 {
 	struct head head;
 	__u64 bytes;
@@ -305,8 +291,7 @@ static int sum_some(struct check *c)
 	__u64 left = c->work.all - c->work.done;
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
 
-	XXH3_64bits_update(c->sum, (const char *)f->lines + first + c->work.done,
-			   n);
+	XXH3_64bits_update(c->sum, (const char *)f->lines + first + c->work.done, n);
 	c->work.done += n;
 	return 1;
 }
@@ -400,8 +385,8 @@ static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 	return 0;
 }
 
-int epf_snap_check_begin(int fd, struct epf_snap_file *file,
-			 enum epf_snap_fault *fault, struct epf_work **work)
+int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault *fault,
+			 struct epf_work **work)
 {
 	struct check *c;
 	int ret;
@@ -422,18 +407,17 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file,
 		return -ENOMEM;
 	}
 	XXH3_64bits_reset(c->sum);
-	c->work = (struct epf_work){
-		.step = check_step, .end = check_end,
-		.all = file->map_bytes - file->header.header_bytes -
-		       (file->locked ? sizeof(*file->locked) : 0) };
+	c->work = (struct epf_work){ .step = check_step,
+				     .end = check_end,
+				     .all = file->map_bytes - file->header.header_bytes -
+					    (file->locked ? sizeof(*file->locked) : 0) };
 	c->file = file;
 	c->fault = fault;
 	*work = &c->work;
 	return 0;
 }
 
-int epf_snap_open_fd(int fd, struct epf_snap_file *file,
-		     epf_progress_fn progress, void *ctx,
+int epf_snap_open_fd(int fd, struct epf_snap_file *file, epf_progress_fn progress, void *ctx,
 		     enum epf_snap_fault *fault)
 {
 	struct epf_work *work;
@@ -442,8 +426,7 @@ int epf_snap_open_fd(int fd, struct epf_snap_file *file,
 	return ret ? ret : epf_work_run(work, progress, ctx);
 }
 
-int epf_snap_open(const char *path, struct epf_snap_file *file,
-		  epf_progress_fn progress, void *ctx,
+int epf_snap_open(const char *path, struct epf_snap_file *file, epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -467,10 +450,12 @@ void epf_snap_close(struct epf_snap_file *file)
 
 int epf_snap_restore(int filter, const struct epf_snap_file *file)
 {
-	struct epf_restore r = { .size = sizeof(r),
-				 .header = file->header,
-				 .lines = (__u64)(uintptr_t)file->lines,
-				 .desc = file->desc };
+	struct epf_restore r = {
+		.size = sizeof(r),
+		.header = file->header,
+		.lines = (__u64)(uintptr_t)file->lines,
+		.desc = file->desc,
+	};
 	int err;
 
 	r.header.version = EPF_SNAP_VERSION;

@@ -26,8 +26,7 @@ typedef int (*epf_snap_fill_fn)(void *ctx, int fd, struct epf_snap_header *h);
  * @h: header; the call sets its version and size, before anything is written
  * @desc: a valid description
  */
-void epf_snap_describe(struct epf_snap_header *h,
-		       const struct epf_key_desc *desc);
+void epf_snap_describe(struct epf_snap_header *h, const struct epf_key_desc *desc);
 
 static inline __u64 epf_snap_lines_bytes(const struct epf_params *p)
 {
@@ -35,8 +34,7 @@ static inline __u64 epf_snap_lines_bytes(const struct epf_params *p)
 }
 
 /* The checksum of a header whose size is set. */
-__u64 epf_snap_header_sum(const struct epf_snap_header *h,
-			  const struct epf_key_desc *desc);
+__u64 epf_snap_header_sum(const struct epf_snap_header *h, const struct epf_key_desc *desc);
 
 /* As epf_snap_save(); @fill writes the contents. */
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
@@ -45,10 +43,9 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 /* Reserve room for header and lines, so that a full disk shows before long work. */
 int epf_snap_reserve(int fd, const struct epf_snap_header *h);
 /* Write @bytes of lines at offset @at from the first line. */
-int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
-		 size_t bytes, __u64 at);
+int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines, size_t bytes,
+		 __u64 at);
 /* Write and sync the header, whose lines_xxh3 is set; @desc as above. */
-int epf_snap_finish(int fd, struct epf_snap_header *h,
-		    const struct epf_key_desc *desc);
+int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc *desc);
 
 #endif /* LIBEPF_SNAP_H */

@@ -73,9 +73,13 @@ struct copy {
  */
 static int read_locked(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 {
-	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
-				   .offset = at, .bytes = bytes,
-				   .data = (__u64)(uintptr_t)to };
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = flags,
+		.offset = at,
+		.bytes = bytes,
+		.data = (__u64)(uintptr_t)to,
+	};
 	int ret;
 
 	do
@@ -124,8 +128,7 @@ static int begin_state(struct copy *c)
 	c->state = malloc(sizeof(*c->state));
 	if (!c->state)
 		return -ENOMEM;
-	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state,
-			 sizeof(*c->state));
+	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state, sizeof(*c->state));
 	c->ahead = sizeof(*c->state);
 	c->work.all = c->state->words * sizeof(__u64);
 	return ret;
@@ -147,8 +150,8 @@ static int set_out(struct copy *c, const struct epf_params *params)
 		ret = begin_state(c);
 	if (!ret)
 		ret = c->fd < 0 ? make_room(c) :
-			epf_file_reserve(c->fd, (off_t)(c->header.header_bytes +
-							c->ahead + c->work.all));
+				  epf_file_reserve(c->fd, (off_t)(c->header.header_bytes +
+								  c->ahead + c->work.all));
 	return !ret && lanes ? map_lines(c) : ret;
 }
 
@@ -165,8 +168,7 @@ static int first_pin(struct copy *c)
 
 /* ---- the end ---- */
 
-static int end_snapshot(struct copy *c, struct epf_snap_header *h,
-			struct epf_key_desc *desc)
+static int end_snapshot(struct copy *c, struct epf_snap_header *h, struct epf_key_desc *desc)
 {
 	struct epf_snap snap = { .size = sizeof(snap) };
 	int ret;
@@ -237,8 +239,7 @@ static int begin_snapshot(struct copy *c)
 static int put(struct copy *c, const void *data, size_t n, __u64 at)
 {
 	if (c->fd >= 0)
-		return epf_file_write_at(c->fd, data, n,
-				 (off_t)(c->header.header_bytes + at));
+		return epf_file_write_at(c->fd, data, n, (off_t)(c->header.header_bytes + at));
 	memcpy(c->to + at, data, n);
 	return 0;
 }
@@ -307,8 +308,7 @@ static int copy_state(struct copy *c)
 
 	if (!c->state)
 		return 0;
-	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state,
-			 sizeof(*c->state));
+	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state, sizeof(*c->state));
 	if (ret)
 		return ret;
 	XXH3_64bits_update(c->sum, c->state, sizeof(*c->state));
@@ -378,8 +378,7 @@ static void hand_over(struct copy *c)
 	file->map_bytes = c->to_bytes;
 	if (c->state)
 		file->locked = file->lines;
-	file->header.header_xxh3 = epf_snap_header_sum(&file->header,
-						       &file->desc);
+	file->header.header_xxh3 = epf_snap_header_sum(&file->header, &file->desc);
 	c->to = NULL;
 }
 
@@ -399,8 +398,7 @@ static void memory_end(struct epf_work *work)
 	free(work);
 }
 
-int epf_snap_copy_begin(int filter, struct epf_snap_file *file,
-			struct epf_work **work)
+int epf_snap_copy_begin(int filter, struct epf_snap_file *file, struct epf_work **work)
 {
 	struct copy *c = calloc(1, sizeof(*c));
 
@@ -420,8 +418,7 @@ int epf_snap_copy_begin(int filter, struct epf_snap_file *file,
 	return 0;
 }
 
-int epf_snap_copy(int filter, struct epf_snap_file *file,
-		  epf_progress_fn progress, void *ctx)
+int epf_snap_copy(int filter, struct epf_snap_file *file, epf_progress_fn progress, void *ctx)
 {
 	struct epf_work *work;
 	int ret = epf_snap_copy_begin(filter, file, &work);
@@ -466,13 +463,14 @@ static int save_into(void *ctx, int fd, struct epf_snap_header *h)
 	return ret ? ret : epf_snap_finish(fd, h, &s->copy.desc);
 }
 
-int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
-		  void *ctx, struct epf_snap_header *header)
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress, void *ctx,
+		  struct epf_snap_header *header)
 {
-	struct save s = { .copy = { .work = { .step = file_step,
-					      .end = file_end },
-				    .filter = filter },
-			  .progress = progress, .ctx = ctx };
+	struct save s = {
+		.copy = { .work = { .step = file_step, .end = file_end }, .filter = filter },
+		.progress = progress,
+		.ctx = ctx,
+	};
 
 	return epf_snap_write(path, save_into, &s, header);
 }

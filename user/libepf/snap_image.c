@@ -32,8 +32,7 @@ void epf_snap_image_epochs(struct epf_snap_image *image, const struct epf_state 
 	h->epoch_begin = h->epoch_end = e;
 	for (age = 0; age < EPF_EPOCHS && age <= e - EPF_EPOCH_FIRST; age++) {
 		i = (e - age) % EPF_EPOCHS;
-		h->epochs[i].inserts = age ? state->ring[i].inserts :
-					     epf_count_of(state->count, e);
+		h->epochs[i].inserts = age ? state->ring[i].inserts : epf_count_of(state->count, e);
 		h->epochs[i].age_ns = now_ns - state->ring[i].start_ns;
 	}
 }
@@ -78,8 +77,8 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 	if (!sum)
 		return -ENOMEM;
 	XXH3_64bits_reset(sum);
-	ret = epf_file_reserve(fd, (off_t)(image->header.header_bytes + ahead +
-					   pieces_bytes(image)));
+	ret = epf_file_reserve(fd,
+			       (off_t)(image->header.header_bytes + ahead + pieces_bytes(image)));
 	if (!ret)
 		ret = put_all(image, fd, sum);
 	image->header.lines_xxh3 = XXH3_64bits_digest(sum);

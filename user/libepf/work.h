@@ -41,15 +41,13 @@ static inline void epf_work_end(struct epf_work *w)
 }
 
 /* Run all steps; @progress may be NULL. Return: as the last step; -ECANCELED. */
-static inline int epf_work_run(struct epf_work *w, epf_progress_fn progress,
-			       void *ctx)
+static inline int epf_work_run(struct epf_work *w, epf_progress_fn progress, void *ctx)
 {
 	int ret;
 
 	do {
 		ret = epf_work_step(w);
-		if (ret > 0 && progress && w->done &&
-		    progress(ctx, w->done, w->all))
+		if (ret > 0 && progress && w->done && progress(ctx, w->done, w->all))
 			ret = -ECANCELED;
 	} while (ret > 0);
 	epf_work_end(w);
@@ -59,12 +57,11 @@ static inline int epf_work_run(struct epf_work *w, epf_progress_fn progress,
 /* snap_copy.c: as epf_snap_copy(); @file is set when the work is done. Until
  * then a snapshot of the filter is under way on its descriptor.
  */
-int epf_snap_copy_begin(int filter, struct epf_snap_file *file,
-			struct epf_work **work);
+int epf_snap_copy_begin(int filter, struct epf_snap_file *file, struct epf_work **work);
 
 /* snap.c: as epf_snap_open_fd(); @file and @fault stay where they are. */
-int epf_snap_check_begin(int fd, struct epf_snap_file *file,
-			 enum epf_snap_fault *fault, struct epf_work **work);
+int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault *fault,
+			 struct epf_work **work);
 
 struct epf_view;
 

@@ -26,20 +26,25 @@
 #define EPF_VERSION "unknown"
 #endif
 
-
 enum type { COUNTER, GAUGE, INFO };
 
 /* Base units; a family's name ends with its unit. */
 enum unit { NONE, BYTES, RATIO, SECONDS };
 
 static const char *const type_names[] = {
-	[COUNTER] = "counter", [GAUGE] = "gauge", [INFO] = "info",
+	[COUNTER] = "counter",
+	[GAUGE] = "gauge",
+	[INFO] = "info",
 };
 static const char *const suffixes[] = {
-	[COUNTER] = "_total", [GAUGE] = "", [INFO] = "_info",
+	[COUNTER] = "_total",
+	[GAUGE] = "",
+	[INFO] = "_info",
 };
 static const char *const unit_names[] = {
-	[BYTES] = "bytes", [RATIO] = "ratio", [SECONDS] = "seconds",
+	[BYTES] = "bytes",
+	[RATIO] = "ratio",
+	[SECONDS] = "seconds",
 };
 
 /* A metric family. */
@@ -55,8 +60,10 @@ struct field {
 	size_t at;
 	size_t bytes;
 };
-#define FIELD(type, member) \
-	{ offsetof(type, member), sizeof(((type *)0)->member) }
+#define FIELD(type, member)                                         \
+	{                                                           \
+		offsetof(type, member), sizeof(((type *)0)->member) \
+	}
 #define INFO_FIELD(member) FIELD(struct epf_info, member)
 #define AGENT_FIELD(member) FIELD(struct agent_stats, member)
 
@@ -85,8 +92,7 @@ static const struct series filter_series[] = {
 		      "Verdicts \"do not know\", because the filter was "
 		      "saturated or nobody ended its epochs." },
 	  .field = INFO_FIELD(stats.failed_open) },
-	{ .family = { "saturations", COUNTER, NONE,
-		      "Times the filter became saturated." },
+	{ .family = { "saturations", COUNTER, NONE, "Times the filter became saturated." },
 	  .field = INFO_FIELD(stats.saturations) },
 	{ .family = { "rotations", COUNTER, NONE, "Epochs ended." },
 	  .field = INFO_FIELD(stats.rotations) },
@@ -101,15 +107,14 @@ static const struct series filter_series[] = {
 	{ .family = { "saturated", GAUGE, NONE,
 		      "1 while the error may exceed the limit, so that the "
 		      "filter fails open." },
-	  .field = INFO_FIELD(flags), .mask = EPF_INFO_SATURATED },
-	{ .family = { "rotation_pinned", GAUGE, NONE,
-		      "1 while a snapshot blocks rotation." },
-	  .field = INFO_FIELD(flags), .mask = EPF_INFO_PINNED },
-	{ .family = { "error_ratio", GAUGE, RATIO,
-		      "Current estimate of the false-positive rate." },
+	  .field = INFO_FIELD(flags),
+	  .mask = EPF_INFO_SATURATED },
+	{ .family = { "rotation_pinned", GAUGE, NONE, "1 while a snapshot blocks rotation." },
+	  .field = INFO_FIELD(flags),
+	  .mask = EPF_INFO_PINNED },
+	{ .family = { "error_ratio", GAUGE, RATIO, "Current estimate of the false-positive rate." },
 	  .field = INFO_FIELD(fpr_ppt) },
-	{ .family = { "budget_ratio", GAUGE, RATIO,
-		      "Requested false-positive rate." },
+	{ .family = { "budget_ratio", GAUGE, RATIO, "Requested false-positive rate." },
 	  .field = INFO_FIELD(params.budget_ppt) },
 	{ .family = { "limit_ratio", GAUGE, RATIO,
 		      "False-positive rate above which the filter fails open; "
@@ -123,20 +128,20 @@ static const struct series filter_series[] = {
 	  .field = INFO_FIELD(covered_ns) },
 	{ .family = { "window_inserts", GAUGE, NONE,
 		      "Length of a window that is counted in insertions." },
-	  .field = INFO_FIELD(params.window_inserts), .optional = true },
+	  .field = INFO_FIELD(params.window_inserts),
+	  .optional = true },
 	{ .family = { "window_seconds", GAUGE, SECONDS,
 		      "Length of a window that is counted in time." },
-	  .field = INFO_FIELD(params.window_ns), .optional = true },
-	{ .family = { "memory_bytes", GAUGE, BYTES,
-		      "Memory of the lines and their metadata." },
+	  .field = INFO_FIELD(params.window_ns),
+	  .optional = true },
+	{ .family = { "memory_bytes", GAUGE, BYTES, "Memory of the lines and their metadata." },
 	  .field = INFO_FIELD(memory_bytes) },
-	{ .family = { "slices", GAUGE, NONE,
-		      "Segments, slices or generations that have memory." },
-	  .field = INFO_FIELD(slices), .optional = true },
+	{ .family = { "slices", GAUGE, NONE, "Segments, slices or generations that have memory." },
+	  .field = INFO_FIELD(slices),
+	  .optional = true },
 	{ .family = { "epoch", GAUGE, NONE, "Number of the current epoch." },
 	  .field = INFO_FIELD(epoch) },
-	{ .family = { "users", GAUGE, NONE,
-		      "Descriptors, mappings and BPF references." },
+	{ .family = { "users", GAUGE, NONE, "Descriptors, mappings and BPF references." },
 	  .field = INFO_FIELD(users) },
 	{ .family = { "age_seconds", GAUGE, SECONDS, "Time since creation." },
 	  .field = INFO_FIELD(age_ns) },
@@ -147,14 +152,11 @@ static const struct series agent_series[] = {
 	{ .family = { "agent_start_time_seconds", GAUGE, SECONDS,
 		      "Start time of the agent, in Unix time." },
 	  .field = AGENT_FIELD(start_ns) },
-	{ .family = { "agent_keys_asked", COUNTER, NONE,
-		      "Keys looked up in audits." },
+	{ .family = { "agent_keys_asked", COUNTER, NONE, "Keys looked up in audits." },
 	  .field = AGENT_FIELD(keys_asked) },
-	{ .family = { "agent_keys_present", COUNTER, NONE,
-		      "Keys of audits that were present." },
+	{ .family = { "agent_keys_present", COUNTER, NONE, "Keys of audits that were present." },
 	  .field = AGENT_FIELD(keys_present) },
-	{ .family = { "agent_busy_seconds", COUNTER, SECONDS,
-		      "Time spent on audits." },
+	{ .family = { "agent_busy_seconds", COUNTER, SECONDS, "Time spent on audits." },
 	  .field = AGENT_FIELD(busy_ns) },
 	{ .family = { "agent_requests_refused", COUNTER, NONE,
 		      "Requests refused as invalid, not allowed or too many." },
@@ -168,16 +170,14 @@ static const struct series agent_series[] = {
 	{ .family = { "agent_cache_misses", COUNTER, NONE,
 		      "Columns, snapshots and filters not found in the cache." },
 	  .field = AGENT_FIELD(cache_misses) },
-	{ .family = { "agent_queued_audits", GAUGE, NONE,
-		      "Audits waiting or running." },
+	{ .family = { "agent_queued_audits", GAUGE, NONE, "Audits waiting or running." },
 	  .field = AGENT_FIELD(queue) },
 	{ .family = { "agent_clients", GAUGE, NONE, "Connections." },
 	  .field = AGENT_FIELD(clients) },
 	{ .family = { "agent_cache_bytes", GAUGE, BYTES,
 		      "Memory of cached columns, snapshots and filters." },
 	  .field = AGENT_FIELD(cache_bytes) },
-	{ .family = { "agent_mirrors", GAUGE, NONE,
-		      "Filters currently mirrored." },
+	{ .family = { "agent_mirrors", GAUGE, NONE, "Filters currently mirrored." },
 	  .field = AGENT_FIELD(mirrors) },
 	{ .family = { "agent_mirror_copies", COUNTER, NONE,
 		      "Times that a mirror was started by copying its filter." },
@@ -191,25 +191,28 @@ static const struct series agent_series[] = {
 };
 
 static const struct family up = { "up", GAUGE, NONE,
-	"1 if the module is loaded: its device exists." };
-static const struct family readable = { "readable", GAUGE, NONE,
-	"1 if the filters can be read; 0: no module, or no permission." };
-static const struct family version = { "build", INFO, NONE,
-	"The version of the exporter." };
-static const struct family filters = { "filters", GAUGE, NONE,
-	"Number of filters." };
-static const struct family filter_info = { "filter", INFO, NONE,
-	"A filter: its id and the number of complete epochs in its window." };
-static const struct family fill = { "fill_ratio", GAUGE, RATIO,
-	"Sampled share of an epoch's positions that are set, by its age in epochs." };
-static const struct family overdue = { "overdue", COUNTER, NONE,
+				  "1 if the module is loaded: its device exists." };
+static const struct family readable = {
+	"readable", GAUGE, NONE, "1 if the filters can be read; 0: no module, or no permission."
+};
+static const struct family version = { "build", INFO, NONE, "The version of the exporter." };
+static const struct family filters = { "filters", GAUGE, NONE, "Number of filters." };
+static const struct family filter_info = {
+	"filter", INFO, NONE, "A filter: its id and the number of complete epochs in its window."
+};
+static const struct family fill = {
+	"fill_ratio", GAUGE, RATIO,
+	"Sampled share of an epoch's positions that are set, by its age in epochs."
+};
+static const struct family overdue = {
+	"overdue", COUNTER, NONE,
 	"Verdicts \"do not know\", counted in failed_open, because nobody ended the "
-	"epochs of a pure BPF filter." };
-static const struct family audits = { "agent_audits", COUNTER, NONE,
-	"Audits ended." };
+	"epochs of a pure BPF filter."
+};
+static const struct family audits = { "agent_audits", COUNTER, NONE, "Audits ended." };
 
-_Static_assert(ARRAY_SIZE(filter_series) + 2 + EPF_EPOCHS ==
-		       METRICS_OF_FILTER, "say it in metrics.h and DESIGN");
+_Static_assert(ARRAY_SIZE(filter_series) + 2 + EPF_EPOCHS == METRICS_OF_FILTER,
+	       "say it in metrics.h and DESIGN");
 _Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
 	       "say it in metrics.h and DESIGN");
 
@@ -230,8 +233,7 @@ static void name(const struct page *p, const struct family *f, bool sample)
 {
 	if (p->format == METRICS_TEXT)
 		sample = true;
-	fprintf(p->out, "epochfilter_%s%s", f->name,
-		sample ? suffixes[f->type] : "");
+	fprintf(p->out, "epochfilter_%s%s", f->name, sample ? suffixes[f->type] : "");
 }
 
 static void begin(const struct page *p, const struct family *f)
@@ -240,8 +242,7 @@ static void begin(const struct page *p, const struct family *f)
 
 	fputs("# TYPE ", p->out);
 	name(p, f, false);
-	fprintf(p->out, " %s\n",
-		type_names[old && f->type == INFO ? GAUGE : f->type]);
+	fprintf(p->out, " %s\n", type_names[old && f->type == INFO ? GAUGE : f->type]);
 	if (f->unit && !old) {
 		fputs("# UNIT ", p->out);
 		name(p, f, false);
@@ -266,8 +267,7 @@ static void escaped(FILE *out, const char *text, size_t room)
 }
 
 /* Write the name of a sample of filter @i and its first labels. */
-static void filter_sample(const struct page *p, const struct family *f,
-			  const struct epf_info *i)
+static void filter_sample(const struct page *p, const struct family *f, const struct epf_info *i)
 {
 	const char *kind = epf_kind_name(i->params.kind);
 
@@ -282,11 +282,9 @@ static void filter_sample(const struct page *p, const struct family *f,
 static void value(const struct page *p, const struct family *f, __u64 v)
 {
 	if (f->unit == SECONDS)
-		fprintf(p->out, " %llu.%09llu\n", v / NS_PER_SEC,
-			v % NS_PER_SEC);
+		fprintf(p->out, " %llu.%09llu\n", v / NS_PER_SEC, v % NS_PER_SEC);
 	else if (f->unit == RATIO)
-		fprintf(p->out, " %llu.%012llu\n", v / EPF_RATE_ONE,
-			v % EPF_RATE_ONE);
+		fprintf(p->out, " %llu.%012llu\n", v / EPF_RATE_ONE, v % EPF_RATE_ONE);
 	else
 		fprintf(p->out, " %llu\n", v);
 }
@@ -309,8 +307,8 @@ static __u64 number(const void *of, const struct series *s)
 	return s->mask ? !!(narrow & s->mask) : narrow;
 }
 
-static void write_series(const struct page *p, const struct series *s,
-			 const struct epf_info *info, int nr)
+static void write_series(const struct page *p, const struct series *s, const struct epf_info *info,
+			 int nr)
 {
 	int i;
 
@@ -326,8 +324,7 @@ static void write_series(const struct page *p, const struct series *s,
 	}
 }
 
-static void write_fill(const struct page *p, const struct epf_info *info,
-		       int nr)
+static void write_fill(const struct page *p, const struct epf_info *info, int nr)
 {
 	int i, age;
 
@@ -342,23 +339,20 @@ static void write_fill(const struct page *p, const struct epf_info *info,
 		}
 }
 
-static void write_filter_info(const struct page *p,
-			      const struct epf_info *info, int nr)
+static void write_filter_info(const struct page *p, const struct epf_info *info, int nr)
 {
 	int i;
 
 	begin(p, &filter_info);
 	for (i = 0; i < nr; i++) {
 		filter_sample(p, &filter_info, &info[i]);
-		fprintf(p->out, ",id=\"%u\",epochs=\"%u\"}", info[i].id,
-			info[i].window_epochs);
+		fprintf(p->out, ",id=\"%u\",epochs=\"%u\"}", info[i].id, info[i].window_epochs);
 		value(p, &filter_info, 1);
 	}
 }
 
 /* Filters of the module have no such counter. A filter destroyed meanwhile is left out. */
-static void write_overdue(const struct page *p, const struct epf_info *info,
-			  int nr)
+static void write_overdue(const struct page *p, const struct epf_info *info, int nr)
 {
 	const struct epf_info *i;
 	__u64 v;
@@ -375,8 +369,7 @@ static void write_overdue(const struct page *p, const struct epf_info *info,
 	}
 }
 
-static void write_filters(const struct page *p, const struct epf_info *info,
-			  int nr)
+static void write_filters(const struct page *p, const struct epf_info *info, int nr)
 {
 	size_t i;
 
@@ -404,8 +397,7 @@ static void write_agent(const struct page *p, const struct agent_stats *stats)
 	write_audits(p, "failed", stats_read(&stats->audits_failed));
 	write_audits(p, "cancelled", stats_read(&stats->audits_cancelled));
 	for (i = 0; i < ARRAY_SIZE(agent_series); i++)
-		single(p, &agent_series[i].family,
-		       number(stats, &agent_series[i]));
+		single(p, &agent_series[i].family, number(stats, &agent_series[i]));
 }
 
 /* Return: 1; 0: the filter was destroyed meanwhile, or it can only be destroyed because
@@ -473,18 +465,17 @@ bool metrics_denied(int dev)
 
 static bool device_away(int err)
 {
-	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
-	       err == -ENOTSUP;
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV || err == -ENOTSUP;
 }
 
-int metrics_write(FILE *out, enum metrics_format format, int dev,
-		  const struct agent_stats *stats)
+int metrics_write(FILE *out, enum metrics_format format, int dev, const struct agent_stats *stats)
 {
 	struct page p = { .out = out, .format = format };
 	struct epf_info *info = NULL;
 	int of_module = 0;
-	int nr = dev >= 0 ? read_filters(dev, &info, &of_module) :
-		 device_away(dev) || metrics_denied(dev) ? 0 : dev;
+	int nr = dev >= 0                                ? read_filters(dev, &info, &of_module) :
+		 device_away(dev) || metrics_denied(dev) ? 0 :
+							   dev;
 
 	if (nr < 0) {
 		free(info);

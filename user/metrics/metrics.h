@@ -22,7 +22,7 @@
 
 enum metrics_format {
 	METRICS_OPENMETRICS, /* 1.0.0 */
-	METRICS_TEXT,	     /* the older text format, 0.0.4 */
+	METRICS_TEXT,        /* the older text format, 0.0.4 */
 };
 
 /* Limits of the series of one filter, including its epochs, and of all others. */
@@ -44,8 +44,7 @@ enum metrics_format {
  * Return: 0; a negative errno, including any other error in @dev: not all filters could
  * be read, and nothing was written.
  */
-int metrics_write(FILE *out, enum metrics_format format, int dev,
-		  const struct agent_stats *stats);
+int metrics_write(FILE *out, enum metrics_format format, int dev, const struct agent_stats *stats);
 
 /* Does the device exist, but may this user not open it? @dev: as above. */
 bool metrics_denied(int dev);

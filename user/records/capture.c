@@ -34,11 +34,11 @@ enum ng_block {
 #define NG_ORDER_BIG "\x1a\x2b\x3c\x4d"
 #define NG_BLOCK_MIN 12
 #define NG_INTERFACES_MAX (1u << 16) /* in a section */
-#define NG_BLOCK_MAX (1u << 20) /* bytes of a block that is passed to libpcap */
-#define NG_PIECE (64u << 10) /* bytes of one read() */
+#define NG_BLOCK_MAX (1u << 20)      /* bytes of a block that is passed to libpcap */
+#define NG_PIECE (64u << 10)         /* bytes of one read() */
 #define NG_QUEUE_MAX (2u << 20)
 #define NG_OPEN_BYTES (64u << 20) /* limit of the search for the first interface */
-#define NG_INTERFACE_OPTIONS 16 /* offset of the options in the block */
+#define NG_INTERFACE_OPTIONS 16   /* offset of the options in the block */
 #define NG_IF_TSRESOL 9
 
 static __u32 get(const unsigned char *p, unsigned int bytes, bool big)
@@ -83,8 +83,8 @@ static enum precision ng_precision(const unsigned char *p, size_t len)
 			big = !memcmp(p + at + 8, NG_ORDER_BIG, 4);
 		type = get(p + at, 4, big);
 		bytes = get(p + at + 4, 4, big);
-		if (type == NG_PACKET || type == NG_PACKET_SIMPLE ||
-		    type == NG_PACKET_OLD || bytes < NG_BLOCK_MIN)
+		if (type == NG_PACKET || type == NG_PACKET_SIMPLE || type == NG_PACKET_OLD ||
+		    bytes < NG_BLOCK_MIN)
 			return PRECISION_US;
 		if (type == NG_INTERFACE && bytes > len - at)
 			break;
@@ -113,14 +113,11 @@ static int read_head(struct capture_in *in)
 {
 	enum precision precision;
 
-	while ((precision = head_precision(in->head, in->head_len)) ==
-	       PRECISION_UNDECIDED) {
-		ssize_t n = read(in->fd, in->head + in->head_len,
-				 sizeof(in->head) - in->head_len);
+	while ((precision = head_precision(in->head, in->head_len)) == PRECISION_UNDECIDED) {
+		ssize_t n = read(in->fd, in->head + in->head_len, sizeof(in->head) - in->head_len);
 
 		if (n < 0) {
-			snprintf(in->why, sizeof(in->why), "%s",
-				 strerror(errno));
+			snprintf(in->why, sizeof(in->why), "%s", strerror(errno));
 			return -1;
 		}
 		if (!n)
@@ -135,9 +132,12 @@ static const char *not_a_capture(const struct capture_in *in)
 {
 	if (!in->head_len)
 		return "is empty, not a capture";
-	if (in->head_len >= 4 && (!memcmp(in->head, "\x1f\x8b", 2) ||
-				  !memcmp(in->head, "\x28\xb5\x2f\xfd", 4) ||
-				  !memcmp(in->head, "\xfd" "7zX", 4)))
+	if (in->head_len >= 4 &&
+	    (!memcmp(in->head, "\x1f\x8b", 2) || !memcmp(in->head, "\x28\xb5\x2f\xfd", 4) ||
+	     !memcmp(in->head,
+		     "\xfd"
+		     "7zX",
+		     4)))
 		return "is compressed; unpack it into a pipe and read '-'";
 	return NULL;
 }
@@ -189,7 +189,7 @@ static bool ng_make_room(struct ng_feed *f)
 		return true;
 	if (f->room >= NG_QUEUE_MAX)
 		return ng_fault(f, "more than 2 MiB of sections and interfaces "
-				"without a packet");
+				   "without a packet");
 	more = realloc(f->queue, 2 * f->room);
 	if (!more)
 		return ng_fault(f, "out of memory");
@@ -228,9 +228,8 @@ static bool ng_block(struct ng_feed *f)
 	bytes = get(f->head + 4, 4, f->big);
 	f->have = 0;
 	f->left = bytes - NG_BLOCK_MIN;
-	f->wanted = type == NG_SECTION || type == NG_INTERFACE ||
-		    type == NG_PACKET || type == NG_PACKET_SIMPLE ||
-		    type == NG_PACKET_OLD;
+	f->wanted = type == NG_SECTION || type == NG_INTERFACE || type == NG_PACKET ||
+		    type == NG_PACKET_SIMPLE || type == NG_PACKET_OLD;
 	f->packets += f->wanted && type != NG_SECTION && type != NG_INTERFACE;
 	f->opened |= f->wanted && type != NG_SECTION;
 	f->interfaces += type == NG_INTERFACE;
@@ -384,16 +383,14 @@ static int stream_close(void *cookie)
 
 static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
 {
-	u_int precision = in->nano ? PCAP_TSTAMP_PRECISION_NANO :
-				     PCAP_TSTAMP_PRECISION_MICRO;
+	u_int precision = in->nano ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO;
 
 	return pcap_fopen_offline_with_tstamp_precision(stream, precision, text);
 }
 
 static int start_pcap(struct capture_in *in)
 {
-	cookie_io_functions_t io = { .read = stream_read,
-				     .close = stream_close };
+	cookie_io_functions_t io = { .read = stream_read, .close = stream_close };
 	char text[PCAP_ERRBUF_SIZE] = "";
 	FILE *stream = fopencookie(in, "r", io);
 
@@ -410,8 +407,7 @@ static int start_pcap(struct capture_in *in)
 		in->pcap = open_pcap(in, stream, text);
 	if (in->pcap)
 		return 0;
-	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s",
-		 why(in, text));
+	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", why(in, text));
 	fclose(stream);
 	free(in->buffer);
 	in->buffer = NULL;
@@ -475,8 +471,7 @@ bool capture_ready(struct capture_in *in, size_t bytes)
 	return !in->feed.on || ng_look(in, bytes);
 }
 
-int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
-		 const unsigned char **data)
+int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
 	switch (pcap_next_ex(in->pcap, hdr, data)) {
 	case 1:
@@ -485,8 +480,7 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 	case PCAP_ERROR_BREAK:
 		return 0;
 	default:
-		snprintf(in->why, sizeof(in->why), "%s",
-			 why(in, pcap_geterr(in->pcap)));
+		snprintf(in->why, sizeof(in->why), "%s", why(in, pcap_geterr(in->pcap)));
 		return -1;
 	}
 }
@@ -540,8 +534,7 @@ static int write_header(FILE *stream, const struct capture_in *like)
 
 int capture_header(FILE *stream, const struct capture_in *like)
 {
-	return pcap_dump_fopen(like->pcap, stream) ? 0 :
-						     write_header(stream, like);
+	return pcap_dump_fopen(like->pcap, stream) ? 0 : write_header(stream, like);
 }
 
 struct capture_record capture_record(const struct pcap_pkthdr *hdr)

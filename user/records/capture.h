@@ -121,8 +121,7 @@ bool capture_ready(struct capture_in *in, size_t bytes);
  *
  * Return: 1; 0: end of the file; -1: the file is cut off or damaged (@why).
  */
-int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
-		 const unsigned char **data);
+int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data);
 
 /* Time stamp in ns since 1970. */
 __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr);

@@ -120,15 +120,14 @@ static void restart(struct csv *c)
 
 static const char *why_not(struct csv *c)
 {
-	return csv_error(&c->p) == CSV_EPARSE ?
-		       "a quote inside an unquoted field, or text after a "
-		       "closing quote" :
-		       csv_strerror(csv_error(&c->p));
+	return csv_error(&c->p) == CSV_EPARSE ? "a quote inside an unquoted field, or text after a "
+						"closing quote" :
+						csv_strerror(csv_error(&c->p));
 }
 
 /* Pass one line to libcsv; @fini: it is the last one of the input. */
-static const char *parse_line(struct csv *c, const __u8 *line, size_t len,
-			      bool fini, csv_field_fn field)
+static const char *parse_line(struct csv *c, const __u8 *line, size_t len, bool fini,
+			      csv_field_fn field)
 {
 	if (csv_parse(&c->p, line, len, field, end_of_record, c) < len)
 		return why_not(c);
@@ -158,8 +157,7 @@ static bool next_record(struct csv *c, csv_field_fn field)
 			break;
 		r->len += n;
 		r->lines++;
-		r->why = parse_line(c, line, n, in->eof && r->len == left,
-				    field);
+		r->why = parse_line(c, line, n, in->eof && r->len == left, field);
 	}
 	if (!c->ends && !r->why && in->eof)
 		r->why = parse_line(c, from, 0, true, field);
@@ -182,8 +180,7 @@ static void skip_blank(struct rec_input *in)
 }
 
 /* Find the next record. Return: 1; 0: none is complete; -EBADMSG. */
-static int find_record(struct rec_source *s, csv_field_fn field,
-		       struct rec_error *e)
+static int find_record(struct rec_source *s, csv_field_fn field, struct rec_error *e)
 {
 	struct rec_input *in = &s->in;
 	struct csv *c = s->own;
@@ -214,33 +211,29 @@ static void take_record(struct rec_source *s)
 	c->ends = 0;
 }
 
-static int put_record(struct rec_source *s, struct rec_batch *b,
-		      struct rec_error *e)
+static int put_record(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	const struct csv *c = s->own;
 	struct rec_raw raw = { s->in.buf + s->in.at, c->r.len };
 	unsigned int i;
 
 	if (c->r.why)
-		return rec_bad(s, e, "line %llu: %s",
-			       (unsigned long long)s->in.line, c->r.why);
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, c->r.why);
 	for (i = 0; i < s->nr_fields; i++)
 		if (c->column[i] >= c->columns)
 			return rec_bad(s, e,
 				       "line %llu: it has %zu fields, but the "
 				       "key includes field %zu",
-				       (unsigned long long)s->in.line,
-				       c->columns, c->column[i] + 1);
+				       (unsigned long long)s->in.line, c->columns,
+				       c->column[i] + 1);
 	return rec_key(s, b, raw, c->part, e);
 }
 
-static int csv_take(struct rec_source *s, struct rec_batch *b,
-		    struct rec_error *e)
+static int csv_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	int ret = 0;
 
-	while (rec_goes_on(s, b) &&
-	       (ret = find_record(s, field_of_record, e)) > 0) {
+	while (rec_goes_on(s, b) && (ret = find_record(s, field_of_record, e)) > 0) {
 		s->in.line++;
 		ret = put_record(s, b, e);
 		if (ret)
@@ -263,8 +256,7 @@ static int read_header(struct rec_source *s, struct rec_error *e)
 	if (ret < 0)
 		return ret;
 	if (!ret || c->r.why)
-		return rec_error_set(e, -EBADMSG, "the header is %s",
-				     ret ? "not CSV" : "missing");
+		return rec_error_set(e, -EBADMSG, "the header is %s", ret ? "not CSV" : "missing");
 	ret = rec_keep_prologue(s, s->in.buf + s->in.at, c->r.len, e);
 	s->in.line++;
 	take_record(s);
@@ -278,8 +270,7 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 	unsigned int i;
 
 	if (c->twice)
-		return rec_error_set(e, -EINVAL, "the header has two fields '%s'",
-				     c->twice);
+		return rec_error_set(e, -EINVAL, "the header has two fields '%s'", c->twice);
 	for (i = 0; i < s->nr_fields; i++) {
 		unsigned long n;
 		char *end;
@@ -288,10 +279,13 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 			continue;
 		errno = 0;
 		n = strtoul(s->field[i], &end, 10);
-		if (errno || *end || !n || n > REC_LINE_MAX ||
-		    s->field[i][0] < '0' || s->field[i][0] > '9')
-			return rec_error_set(e, -EINVAL, "there is no field '%s': %s",
-					     s->field[i], s->spec.header ? "neither a name of the header nor a number from 1" : "not a number from 1; names need --header");
+		if (errno || *end || !n || n > REC_LINE_MAX || s->field[i][0] < '0' ||
+		    s->field[i][0] > '9')
+			return rec_error_set(
+				e, -EINVAL, "there is no field '%s': %s", s->field[i],
+				s->spec.header ?
+					"neither a name of the header nor a number from 1" :
+					"not a number from 1; names need --header");
 		c->column[i] = n - 1;
 	}
 	return 0;

@@ -56,8 +56,7 @@ int rec_input_head(struct rec_input *in)
 	int err = 0;
 
 	while (!err && !in->eof && in->end < REC_HEAD_BYTES &&
-	       (in->end < 4 ||
-		(rec_is_text(in) && !memchr(in->buf, '\n', in->end))))
+	       (in->end < 4 || (rec_is_text(in) && !memchr(in->buf, '\n', in->end))))
 		err = read_to(in, REC_HEAD_BYTES);
 	return err;
 }
@@ -99,8 +98,7 @@ int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e)
 	return 1;
 }
 
-int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
-		      struct rec_error *e)
+int rec_keep_prologue(struct rec_source *s, const void *data, size_t len, struct rec_error *e)
 {
 	void *copy = malloc(len);
 
@@ -111,8 +109,7 @@ int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
 	return 0;
 }
 
-int rec_first_line(struct rec_source *s, struct rec_raw *line,
-		   struct rec_error *e)
+int rec_first_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e)
 {
 	int ret;
 

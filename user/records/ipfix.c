@@ -65,31 +65,39 @@ struct flow {
 };
 
 enum element {
-	START, END, PACKETS, OCTETS, SRC6, DST6, SRC4, DST4, SPORT, DPORT,
-	ICMP4, ICMP6, TYPE4, CODE4, TYPE6, CODE6, PROTO, PADDING, ELEMENTS
+	START,
+	END,
+	PACKETS,
+	OCTETS,
+	SRC6,
+	DST6,
+	SRC4,
+	DST4,
+	SPORT,
+	DPORT,
+	ICMP4,
+	ICMP6,
+	TYPE4,
+	CODE4,
+	TYPE6,
+	CODE6,
+	PROTO,
+	PADDING,
+	ELEMENTS
 };
 
 #define HAS(e) (1u << (e))
 
 static const fbInfoElementSpec_t spec[ELEMENTS + 1] = {
-	[START] = { "flowStartMilliseconds", 8, 0 },
-	[END] = { "flowEndMilliseconds", 8, 0 },
-	[PACKETS] = { "packetDeltaCount", 8, 0 },
-	[OCTETS] = { "octetDeltaCount", 8, 0 },
-	[SRC6] = { "sourceIPv6Address", 16, 0 },
-	[DST6] = { "destinationIPv6Address", 16, 0 },
-	[SRC4] = { "sourceIPv4Address", 4, 0 },
-	[DST4] = { "destinationIPv4Address", 4, 0 },
-	[SPORT] = { "sourceTransportPort", 2, 0 },
-	[DPORT] = { "destinationTransportPort", 2, 0 },
-	[ICMP4] = { "icmpTypeCodeIPv4", 2, 0 },
-	[ICMP6] = { "icmpTypeCodeIPv6", 2, 0 },
-	[TYPE4] = { "icmpTypeIPv4", 1, 0 },
-	[CODE4] = { "icmpCodeIPv4", 1, 0 },
-	[TYPE6] = { "icmpTypeIPv6", 1, 0 },
-	[CODE6] = { "icmpCodeIPv6", 1, 0 },
-	[PROTO] = { "protocolIdentifier", 1, 0 },
-	[PADDING] = { "paddingOctets", 3, 0 },
+	[START] = { "flowStartMilliseconds", 8, 0 }, [END] = { "flowEndMilliseconds", 8, 0 },
+	[PACKETS] = { "packetDeltaCount", 8, 0 },    [OCTETS] = { "octetDeltaCount", 8, 0 },
+	[SRC6] = { "sourceIPv6Address", 16, 0 },     [DST6] = { "destinationIPv6Address", 16, 0 },
+	[SRC4] = { "sourceIPv4Address", 4, 0 },      [DST4] = { "destinationIPv4Address", 4, 0 },
+	[SPORT] = { "sourceTransportPort", 2, 0 },   [DPORT] = { "destinationTransportPort", 2, 0 },
+	[ICMP4] = { "icmpTypeCodeIPv4", 2, 0 },      [ICMP6] = { "icmpTypeCodeIPv6", 2, 0 },
+	[TYPE4] = { "icmpTypeIPv4", 1, 0 },          [CODE4] = { "icmpCodeIPv4", 1, 0 },
+	[TYPE6] = { "icmpTypeIPv6", 1, 0 },          [CODE6] = { "icmpCodeIPv6", 1, 0 },
+	[PROTO] = { "protocolIdentifier", 1, 0 },    [PADDING] = { "paddingOctets", 3, 0 },
 };
 
 LIST_HEAD(known_list, known);
@@ -172,8 +180,7 @@ static __u32 find_elements(const struct ipfix *p, fbTemplate_t *t)
 		const fbInfoElement_t *ie = fbTemplateGetIndexedIE(t, i);
 
 		for (j = 0; j < PADDING; j++)
-			if (!ie->ent && !ie->midx && ie->num == p->number[j] &&
-			    fits(ie, j))
+			if (!ie->ent && !ie->midx && ie->num == p->number[j] && fits(ie, j))
 				has |= HAS(j);
 	}
 	return has;
@@ -189,8 +196,8 @@ static void forget_template(void *ctx, void *app)
 	free(k);
 }
 
-static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t,
-			 void *app, void **ctx, fbTemplateCtxFree_fn *free_fn)
+static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t, void *app, void **ctx,
+			 fbTemplateCtxFree_fn *free_fn)
 {
 	struct known *k = calloc(1, sizeof(*k));
 	struct ipfix *p = app;
@@ -233,8 +240,7 @@ static void withdraw_all(struct ipfix *p, bool options)
 	struct known *k, *next;
 
 	for (k = LIST_FIRST(&p->known[p->here][options]); k; k = next) {
-		fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
-						       k->id, NULL);
+		fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, k->id, NULL);
 
 		next = LIST_NEXT(k, link);
 		if (t && fbTemplateGetContext(t) == k)
@@ -256,8 +262,7 @@ static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 		size_t len = 4;
 
 		if (epf_be16(set + at + 2)) {
-			len = template_length(set + at, *n - at,
-					      template_head(kind), &why);
+			len = template_length(set + at, *n - at, template_head(kind), &why);
 			if (!len)
 				return why;
 			defined++;
@@ -319,8 +324,7 @@ static size_t record_least(fbTemplate_t *t)
  */
 static const char *check_data(struct ipfix *p, const __u8 *set, size_t n)
 {
-	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
-					       (uint16_t)epf_be16(set), NULL);
+	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, (uint16_t)epf_be16(set), NULL);
 	size_t least, at = SET_HEADER;
 
 	p->left = 0;
@@ -353,16 +357,14 @@ static bool know_domain(struct ipfix *p, __u32 domain)
 /* Report damage after which the next message cannot be found. */
 static int broken(const struct ipfix *p, const char *why, struct rec_error *e)
 {
-	return rec_error_set(e, -EBADMSG, "message %llu: %s",
-			     (unsigned long long)p->messages, why);
+	return rec_error_set(e, -EBADMSG, "message %llu: %s", (unsigned long long)p->messages, why);
 }
 
 static int bad_part(struct rec_source *s, const char *why, struct rec_error *e)
 {
 	const struct ipfix *p = s->own;
 
-	return rec_bad(s, e, "message %llu: %.150s",
-		       (unsigned long long)p->messages, why);
+	return rec_bad(s, e, "message %llu: %.150s", (unsigned long long)p->messages, why);
 }
 
 /* Move past the message. */
@@ -422,8 +424,7 @@ static int find_message(struct rec_source *s, struct rec_error *e)
  * It must be sound, because libfixbuf is not reliable after an error. Templates are
  * passed one by one, because many of them may take long.
  */
-static void give(struct rec_source *s, const __u8 *set, const __u8 *data,
-		 size_t n)
+static void give(struct rec_source *s, const __u8 *set, const __u8 *data, size_t n)
 {
 	const __u8 *m = s->in.buf + s->in.at;
 	struct ipfix *p = s->own;
@@ -443,8 +444,7 @@ static void begin_template(struct rec_source *s)
 	struct ipfix *p = s->own;
 	const __u8 *set = s->in.buf + s->in.at + p->set;
 	const __u8 *t = s->in.buf + s->in.at + p->template;
-	size_t n = fields_end(t, p->templates_end - p->template,
-			      template_head(epf_be16(set)));
+	size_t n = fields_end(t, p->templates_end - p->template, template_head(epf_be16(set)));
 
 	p->template += n;
 	s->count.work += DEFINE_WORK * epf_be16(t + 2);
@@ -484,21 +484,22 @@ static bool too_much(const struct ipfix *p)
 }
 
 /* libfixbuf returned no further record of the set. */
-static int end_set(struct rec_source *s, const GError *error,
-		   struct rec_error *e)
+static int end_set(struct rec_source *s, const GError *error, struct rec_error *e)
 {
 	struct ipfix *p = s->own;
 
 	p->in_set = false;
 	if (too_much(p))
-		return broken(p, "more templates or unknown elements than the "
-			      "reader's limit", e);
+		return broken(p,
+			      "more templates or unknown elements than the "
+			      "reader's limit",
+			      e);
 	return p->left ? bad_part(s, error ? error->message : "", e) : 0;
 }
 
 /* Decode the next record of the set. Return: 1; 0: there is none; a negative errno. */
-static int next_flow(struct rec_source *s, struct flow *f,
-		     const struct known **known, struct rec_error *e)
+static int next_flow(struct rec_source *s, struct flow *f, const struct known **known,
+		     struct rec_error *e)
 {
 	struct ipfix *p = s->own;
 	size_t len = sizeof(*f);
@@ -510,8 +511,7 @@ static int next_flow(struct rec_source *s, struct flow *f,
 	if (t && fBufNext(p->fbuf, (uint8_t *)f, &len, &error)) {
 		*known = fbTemplateGetContext(t);
 		p->left--;
-		s->count.work += FIELD_WORK *
-				 (__u64)fbTemplateCountElements(t);
+		s->count.work += FIELD_WORK * (__u64)fbTemplateCountElements(t);
 		return 1;
 	}
 	ret = end_set(s, error, e);
@@ -531,8 +531,8 @@ static bool icmp_of(const struct flow *f, __u32 has, bool v4, __u8 id[4])
 	else if (!(has & HAS(v4 ? ICMP4 : ICMP6)))
 		both = f->dport;
 	put16(id, both);
-	return has & (v4 ? HAS(TYPE4) | HAS(ICMP4) | HAS(DPORT) :
-			   HAS(TYPE6) | HAS(ICMP6) | HAS(DPORT));
+	return has &
+	       (v4 ? HAS(TYPE4) | HAS(ICMP4) | HAS(DPORT) : HAS(TYPE6) | HAS(ICMP6) | HAS(DPORT));
 }
 
 /* The IP version of the flow. If the template has addresses of both versions, the
@@ -579,9 +579,8 @@ static int print_time(char *to, __u64 ms)
 
 	if (!ms || ms > 253402300799999ULL || !gmtime_r(&sec, &tm))
 		return sprintf(to, ",");
-	return sprintf(to, "%04d-%02d-%02d %02d:%02d:%02d.%03u,",
-		       tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-		       tm.tm_min, tm.tm_sec, (unsigned int)(ms % 1000));
+	return sprintf(to, "%04d-%02d-%02d %02d:%02d:%02d.%03u,", tm.tm_year + 1900, tm.tm_mon + 1,
+		       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned int)(ms % 1000));
 }
 
 /* Print a line with the columns of PROLOGUE. REC_NFDUMP reads the same key from it. */
@@ -598,18 +597,16 @@ static struct rec_raw print_flow(struct ipfix *p, const struct flow *f,
 	inet_ntop(family, r->dst, dst, sizeof(dst));
 	to += print_time(to, f->start_ms);
 	to += print_time(to, f->end_ms);
-	to += sprintf(to, "%s,%s,%u,%u,%u,%llu,%llu\n", src, dst,
-		      icmp ? 0 : epf_be16(r->id),
-		      epf_be16(icmp ? r->id : r->id + 2), r->proto, f->packets,
-		      f->octets);
+	to += sprintf(to, "%s,%s,%u,%u,%u,%llu,%llu\n", src, dst, icmp ? 0 : epf_be16(r->id),
+		      epf_be16(icmp ? r->id : r->id + 2), r->proto, f->packets, f->octets);
 	raw.data = text;
 	raw.len = (size_t)(to - text);
 	p->used += raw.len;
 	return raw;
 }
 
-static void put_flow(struct rec_source *s, struct rec_batch *b,
-		     const struct flow *f, const struct known *known)
+static void put_flow(struct rec_source *s, struct rec_batch *b, const struct flow *f,
+		     const struct known *known)
 {
 	struct ipfix *p = s->own;
 	struct epf_flow_rec r;
@@ -623,8 +620,7 @@ static void put_flow(struct rec_source *s, struct rec_batch *b,
 		rec_put(s, b, digest, print_flow(p, f, &r));
 }
 
-static int ipfix_take(struct rec_source *s, struct rec_batch *b,
-		      struct rec_error *e)
+static int ipfix_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct ipfix *p = s->own;
 	int ret = 0;
@@ -638,7 +634,7 @@ static int ipfix_take(struct rec_source *s, struct rec_batch *b,
 		s->count.work += PART_WORK;
 		if (p->in_set)
 			ret = next_flow(s, &f, &known, e);
-		else if (p->template < p->templates_end)
+		else if (p->template <p->templates_end)
 			begin_template(s);
 		else if (p->at < p->message)
 			ret = begin_set(s, e);
@@ -653,8 +649,7 @@ static int ipfix_take(struct rec_source *s, struct rec_batch *b,
 }
 
 /* Discard libfixbuf's log messages: errors are reported through struct rec_error. */
-static void quiet(const gchar *domain, GLogLevelFlags level,
-		  const gchar *message, gpointer ctx)
+static void quiet(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer ctx)
 {
 	(void)domain;
 	(void)level;
@@ -679,13 +674,12 @@ static bool set_up(struct ipfix *p)
 	p->model = fbInfoModelAlloc();
 	p->elements = fbInfoModelCountElements(p->model);
 	for (i = 0; i < PADDING; i++)
-		p->number[i] = fbInfoModelGetElementByName(p->model,
-							   spec[i].name)->num;
+		p->number[i] = fbInfoModelGetElementByName(p->model, spec[i].name)->num;
 	p->session = fbSessionAlloc(p->model);
 	fbSessionAddNewTemplateCallback(p->session, new_template, p);
 	t = fbTemplateAlloc(p->model);
-	if (!fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec,
-				       UINT32_MAX, &error)) {
+	if (!fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec, UINT32_MAX,
+				       &error)) {
 		g_clear_error(&error);
 		fbTemplateFreeUnused(t);
 		fbSessionFree(p->session);

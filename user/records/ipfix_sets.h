@@ -45,8 +45,7 @@ static const char *check_sets(const __u8 *m, size_t len)
 		n = epf_be16(m + at + 2);
 		if (n < SET_HEADER || n > len - at)
 			return "the length of a set is wrong";
-		if (id < FIRST_DATA_SET && id != TEMPLATE_SET &&
-		    id != OPTIONS_SET)
+		if (id < FIRST_DATA_SET && id != TEMPLATE_SET && id != OPTIONS_SET)
 			return "a set has a reserved identifier";
 		at += n;
 	}
@@ -81,8 +80,7 @@ static size_t fields_end(const __u8 *t, size_t left, size_t head)
 /* The identity of an element: its number, and that of its enterprise. */
 static __u64 element_at(const __u8 *field)
 {
-	return (__u64)epf_be16(field) << 32 |
-	       (field[0] & 0x80 ? be32(field + 4) : 0);
+	return (__u64)epf_be16(field) << 32 | (field[0] & 0x80 ? be32(field + 4) : 0);
 }
 
 /* Does an element occur more often than EQUAL_MAX? */
@@ -106,8 +104,7 @@ static bool repeats(const __u8 *t, size_t head)
 }
 
 /* Return: the length of a template (section 3.4); 0: it is invalid, with @why set. */
-static size_t template_length(const __u8 *t, size_t left, size_t head,
-			      const char **why)
+static size_t template_length(const __u8 *t, size_t left, size_t head, const char **why)
 {
 	__u32 count = epf_be16(t + 2), scope;
 	size_t len = 0;

@@ -43,15 +43,14 @@ static const char *set_part(struct rec_raw *part, char *room, const json_t *v)
 	if (!json_is_integer(v))
 		return "neither a string nor an integer";
 	part->data = room;
-	part->len = (size_t)snprintf(room, INTEGER_BYTES,
-				     "%" JSON_INTEGER_FORMAT,
+	part->len = (size_t)snprintf(room, INTEGER_BYTES, "%" JSON_INTEGER_FORMAT,
 				     json_integer_value(v));
 	return NULL;
 }
 
 /* A record without one of the members, or with null there, has no key. */
-static int put_members(struct rec_source *s, struct rec_batch *b,
-		       struct rec_raw raw, const json_t *v, struct rec_error *e)
+static int put_members(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
+		       const json_t *v, struct rec_error *e)
 {
 	char room[REC_FIELDS_MAX][INTEGER_BYTES];
 	struct rec_raw part[REC_FIELDS_MAX];
@@ -68,22 +67,20 @@ static int put_members(struct rec_source *s, struct rec_batch *b,
 		why = set_part(&part[i], room[i], one);
 		if (why)
 			return rec_bad(s, e, "line %llu: member %u is %s",
-				       (unsigned long long)s->in.line, i + 1,
-				       why);
+				       (unsigned long long)s->in.line, i + 1, why);
 	}
 	return rec_key(s, b, raw, part, e);
 }
 
 /* Without fields a line has the form that 'epfctl insert' reads. */
-static int put_insert(struct rec_source *s, struct rec_batch *b,
-		      struct rec_raw raw, const json_t *v, struct rec_error *e)
+static int put_insert(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
+		      const json_t *v, struct rec_error *e)
 {
 	struct keytext key;
 	const char *why = keytext_json(&key, v, s->spec.digest);
 
 	if (why)
-		return rec_bad(s, e, "line %llu: %s",
-			       (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	rec_put_key(s, b, raw, &key);
 	return 0;
 }
@@ -101,8 +98,8 @@ static bool too_many_values(struct rec_raw line)
 	return n > VALUES_MAX;
 }
 
-static int put_line(struct rec_source *s, struct rec_batch *b,
-		    struct rec_raw line, struct rec_error *e)
+static int put_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+		    struct rec_error *e)
 {
 	json_t *v;
 	int err;
@@ -112,10 +109,8 @@ static int put_line(struct rec_source *s, struct rec_batch *b,
 			       (unsigned long long)s->in.line, VALUES_MAX);
 	v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
 	if (!v)
-		return rec_bad(s, e, "line %llu: not JSON",
-			       (unsigned long long)s->in.line);
-	err = s->nr_fields ? put_members(s, b, line, v, e) :
-			     put_insert(s, b, line, v, e);
+		return rec_bad(s, e, "line %llu: not JSON", (unsigned long long)s->in.line);
+	err = s->nr_fields ? put_members(s, b, line, v, e) : put_insert(s, b, line, v, e);
 	json_decref(v);
 	return err;
 }
@@ -130,8 +125,7 @@ static bool blank(struct rec_raw line)
 	return i == line.len;
 }
 
-static int json_take(struct rec_source *s, struct rec_batch *b,
-		     struct rec_error *e)
+static int json_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct rec_raw line;
 	int ret = 0;

@@ -80,6 +80,7 @@ const char *keytext_json(struct keytext *k, const json_t *v, bool digest)
 	if (!json_is_string(one))
 		return "neither a JSON string nor an object with one as \"key\" or "
 		       "\"hex\"";
-	return (digest ? keytext_digest : hex ? keytext_hex : plain)(
-		k, json_string_value(one), json_string_length(one));
+	return (digest ? keytext_digest :
+		hex    ? keytext_hex :
+			 plain)(k, json_string_value(one), json_string_length(one));
 }

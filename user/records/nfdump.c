@@ -18,8 +18,8 @@
 enum column { SRC, DST, SRC_PORT, DST_PORT, PROTO, COLUMNS };
 
 static const char *const names[COLUMNS][2] = {
-	[SRC] = { "sa", "srcAddr" },	   [DST] = { "da", "dstAddr" },
-	[SRC_PORT] = { "sp", "srcPort" },  [DST_PORT] = { "dp", "dstPort" },
+	[SRC] = { "sa", "srcAddr" },      [DST] = { "da", "dstAddr" },
+	[SRC_PORT] = { "sp", "srcPort" }, [DST_PORT] = { "dp", "dstPort" },
 	[PROTO] = { "pr", "proto" },
 };
 
@@ -27,24 +27,20 @@ static const char *const names[COLUMNS][2] = {
  * are both "IDPR", so that name is not accepted.
  */
 static const char *const protos[] = {
-	NULL,	 "ICMP",  "IGMP",  "GGP",   "IPIP",  "ST",    "TCP",   "CBT",
-	"EGP",	 "IGP",	  "BBN",   "NVPII", "PUP",   "ARGUS", "ENCOM", "XNET",
-	"CHAOS", "UDP",	  "MUX",   "DCN",   "HMP",   "PRM",   "XNS",   "Trnk1",
-	"Trnk2", "Leaf1", "Leaf2", "RDP",   "IRTP",  "ISO-4", "NETBK", "MFESP",
-	"MEINP", "DCCP",  "3PC",   NULL,    "XTP",   "DDP",   NULL,    "TP++",
-	"IL",	 "IPv6",  "SDRP",  "Rte6",  "Frag6", "IDRP",  "RSVP",  "GRE",
-	"MHRP",	 "BNA",	  "ESP",   "AH",    "INLSP", "SWIPE", "NARP",  "MOBIL",
-	"TLSP",	 "SKIP",  "ICMP6", "NOHE6", "OPTS6", "HOST",  "CFTP",  "NET",
-	"SATNT", "KLAN",  "RVD",   "IPPC",  "FS",    "SATM",  "VISA",  "IPCV",
-	"CPNX",	 "CPHB",  "WSN",   "PVP",   "BSATM", "SUNND", "WBMON", "WBEXP",
-	"ISOIP", "VMTP",  "SVMTP", "VINES", "TTP",   "NSIGP", "DGP",   "TCF",
-	"EIGRP", "OSPF",  "S-RPC", "LARP",  "MTP",   "AX.25", "OS",    "MICP",
-	"SCCSP", "ETHIP", "ENCAP", NULL,    "GMTP",  "IFMP",  "PNNI",  "PIM",
-	"ARIS",	 "SCPS",  "QNX",   "A/N",   "IPcmp", "SNP",   "CpqPP", "IPXIP",
-	"VRRP",	 "PGM",	  "0hop",  "L2TP",  "DDX",   "IATP",  "STP",   "SRP",
-	"UTI",	 "SMP",	  "SM",	   "PTP",   "ISIS4", "FIRE",  "CRTP",  "CRUDP",
-	NULL,	 "IPLT",  "SPS",   "PIPE",  "SCTP",  "FC",    NULL,    "MHEAD",
-	"UDP-L", "MPLS",
+	NULL,    "ICMP",  "IGMP",  "GGP",   "IPIP",  "ST",    "TCP",   "CBT",   "EGP",   "IGP",
+	"BBN",   "NVPII", "PUP",   "ARGUS", "ENCOM", "XNET",  "CHAOS", "UDP",   "MUX",   "DCN",
+	"HMP",   "PRM",   "XNS",   "Trnk1", "Trnk2", "Leaf1", "Leaf2", "RDP",   "IRTP",  "ISO-4",
+	"NETBK", "MFESP", "MEINP", "DCCP",  "3PC",   NULL,    "XTP",   "DDP",   NULL,    "TP++",
+	"IL",    "IPv6",  "SDRP",  "Rte6",  "Frag6", "IDRP",  "RSVP",  "GRE",   "MHRP",  "BNA",
+	"ESP",   "AH",    "INLSP", "SWIPE", "NARP",  "MOBIL", "TLSP",  "SKIP",  "ICMP6", "NOHE6",
+	"OPTS6", "HOST",  "CFTP",  "NET",   "SATNT", "KLAN",  "RVD",   "IPPC",  "FS",    "SATM",
+	"VISA",  "IPCV",  "CPNX",  "CPHB",  "WSN",   "PVP",   "BSATM", "SUNND", "WBMON", "WBEXP",
+	"ISOIP", "VMTP",  "SVMTP", "VINES", "TTP",   "NSIGP", "DGP",   "TCF",   "EIGRP", "OSPF",
+	"S-RPC", "LARP",  "MTP",   "AX.25", "OS",    "MICP",  "SCCSP", "ETHIP", "ENCAP", NULL,
+	"GMTP",  "IFMP",  "PNNI",  "PIM",   "ARIS",  "SCPS",  "QNX",   "A/N",   "IPcmp", "SNP",
+	"CpqPP", "IPXIP", "VRRP",  "PGM",   "0hop",  "L2TP",  "DDX",   "IATP",  "STP",   "SRP",
+	"UTI",   "SMP",   "SM",    "PTP",   "ISIS4", "FIRE",  "CRTP",  "CRUDP", NULL,    "IPLT",
+	"SPS",   "PIPE",  "SCTP",  "FC",    NULL,    "MHEAD", "UDP-L", "MPLS",
 };
 
 #define TEXT_BYTES 48 /* longest relevant text of a column, and a NUL */
@@ -81,8 +77,8 @@ static void compare_names(struct nfdump *nf, const void *text, size_t len)
 	int i;
 
 	for (i = 0; i < COLUMNS; i++)
-		if (nf->named[i] < 0 && (is_name(names[i][0], text, len) ||
-					 is_name(names[i][1], text, len)))
+		if (nf->named[i] < 0 &&
+		    (is_name(names[i][0], text, len) || is_name(names[i][1], text, len)))
 			nf->named[i] = nf->fields;
 }
 
@@ -146,8 +142,7 @@ static const char *split(struct nfdump *nf, const void *text, size_t len)
 /* Is the line that was split a header? */
 static bool is_header(const struct nfdump *nf)
 {
-	return nf->named[SRC] >= 0 && nf->named[DST] >= 0 &&
-	       nf->named[PROTO] >= 0;
+	return nf->named[SRC] >= 0 && nf->named[DST] >= 0 && nf->named[PROTO] >= 0;
 }
 
 bool rec_nfdump_begins(const void *text, size_t len)
@@ -227,8 +222,7 @@ static bool read_ports(const char text[COLUMNS][TEXT_BYTES], __u8 id[4])
 }
 
 /* Return: NULL, or what is wrong. */
-static const char *read_flow(const char text[COLUMNS][TEXT_BYTES],
-			     struct epf_flow_rec *f)
+static const char *read_flow(const char text[COLUMNS][TEXT_BYTES], struct epf_flow_rec *f)
 {
 	int proto = read_proto(text[PROTO]);
 	__u8 version;
@@ -243,8 +237,7 @@ static const char *read_flow(const char text[COLUMNS][TEXT_BYTES],
 	f->proto = (__u8)proto;
 	memset(f->id, 0, sizeof(f->id));
 	if (proto == (version == 4 ? 1 : 58))
-		return read_icmp(text[DST_PORT], f->id) ?
-			       NULL : "not an ICMP type and code";
+		return read_icmp(text[DST_PORT], f->id) ? NULL : "not an ICMP type and code";
 	if (epf_has_ports(f->proto) && !read_ports(text, f->id))
 		return "not a port";
 	return NULL;
@@ -261,8 +254,8 @@ static bool is_whole(const struct nfdump *nf)
 	return true;
 }
 
-static int put_flow(struct rec_source *s, struct rec_batch *b,
-		    struct rec_raw line, struct rec_error *e)
+static int put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+		    struct rec_error *e)
 {
 	const struct nfdump *nf = s->own;
 	struct epf_flow_rec flow;
@@ -274,8 +267,7 @@ static int put_flow(struct rec_source *s, struct rec_batch *b,
 	else
 		why = is_whole(nf) ? read_flow(nf->text, &flow) : "too few columns";
 	if (why)
-		return rec_bad(s, e, "line %llu: %s",
-			       (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	if (rec_flow(s, &flow, &digest))
 		rec_put(s, b, digest, line);
 	return 0;
@@ -298,23 +290,21 @@ static bool skip(struct nfdump *nf, struct rec_raw line)
 	}
 	if (begins(line, "Summary"))
 		nf->summary = true;
-	return nf->summary || begins(line, "No match") ||
-	       begins(line, "\n") || begins(line, "\r\n");
+	return nf->summary || begins(line, "No match") || begins(line, "\n") ||
+	       begins(line, "\r\n");
 }
 
-static int take_line(struct rec_source *s, struct rec_batch *b,
-		     struct rec_raw line, struct rec_error *e)
+static int take_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+		     struct rec_error *e)
 {
 	const char *why = split(s->own, line.data, line.len);
 
 	if (why)
-		return rec_bad(s, e, "line %llu: %s",
-			       (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	return skip(s->own, line) ? 0 : put_flow(s, b, line, e);
 }
 
-static int nfdump_take(struct rec_source *s, struct rec_batch *b,
-		       struct rec_error *e)
+static int nfdump_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct rec_raw line;
 	int ret = 0;
@@ -339,8 +329,9 @@ static int nfdump_open(struct rec_source *s, struct rec_error *e)
 	start(nf);
 	err = rec_first_line(s, &line, e);
 	if (!err && (split(nf, line.data, line.len) || !is_header(nf)))
-		err = rec_error_set(e, -EBADMSG, "line 1: not the header of "
-						 "nfdump -o csv");
+		err = rec_error_set(e, -EBADMSG,
+				    "line 1: not the header of "
+				    "nfdump -o csv");
 	memcpy(nf->column, nf->named, sizeof(nf->column));
 	return err;
 }

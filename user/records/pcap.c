@@ -36,8 +36,7 @@ struct pcap_reader {
 };
 
 /* Keep the file header. capture_header() writes it to a stream. */
-static int keep_header(struct rec_source *s, const struct capture_in *in,
-		       struct rec_error *e)
+static int keep_header(struct rec_source *s, const struct capture_in *in, struct rec_error *e)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -72,8 +71,9 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	s->in.eof = true; /* libpcap reads the rest */
 	link = capture_link(&p->in);
 	if (link < 0 && s->spec.pkt.key != EPF_PKT_FRAME)
-		return rec_error_set(e, -EINVAL, "link type %.40s: only --key frame "
-						 "works with it",
+		return rec_error_set(e, -EINVAL,
+				     "link type %.40s: only --key frame "
+				     "works with it",
 				     capture_link_name(&p->in));
 	s->spec.pkt.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
 	return keep_header(s, &p->in, e);
@@ -129,8 +129,7 @@ static int next_packet(struct rec_source *s)
 	return ret;
 }
 
-static int pcap_take(struct rec_source *s, struct rec_batch *b,
-		     struct rec_error *e)
+static int pcap_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct pcap_reader *p = s->own;
 	size_t packets, bytes = 0;
@@ -146,8 +145,7 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 		len = sizeof(struct capture_record) + p->hdr->caplen;
 		if (len > ROOM_BYTES)
 			return rec_error_set(e, -EBADMSG, "packet %llu is too long: %u bytes",
-					     s->count.records + s->count.keyless +
-						     1,
+					     s->count.records + s->count.keyless + 1,
 					     p->hdr->caplen);
 		bytes += len;
 		if (bytes > ROOM_BYTES)
@@ -157,8 +155,7 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 	s->more = ret > 0;
 	s->in.before = p->in.done_bytes - s->in.at;
 	return ret < 0 ? rec_error_set(e, -EBADMSG, "after packet %llu: %.150s",
-				       s->count.records + s->count.keyless,
-				       p->in.why) :
+				       s->count.records + s->count.keyless, p->in.why) :
 			 0;
 }
 

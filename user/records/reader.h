@@ -46,8 +46,7 @@ struct rec_input {
  */
 struct rec_reader {
 	int (*open)(struct rec_source *s, struct rec_error *e);
-	int (*take)(struct rec_source *s, struct rec_batch *b,
-		    struct rec_error *e);
+	int (*take)(struct rec_source *s, struct rec_batch *b, struct rec_error *e);
 	void (*close)(struct rec_source *s);
 };
 
@@ -124,12 +123,10 @@ int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e);
 /* Take the first line, which becomes the prologue. Return: 0; -EBADMSG: there is none,
  * or it is too long; -ENOMEM; an errno of read().
  */
-int rec_first_line(struct rec_source *s, struct rec_raw *line,
-		   struct rec_error *e);
+int rec_first_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e);
 
 /* Set the prologue to a copy of @data. Return: 0; -ENOMEM. */
-int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
-		      struct rec_error *e);
+int rec_keep_prologue(struct rec_source *s, const void *data, size_t len, struct rec_error *e);
 
 /* Report a line longer than REC_LINE_MAX. Return: -EBADMSG. */
 int rec_too_long(const struct rec_source *s, struct rec_error *e);
@@ -139,8 +136,7 @@ bool rec_goes_on(struct rec_source *s, const struct rec_batch *b);
 
 /* record.c: processing of a record */
 
-void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest,
-	     struct rec_raw raw);
+void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest, struct rec_raw raw);
 
 void rec_put_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 		 const struct keytext *key);
@@ -170,8 +166,7 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
  *
  * Return: whether the flow has a key; if not, it is counted as keyless.
  */
-bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
-	      __u64 *digest);
+bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow, __u64 *digest);
 
 /* nfdump.c */
 

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest,
-	     struct rec_raw raw)
+void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest, struct rec_raw raw)
 {
 	b->digest[b->n] = digest;
 	b->raw[b->n++] = raw;
@@ -28,8 +27,7 @@ int rec_bad(struct rec_source *s, struct rec_error *e, const char *fmt, ...)
 	return -EBADMSG;
 }
 
-static const char *join_hex(struct keytext *k, const struct rec_raw *part,
-			    unsigned int n)
+static const char *join_hex(struct keytext *k, const struct rec_raw *part, unsigned int n)
 {
 	struct keytext one;
 	unsigned int i;
@@ -51,8 +49,8 @@ static const char *join_hex(struct keytext *k, const struct rec_raw *part,
 	return NULL;
 }
 
-static const char *join_text(struct keytext *k, const struct rec_raw *part,
-			     unsigned int n, char joint)
+static const char *join_text(struct keytext *k, const struct rec_raw *part, unsigned int n,
+			     char joint)
 {
 	unsigned int i;
 
@@ -65,8 +63,7 @@ static const char *join_text(struct keytext *k, const struct rec_raw *part,
 		if (i)
 			k->bytes[k->len] = (__u8)joint;
 		if (part[i].len)
-			memcpy(k->bytes + k->len + !!i, part[i].data,
-			       part[i].len);
+			memcpy(k->bytes + k->len + !!i, part[i].data, part[i].len);
 		k->len += len;
 	}
 	return NULL;
@@ -99,8 +96,7 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	else if (part->len)
 		why = keytext_digest(&key, part->data, part->len);
 	if (why)
-		return rec_bad(s, e, "line %llu: %s",
-			       (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	if (key.len)
 		rec_put_key(s, b, raw, &key);
 	else
@@ -108,14 +104,12 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	return 0;
 }
 
-bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
-	      __u64 *digest)
+bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow, __u64 *digest)
 {
 	const struct epf_pkt_opts *o = &s->spec.pkt;
 	static const __u8 none[4];
 
-	if ((!epf_has_ports(flow->proto) || memcmp(flow->id, none, 4) ||
-	     o->key == EPF_PKT_PEER) &&
+	if ((!epf_has_ports(flow->proto) || memcmp(flow->id, none, 4) || o->key == EPF_PKT_PEER) &&
 	    !epf_flow_rec_digest(&s->hash, flow, o, digest))
 		return true;
 	s->count.keyless++;

@@ -8,10 +8,8 @@
 #include <string.h>
 
 static const char *const format_names[] = {
-	[REC_AUTO] = "auto",	 [REC_COLUMN] = "column",
-	[REC_CSV] = "csv",	 [REC_JSON] = "json",
-	[REC_NFDUMP] = "nfdump", [REC_IPFIX] = "ipfix",
-	[REC_PCAP] = "pcap",
+	[REC_AUTO] = "auto",     [REC_COLUMN] = "column", [REC_CSV] = "csv",   [REC_JSON] = "json",
+	[REC_NFDUMP] = "nfdump", [REC_IPFIX] = "ipfix",   [REC_PCAP] = "pcap",
 };
 
 #define FORMATS (sizeof(format_names) / sizeof(format_names[0]))
@@ -56,18 +54,21 @@ static enum rec_format tell(const struct rec_input *in)
 	size_t i;
 
 	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
-		if (in->end >= magics[i].len &&
-		    !memcmp(in->buf, magics[i].bytes, magics[i].len))
+		if (in->end >= magics[i].len && !memcmp(in->buf, magics[i].bytes, magics[i].len))
 			return magics[i].format;
-	return rec_is_text(in) && rec_nfdump_begins &&
-	       rec_nfdump_begins(in->buf, in->end) ? REC_NFDUMP : REC_AUTO;
+	return rec_is_text(in) && rec_nfdump_begins && rec_nfdump_begins(in->buf, in->end) ?
+		       REC_NFDUMP :
+		       REC_AUTO;
 }
 
 static int compressed(const struct rec_input *in)
 {
-	return in->end >= 4 && (!memcmp(in->buf, "\x1f\x8b", 2) ||
-				!memcmp(in->buf, "\x28\xb5\x2f\xfd", 4) ||
-				!memcmp(in->buf, "\xfd" "7zX", 4));
+	return in->end >= 4 &&
+	       (!memcmp(in->buf, "\x1f\x8b", 2) || !memcmp(in->buf, "\x28\xb5\x2f\xfd", 4) ||
+		!memcmp(in->buf,
+			"\xfd"
+			"7zX",
+			4));
 }
 
 static int find_format(struct rec_source *s, struct rec_error *e)
@@ -80,10 +81,10 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 	if (!s->in.end)
 		return rec_error_set(e, -EBADMSG, "the input is empty");
 	if (compressed(&s->in))
-		return rec_error_set(e, -EBADMSG,
-				     "compressed; unpack it into a pipe");
-	return rec_error_set(e, -EBADMSG, "cannot detect the format: use --format, "
-					  "as in --format csv --fields 1");
+		return rec_error_set(e, -EBADMSG, "compressed; unpack it into a pipe");
+	return rec_error_set(e, -EBADMSG,
+			     "cannot detect the format: use --format, "
+			     "as in --format csv --fields 1");
 }
 
 /* The reader of a format, which is NULL if it was built without @package. */
@@ -120,8 +121,7 @@ static int find_reader(struct rec_source *s, struct rec_error *e)
 	if (f.reader)
 		return 0;
 	if (f.package)
-		return rec_error_set(e, -EOPNOTSUPP,
-				     "built without %s: cannot read %s", f.package,
+		return rec_error_set(e, -EOPNOTSUPP, "built without %s: cannot read %s", f.package,
 				     rec_format_name(s->spec.format));
 	return rec_error_set(e, -EINVAL, "a column has no records");
 }
@@ -132,19 +132,21 @@ static int check_text(const struct rec_source *s, struct rec_error *e)
 	bool json = spec->format == REC_JSON;
 
 	if (spec->digest && spec->hex)
-		return rec_error_set(e, -EINVAL, "digests are always in hex: leave "
-						 "out --hex");
+		return rec_error_set(e, -EINVAL,
+				     "digests are always in hex: leave "
+				     "out --hex");
 	if (spec->digest && s->nr_fields > 1)
 		return rec_error_set(e, -EINVAL, "a digest is one field");
 	if (json && spec->hex && !spec->fields)
-		return rec_error_set(e, -EINVAL, "--hex needs --fields: without them, "
-						 "\"hex\" in the object marks a hex key");
-	if (json && (spec->header || spec->separator))
 		return rec_error_set(e, -EINVAL,
-				     "JSON has no header and no separator");
+				     "--hex needs --fields: without them, "
+				     "\"hex\" in the object marks a hex key");
+	if (json && (spec->header || spec->separator))
+		return rec_error_set(e, -EINVAL, "JSON has no header and no separator");
 	if (spec->separator && strchr("\"\r\n", spec->separator))
-		return rec_error_set(e, -EINVAL, "a quote or an end of line cannot "
-						 "be the separator");
+		return rec_error_set(e, -EINVAL,
+				     "a quote or an end of line cannot "
+				     "be the separator");
 	return 0;
 }
 
@@ -153,21 +155,23 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 	const struct rec_spec *spec = &s->spec;
 	const char *name = rec_format_name(spec->format);
 
-	if (spec->fields || spec->digest || spec->hex || spec->header ||
-	    spec->separator)
-		return rec_error_set(e, -EINVAL, "options for fields go with CSV and "
-						 "JSON only: %s has packet keys",
+	if (spec->fields || spec->digest || spec->hex || spec->header || spec->separator)
+		return rec_error_set(e, -EINVAL,
+				     "options for fields go with CSV and "
+				     "JSON only: %s has packet keys",
 				     name);
 	if (epf_pkt_opts_check(&spec->pkt))
 		return rec_error_set(e, -EINVAL, "not a packet key");
 	if (spec->format != REC_PCAP && spec->pkt.key < EPF_PKT_FLOW)
-		return rec_error_set(e, -EINVAL, "%s has flows, not packets: "
-						 "use a key of flows",
+		return rec_error_set(e, -EINVAL,
+				     "%s has flows, not packets: "
+				     "use a key of flows",
 				     name);
 	if ((spec->pkt.flags & (EPF_PKT_IFACE | EPF_PKT_MARK)) ||
 	    (spec->format != REC_PCAP && (spec->pkt.flags & EPF_PKT_VLAN)))
-		return rec_error_set(e, -EINVAL, "%s lacks part of the scope that "
-						 "the key includes",
+		return rec_error_set(e, -EINVAL,
+				     "%s lacks part of the scope that "
+				     "the key includes",
 				     name);
 	return 0;
 }
@@ -193,11 +197,9 @@ static int split_fields(struct rec_source *s, struct rec_error *e)
 		char *one = strsep(&rest, ",");
 
 		if (!*one)
-			return rec_error_set(e, -EINVAL,
-					     "the name of a field is empty");
+			return rec_error_set(e, -EINVAL, "the name of a field is empty");
 		if (s->nr_fields == REC_FIELDS_MAX)
-			return rec_error_set(e, -EINVAL, "more than %d fields",
-					     REC_FIELDS_MAX);
+			return rec_error_set(e, -EINVAL, "more than %d fields", REC_FIELDS_MAX);
 		s->field[s->nr_fields++] = one;
 	}
 	return 0;
@@ -265,8 +267,7 @@ struct epf_key_desc rec_source_desc(const struct rec_source *source)
 	const struct rec_spec *spec = &source->spec;
 
 	if (spec->format == REC_CSV || spec->format == REC_JSON)
-		return epf_key_desc_plain(spec->digest ? EPF_KEYS_DIGEST :
-							 EPF_KEYS_BYTES);
+		return epf_key_desc_plain(spec->digest ? EPF_KEYS_DIGEST : EPF_KEYS_BYTES);
 	return epf_key_desc_packet(&spec->pkt);
 }
 
@@ -275,8 +276,7 @@ struct rec_raw rec_prologue(const struct rec_source *source)
 	return source->prologue;
 }
 
-static int take_some(struct rec_source *s, struct rec_batch *b,
-		     struct rec_error *e)
+static int take_some(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	bool last = s->in.eof;
 	int err;
@@ -291,8 +291,7 @@ static int take_some(struct rec_source *s, struct rec_batch *b,
 	return err ? rec_error_set(e, err, "%s", strerror(-err)) : 0;
 }
 
-int rec_next(struct rec_source *source, struct rec_batch *batch,
-	     struct rec_error *e)
+int rec_next(struct rec_source *source, struct rec_batch *batch, struct rec_error *e)
 {
 	int err;
 

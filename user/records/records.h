@@ -153,8 +153,7 @@ struct rec_raw rec_prologue(const struct rec_source *source);
  * read after the damage; an errno of read(). After an error only rec_close() is
  * allowed.
  */
-int rec_next(struct rec_source *source, struct rec_batch *batch,
-	     struct rec_error *e);
+int rec_next(struct rec_source *source, struct rec_batch *batch, struct rec_error *e);
 
 struct rec_count rec_count(const struct rec_source *source);
 void rec_close(struct rec_source *source);

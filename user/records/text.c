@@ -12,8 +12,7 @@ static int text_open(struct rec_source *s, struct rec_error *e)
 	return s->spec.header ? rec_first_line(s, &line, e) : 0;
 }
 
-static int text_take(struct rec_source *s, struct rec_batch *b,
-		     struct rec_error *e)
+static int text_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct rec_raw line;
 	int ret = 0;

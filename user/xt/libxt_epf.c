@@ -41,24 +41,18 @@ static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
 
 static const struct xt_option_entry options[] = {
-	{ .name = "name", .id = O_NAME, .type = XTTYPE_STRING,
-	  .flags = XTOPT_MAND },
-	{ .name = "key", .id = O_KEY, .type = XTTYPE_STRING,
-	  .flags = XTOPT_MAND },
+	{ .name = "name", .id = O_NAME, .type = XTTYPE_STRING, .flags = XTOPT_MAND },
+	{ .name = "key", .id = O_KEY, .type = XTTYPE_STRING, .flags = XTOPT_MAND },
 	{ .name = "prefix", .id = O_PREFIX, .type = XTTYPE_STRING },
 	{ .name = "reverse", .id = O_REVERSE, .type = XTTYPE_NONE },
 	{ .name = "errors", .id = O_ERRORS, .type = XTTYPE_NONE },
 	{ .name = "zone", .id = O_ZONE, .type = XTTYPE_STRING },
 	{ .name = "frags", .id = O_FRAGS, .type = XTTYPE_STRING },
-	{ .name = "recent", .id = O_RECENT, .type = XTTYPE_NONE,
-	  .excl = F(O_NEW) },
-	{ .name = "new", .id = O_NEW, .type = XTTYPE_NONE,
-	  .excl = F(O_RECENT) },
+	{ .name = "recent", .id = O_RECENT, .type = XTTYPE_NONE, .excl = F(O_NEW) },
+	{ .name = "new", .id = O_NEW, .type = XTTYPE_NONE, .excl = F(O_RECENT) },
 	{ .name = "within", .id = O_WITHIN, .type = XTTYPE_STRING },
-	{ .name = "learn", .id = O_LEARN, .type = XTTYPE_NONE,
-	  .excl = F(O_LEARN_NEW) },
-	{ .name = "learn-new", .id = O_LEARN_NEW, .type = XTTYPE_NONE,
-	  .excl = F(O_LEARN) },
+	{ .name = "learn", .id = O_LEARN, .type = XTTYPE_NONE, .excl = F(O_LEARN_NEW) },
+	{ .name = "learn-new", .id = O_LEARN_NEW, .type = XTTYPE_NONE, .excl = F(O_LEARN) },
 	{ .name = "unknown", .id = O_UNKNOWN, .type = XTTYPE_STRING },
 	XTOPT_TABLEEND,
 };
@@ -67,9 +61,12 @@ static const struct {
 	const char *name;
 	__u64 ns;
 } units[] = {
-	{ "d", 86400000000000ULL }, { "h", 3600000000000ULL },
-	{ "m", 60000000000ULL },    { "s", 1000000000ULL },
-	{ "ms", 1000000ULL },	    { "us", 1000ULL },
+	{ "d", 86400000000000ULL },
+	{ "h", 3600000000000ULL },
+	{ "m", 60000000000ULL },
+	{ "s", 1000000000ULL },
+	{ "ms", 1000000ULL },
+	{ "us", 1000ULL },
 	{ "ns", 1ULL },
 };
 #define UNITS (sizeof(units) / sizeof(units[0]))
@@ -114,11 +111,11 @@ static void parse_name(struct xt_epf_info *info, const char *arg)
 {
 	size_t len = strlen(arg);
 
-	if (!len || len >= sizeof(info->name) || arg[0] == '.' ||
-	    strspn(arg, name_chars) != len)
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --name '%s' is not the name of a filter; 'epfctl list' shows the filters",
-			      arg);
+	if (!len || len >= sizeof(info->name) || arg[0] == '.' || strspn(arg, name_chars) != len)
+		xtables_error(
+			PARAMETER_PROBLEM,
+			"epf: --name '%s' is not the name of a filter; 'epfctl list' shows the filters",
+			arg);
 	strcpy(info->name, arg);
 }
 
@@ -131,8 +128,7 @@ static void parse_key(struct epf_pkt_opts *o, const char *arg)
 			break;
 	if (key == EPF_PKT_KEYS)
 		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --key '%s': not flow, conversation, peer or peer-port",
-			      arg);
+			      "epf: --key '%s': not flow, conversation, peer or peer-port", arg);
 	o->key = key;
 }
 
@@ -141,9 +137,10 @@ static void parse_prefix(struct epf_pkt_opts *o, const char *arg)
 	__u32 prefix;
 
 	if (!epf_prefix_parse(arg, &prefix))
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --prefix '%s': not 8 to 32 bits for IPv4 and, after a comma, 8 to 128 for IPv6",
-			      arg);
+		xtables_error(
+			PARAMETER_PROBLEM,
+			"epf: --prefix '%s': not 8 to 32 bits for IPv4 and, after a comma, 8 to 128 for IPv6",
+			arg);
 	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
 }
 
@@ -152,8 +149,8 @@ static void parse_zone(struct epf_pkt_opts *o, const char *arg)
 	__u32 zone;
 
 	if (!epf_zone_parse(arg, &zone))
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --zone '%s': not a number from 0 to 65535", arg);
+		xtables_error(PARAMETER_PROBLEM, "epf: --zone '%s': not a number from 0 to 65535",
+			      arg);
 	o->max_bytes = (o->max_bytes & 0xffff) | EPF_PKT_IN_ZONE(zone);
 	o->flags |= EPF_PKT_ZONE;
 }
@@ -177,9 +174,7 @@ static void parse_fragments(struct xt_epf_rule *r, const char *arg)
 	if (r->fragments)
 		r->key.flags |= EPF_PKT_FIRST;
 	else if (strcmp(arg, "id"))
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --frags '%s': not id, accept or drop",
-			      arg);
+		xtables_error(PARAMETER_PROBLEM, "epf: --frags '%s': not id, accept or drop", arg);
 }
 
 /* Set the age to @n @unit. Return: false: too large, or an unknown unit. */
@@ -212,17 +207,17 @@ static void parse_within(struct xt_epf_rule *r, const char *arg)
 	else
 		good = false;
 	if (!good)
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --within '%s': not 1 to %d epochs, nor a time like 10s or 500ms",
-			      arg, XT_EPF_WITHIN_MAX);
+		xtables_error(
+			PARAMETER_PROBLEM,
+			"epf: --within '%s': not 1 to %d epochs, nor a time like 10s or 500ms", arg,
+			XT_EPF_WITHIN_MAX);
 }
 
 static void parse_unknown(struct xt_epf_rule *r, const char *arg)
 {
 	r->unknown = parse_is(arg);
 	if (!r->unknown)
-		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --unknown '%s': not accept or drop", arg);
+		xtables_error(PARAMETER_PROBLEM, "epf: --unknown '%s': not accept or drop", arg);
 }
 
 static void parse(struct xt_option_call *cb)
@@ -328,8 +323,9 @@ static void check(struct xt_fcheck_call *cb, bool (*lacks)(void))
 	if (!info->rule.ask)
 		info->rule.fragments = XT_EPF_UNSAID;
 	if (lacks())
-		xtables_error(OTHER_PROBLEM,
-			      "epf: the kernel has no match epf: run 'modprobe xt_epf'; if that fails, run 'make install' of epochfilter");
+		xtables_error(
+			OTHER_PROBLEM,
+			"epf: the kernel has no match epf: run 'modprobe xt_epf'; if that fails, run 'make install' of epochfilter");
 }
 
 static bool lacks4(void)
@@ -362,8 +358,7 @@ static void within_text(const struct xt_epf_rule *r)
 		return;
 	while (r->within_ns % units[i].ns)
 		i++;
-	printf(" --within %llu%s", (unsigned long long)(r->within_ns / units[i].ns),
-	       units[i].name);
+	printf(" --within %llu%s", (unsigned long long)(r->within_ns / units[i].ns), units[i].name);
 }
 
 static void save(const void *ip, const struct xt_entry_match *match)
@@ -395,20 +390,13 @@ static void print(const void *ip, const struct xt_entry_match *match, int numeri
 	save(ip, match);
 }
 
-#define EPF_MATCH(of, checks)						   \
-	{								   \
-		.version = XTABLES_VERSION,				   \
-		.name = "epf",						   \
-		.family = of,						   \
-		.size = XT_ALIGN(sizeof(struct xt_epf_info)),		   \
-		.userspacesize = offsetof(struct xt_epf_info, use),	   \
-		.help = help,						   \
-		.init = init,						   \
-		.print = print,						   \
-		.save = save,						   \
-		.x6_parse = parse,					   \
-		.x6_fcheck = checks,					   \
-		.x6_options = options,					   \
+#define EPF_MATCH(of, checks)                                                                   \
+	{                                                                                       \
+		.version = XTABLES_VERSION, .name = "epf", .family = of,                        \
+		.size = XT_ALIGN(sizeof(struct xt_epf_info)),                                   \
+		.userspacesize = offsetof(struct xt_epf_info, use), .help = help, .init = init, \
+		.print = print, .save = save, .x6_parse = parse, .x6_fcheck = checks,           \
+		.x6_options = options,                                                          \
 	}
 
 static struct xtables_match matches[] = {

@@ -107,26 +107,26 @@
 #include <linux/epochfilter_keys.h>
 
 #define EPF_DEVICE "/dev/epochfilter"
-#define EPF_NAME_LEN 32	      /* including the NUL */
-#define EPF_KEY_MAX 256	      /* bytes of one key */
-#define EPF_BATCH_MAX (1 << 20) /* keys of one batch */
+#define EPF_NAME_LEN 32               /* including the NUL */
+#define EPF_KEY_MAX 256               /* bytes of one key */
+#define EPF_BATCH_MAX (1 << 20)       /* keys of one batch */
 #define EPF_RATE_ONE 1000000000000ULL /* certainty, in ppt */
 #define EPF_AGE_ABSENT 0xff
 #define EPF_AGE_UNKNOWN 0xfe /* with EPF_BATCH_UNKNOWN: the filter does not know */
-#define EPF_EPOCHS 8	      /* retained epochs: current, 6 complete, guard */
+#define EPF_EPOCHS 8         /* retained epochs: current, 6 complete, guard */
 
 /* The construction; docs/THEORY.md. All kinds but lanes are locked kinds: operations take a
  * lock, a worker ends epochs, and there is no mapping.
  */
 enum epf_kind {
-	EPF_KIND_LANES = 0, /* guarded epochs in one line per key; lock-free */
-	EPF_KIND_GE = 1,    /* guarded epochs */
-	EPF_KIND_GEBL = 2,  /* guarded epochs, blocked */
-	EPF_KIND_APBF = 3,  /* age-partitioned */
-	EPF_KIND_APBBF = 4, /* age-partitioned, blocked */
-	EPF_KIND_TLBF = 5,  /* time-limited; EPF_MODE_TIME only */
-	EPF_KIND_DICT = 6,  /* dictionary of short-lived fingerprints */
-	EPF_KIND_CHAIN = 7, /* time-limited chain of lanes tables; EPF_MODE_TIME only */
+	EPF_KIND_LANES = 0,   /* guarded epochs in one line per key; lock-free */
+	EPF_KIND_GE = 1,      /* guarded epochs */
+	EPF_KIND_GEBL = 2,    /* guarded epochs, blocked */
+	EPF_KIND_APBF = 3,    /* age-partitioned */
+	EPF_KIND_APBBF = 4,   /* age-partitioned, blocked */
+	EPF_KIND_TLBF = 5,    /* time-limited; EPF_MODE_TIME only */
+	EPF_KIND_DICT = 6,    /* dictionary of short-lived fingerprints */
+	EPF_KIND_CHAIN = 7,   /* time-limited chain of lanes tables; EPF_MODE_TIME only */
 	EPF_KIND_ELASTIC = 8, /* lines of fingerprints; locks one line, and only to insert */
 	EPF_KIND_MAX = EPF_KIND_ELASTIC,
 };
@@ -435,7 +435,7 @@ struct epf_stats {
 };
 
 #define EPF_INFO_SATURATED (1u << 0)
-#define EPF_INFO_PINNED (1u << 1) /* a snapshot pins rotation */
+#define EPF_INFO_PINNED (1u << 1)  /* a snapshot pins rotation */
 #define EPF_INFO_JOURNAL (1u << 2) /* a journal is kept */
 #define EPF_INFO_ALIGNED (1u << 3) /* EPF_CREATE_ALIGN */
 
@@ -572,8 +572,8 @@ struct epf_key_args {
 };
 
 #define EPF_SNAP_MAGIC 0x00504e5346504545ULL /* "EEPFSNP\0" */
-#define EPF_SNAP_VERSION 3 /* 1 and 2 had another geometry of lines */
-#define EPF_SNAP_VERSION_DESC 4 /* a file with a struct epf_key_desc */
+#define EPF_SNAP_VERSION 3                   /* 1 and 2 had another geometry of lines */
+#define EPF_SNAP_VERSION_DESC 4              /* a file with a struct epf_key_desc */
 
 /**
  * struct epf_snap_epoch - one retained epoch in a snapshot

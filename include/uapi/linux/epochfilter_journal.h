@@ -88,10 +88,10 @@ struct epf_journal_shard {
 };
 
 enum epf_journal_kind {
-	EPF_JOURNAL_NONE = 0,	/* a slot that has not been used yet */
+	EPF_JOURNAL_NONE = 0,   /* a slot that has not been used yet */
 	EPF_JOURNAL_INSERT = 1, /* a key was inserted */
 	EPF_JOURNAL_ROTATE = 2, /* an epoch ended */
-	EPF_JOURNAL_BUSY = 3,	/* the record is being written */
+	EPF_JOURNAL_BUSY = 3,   /* the record is being written */
 };
 
 /**

@@ -51,9 +51,11 @@ enum epf_pkt_link {
 
 #define EPF_PKT_NO_MAC (1u << 0)  /* packet: leave out the MAC addresses */
 #define EPF_PKT_NO_VLAN (1u << 1) /* packet: leave out VLAN tags */
-#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: the key of packets that are not IP is the frame;
+#define EPF_PKT_NONIP_FRAME \
+	(1u << 2) /* flow: the key of packets that are not IP is the frame;
 				       * without it they are passed (EPROTO) */
-#define EPF_PKT_PASS_CONTROL (1u << 3) /* packets of enum epf_control, and those that are not IP
+#define EPF_PKT_PASS_CONTROL \
+	(1u << 3) /* packets of enum epf_control, and those that are not IP
 					* (EPROTO), are passed; not with EPF_PKT_NONIP_FRAME */
 
 /*
@@ -83,10 +85,9 @@ enum epf_pkt_link {
 /* clang-format on */
 #define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK | EPF_PKT_ZONE)
 
-#define EPF_PKT_MASK \
-	(EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME | \
-	 EPF_PKT_PASS_CONTROL | EPF_PKT_REVERSE | EPF_PKT_ERRORS | \
-	 EPF_PKT_FIRST | EPF_PKT_SCOPES)
+#define EPF_PKT_MASK                                                                     \
+	(EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL | \
+	 EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST | EPF_PKT_SCOPES)
 
 /*
  * The number of address bits that identify the peer, as @max_bytes: for IPv4 8
@@ -113,13 +114,13 @@ enum epf_pkt_link {
 enum epf_control {
 	EPF_CONTROL_RESERVED_MAC = 1, /* Ethernet to 01:80:c2:00:00:0x: LACP,
 				       * STP, LLDP, pause, ... */
-	EPF_CONTROL_ND = 2,	      /* IPv6 neighbour discovery */
+	EPF_CONTROL_ND = 2,           /* IPv6 neighbour discovery */
 	EPF_CONTROL_GROUP_MEMBER = 3, /* IGMP, MLD */
-	EPF_CONTROL_DHCP = 4,	      /* UDP 67, 68; for IPv6 546, 547 */
-	EPF_CONTROL_BFD = 5,	      /* UDP to 3784, 3785, 4784, 6784, 7784 */
+	EPF_CONTROL_DHCP = 4,         /* UDP 67, 68; for IPv6 546, 547 */
+	EPF_CONTROL_BFD = 5,          /* UDP to 3784, 3785, 4784, 6784, 7784 */
 	EPF_CONTROL_OSPF = 6,
 	EPF_CONTROL_VRRP = 7,
-	EPF_CONTROL_LOCAL_GROUP = 8,  /* IP to 224.0.0.0/24 or ff02::/16 */
+	EPF_CONTROL_LOCAL_GROUP = 8, /* IP to 224.0.0.0/24 or ff02::/16 */
 	EPF_CONTROL_LAST = EPF_CONTROL_LOCAL_GROUP
 };
 

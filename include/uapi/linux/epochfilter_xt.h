@@ -20,12 +20,7 @@
 #include <linux/epochfilter_packet.h>
 
 /* The class of a packet. */
-enum xt_epf_is {
-	XT_EPF_UNSAID = 0,
-	XT_EPF_RECENT = 1,
-	XT_EPF_NEW = 2,
-	XT_EPF_IS
-};
+enum xt_epf_is { XT_EPF_UNSAID = 0, XT_EPF_RECENT = 1, XT_EPF_NEW = 2, XT_EPF_IS };
 
 /* Which keys are inserted. */
 enum xt_epf_learn {

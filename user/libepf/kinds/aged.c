@@ -39,8 +39,8 @@ double epf_aged_fpr(const struct epf_rates *rates)
 }
 
 /* Return: @rates for a key whose bits are in the slices @first to @last. */
-static struct epf_rates with_key(const struct epf_rates *rates,
-				 unsigned int first, unsigned int last)
+static struct epf_rates with_key(const struct epf_rates *rates, unsigned int first,
+				 unsigned int last)
 {
 	struct epf_rates with = *rates;
 	unsigned int i;
@@ -80,18 +80,16 @@ struct rest {
 #define RESTS_MAX (EPF_AGED_SLICES_MAX / 2 * (EPF_AGED_SLICES_MAX / 2 + 1))
 
 /* Add the case of a miss after @c hits from slice @s on, which has probability @p. */
-static void add_miss(const struct epf_rates *f, struct rest *rest,
-		     struct rest *all, unsigned int s, unsigned int c, double p)
+static void add_miss(const struct epf_rates *f, struct rest *rest, struct rest *all, unsigned int s,
+		     unsigned int c, double p)
 {
 	struct rest then = { .fails = 1 };
 
 	if (s + c >= f->k)
 		then = all[(s + c - f->k) * f->k + c];
 	rest->fails += p * then.fails;
-	rest->accesses_failing +=
-		p * (then.accesses_failing + (c + 1) * then.fails);
-	rest->accesses_finding +=
-		p * (then.accesses_finding + (c + 1) * (1 - then.fails));
+	rest->accesses_failing += p * (then.accesses_failing + (c + 1) * then.fails);
+	rest->accesses_finding += p * (then.accesses_finding + (c + 1) * (1 - then.fails));
 }
 
 /* The recursion A of section 5.4, over the slice @s where a count begins and
@@ -108,8 +106,7 @@ static struct rest search(const struct epf_rates *f)
 			double p = 1;
 
 			for (c = 0; c < f->k - before; c++) {
-				add_miss(f, &rest, all, s, c,
-					 p * (1 - f->r[s + c]));
+				add_miss(f, &rest, all, s, c, p * (1 - f->r[s + c]));
 				p *= f->r[s + c];
 			}
 			rest.accesses_finding += p * c;
@@ -125,8 +122,7 @@ static double window_accesses(const struct epf_rates *rates)
 	unsigned int age;
 
 	for (age = 0; age < rates->l; age++) {
-		struct epf_rates with =
-			with_key(rates, age, age + rates->k - 1);
+		struct epf_rates with = with_key(rates, age, age + rates->k - 1);
 
 		sum += search(&with).accesses_finding;
 	}
@@ -217,8 +213,7 @@ static bool try_shape(struct trial *t, struct epf_aged_best *best)
 {
 	__u64 units;
 
-	if (t->req->slack > 0 &&
-	    epf_aged_slack(t->rates.k, t->rates.l) > t->req->slack)
+	if (t->req->slack > 0 && epf_aged_slack(t->rates.k, t->rates.l) > t->req->slack)
 		return false;
 	t->load.keys = ceil(t->req->keys_per_window / t->rates.l);
 	units = least(t, most_units(t, best));
@@ -237,13 +232,11 @@ static bool try_shape(struct trial *t, struct epf_aged_best *best)
 bool epf_aged_req_sound(const struct epf_aged_req *req)
 {
 	return req->keys_per_window >= 1 && isfinite(req->keys_per_window) &&
-	       req->budget >= BUDGET_MIN && req->budget <= BUDGET_MAX &&
-	       req->slack >= 0 && req->npws >= 0 &&
-	       req->max_slices <= EPF_AGED_SLICES_MAX;
+	       req->budget >= BUDGET_MIN && req->budget <= BUDGET_MAX && req->slack >= 0 &&
+	       req->npws >= 0 && req->max_slices <= EPF_AGED_SLICES_MAX;
 }
 
-bool epf_aged_search(const struct epf_aged_req *req,
-		     const struct epf_aged_layout *layout,
+bool epf_aged_search(const struct epf_aged_req *req, const struct epf_aged_layout *layout,
 		     struct epf_aged_best *best)
 {
 	struct trial t = { .req = req, .layout = layout };

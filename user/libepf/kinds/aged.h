@@ -63,8 +63,7 @@ double epf_aged_fpr(const struct epf_rates *rates);
 enum epf_aged_case { EPF_AGED_ABSENT, EPF_AGED_FALSE, EPF_AGED_WINDOW };
 
 /* The mean number of slices that Algorithm 1 reads. */
-double epf_aged_accesses(const struct epf_rates *rates,
-			 enum epf_aged_case whom);
+double epf_aged_accesses(const struct epf_rates *rates, enum epf_aged_case whom);
 
 /* Probability that a key inserted once, of age @age <= l, is reported with that age. */
 double epf_aged_age_exact(const struct epf_rates *rates, unsigned int age);
@@ -122,8 +121,7 @@ struct epf_aged_req {
  * @max_k: the largest k to try
  */
 struct epf_aged_layout {
-	void (*rates)(const void *arg, __u64 units,
-		      const struct epf_aged_load *load,
+	void (*rates)(const void *arg, __u64 units, const struct epf_aged_load *load,
 		      struct epf_rates *rates);
 	const void *arg;
 	__u64 unit_words;
@@ -161,8 +159,7 @@ bool epf_aged_req_sound(const struct epf_aged_req *req);
  *
  * Return: whether @best was replaced.
  */
-bool epf_aged_search(const struct epf_aged_req *req,
-		     const struct epf_aged_layout *layout,
+bool epf_aged_search(const struct epf_aged_req *req, const struct epf_aged_layout *layout,
 		     struct epf_aged_best *best);
 
 #ifdef __cplusplus

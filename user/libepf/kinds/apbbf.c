@@ -14,9 +14,9 @@
 
 #include <math.h>
 
-#define K_MAX 16	/* the largest k to try */
-#define BITS_MAX 16	/* the largest b to try */
-#define REACH 9.0	/* the sum covers so many standard deviations of j */
+#define K_MAX 16        /* the largest k to try */
+#define BITS_MAX 16     /* the largest b to try */
+#define REACH 9.0       /* the sum covers so many standard deviations of j */
 #define REACH_MORE 30.0 /* and so much more, for small loads */
 
 double epf_apbbf_block_keys(unsigned int block_bits, unsigned int bits)
@@ -26,8 +26,7 @@ double epf_apbbf_block_keys(unsigned int block_bits, unsigned int bits)
 
 double epf_apbbf_generation(const struct epf_apbbf_shape *s)
 {
-	return epf_apbbf_block_keys(s->block_bits, s->bits) *
-	       (double)s->nr_blocks / s->k;
+	return epf_apbbf_block_keys(s->block_bits, s->bits) * (double)s->nr_blocks / s->k;
 }
 
 /* x^b for a power of two b. */
@@ -58,8 +57,8 @@ static double hit(double load, unsigned int block_bits, unsigned int bits)
 	return sum;
 }
 
-void epf_apbbf_rates(const struct epf_apbbf_shape *s,
-		     const struct epf_aged_load *load, struct epf_rates *rates)
+void epf_apbbf_rates(const struct epf_apbbf_shape *s, const struct epf_aged_load *load,
+		     struct epf_rates *rates)
 {
 	double block = load->keys / (double)s->nr_blocks;
 	unsigned int i;
@@ -68,14 +67,12 @@ void epf_apbbf_rates(const struct epf_apbbf_shape *s,
 	rates->l = s->l;
 	rates->phase = load->phase;
 	for (i = 0; i <= s->k; i++)
-		rates->r[i] = hit(epf_aged_had(rates, i) * block,
-				  s->block_bits, s->bits);
+		rates->r[i] = hit(epf_aged_had(rates, i) * block, s->block_bits, s->bits);
 	for (; i < s->k + s->l; i++)
 		rates->r[i] = rates->r[s->k];
 }
 
-double epf_apbbf_fpr(const struct epf_apbbf_shape *s,
-		     const struct epf_aged_load *load)
+double epf_apbbf_fpr(const struct epf_apbbf_shape *s, const struct epf_aged_load *load)
 {
 	struct epf_rates rates;
 
@@ -84,8 +81,7 @@ double epf_apbbf_fpr(const struct epf_apbbf_shape *s,
 }
 
 /* A unit is a block. @arg: the shape; only its B and b are used. */
-static void block_rates(const void *arg, __u64 units,
-			const struct epf_aged_load *load,
+static void block_rates(const void *arg, __u64 units, const struct epf_aged_load *load,
 			struct epf_rates *rates)
 {
 	struct epf_apbbf_shape s = *(const struct epf_apbbf_shape *)arg;
@@ -97,9 +93,8 @@ static void block_rates(const void *arg, __u64 units,
 }
 
 /* Search with one B and b. */
-static void try_block(const struct epf_aged_req *req, unsigned int block_bits,
-		      unsigned int bits, struct epf_aged_best *best,
-		      struct epf_apbbf_shape *shape)
+static void try_block(const struct epf_aged_req *req, unsigned int block_bits, unsigned int bits,
+		      struct epf_aged_best *best, struct epf_apbbf_shape *shape)
 {
 	struct epf_apbbf_shape s = { .block_bits = block_bits, .bits = bits };
 	struct epf_aged_layout layout = {
@@ -118,19 +113,17 @@ static void try_block(const struct epf_aged_req *req, unsigned int block_bits,
 	shape->l = best->l;
 }
 
-int epf_apbbf_size(const struct epf_aged_req *req, unsigned int block_bits,
-		   unsigned int bits, struct epf_apbbf_size *size)
+int epf_apbbf_size(const struct epf_aged_req *req, unsigned int block_bits, unsigned int bits,
+		   struct epf_apbbf_size *size)
 {
 	struct epf_aged_best best = { 0 };
 	unsigned int block, b, tried = 0;
 
 	if (!epf_aged_req_sound(req))
 		return -EINVAL;
-	for (block = EPF_APBBF_BLOCK_MAX; block >= EPF_APBBF_BLOCK_MIN;
-	     block /= 2) {
+	for (block = EPF_APBBF_BLOCK_MAX; block >= EPF_APBBF_BLOCK_MIN; block /= 2) {
 		for (b = 1; b <= BITS_MAX; b *= 2) {
-			if ((block_bits && block != block_bits) ||
-			    (bits && b != bits) ||
+			if ((block_bits && block != block_bits) || (bits && b != bits) ||
 			    !epf_apbbf_part_shift(block, b))
 				continue;
 			try_block(req, block, b, &best, &size->shape);

@@ -28,12 +28,11 @@ double epf_apbbf_generation(const struct epf_apbbf_shape *s);
  * The number of keys in a block is taken as Poisson, as in the paper's table. It
  * is binomial, which matters with few blocks.
  */
-void epf_apbbf_rates(const struct epf_apbbf_shape *s,
-		     const struct epf_aged_load *load, struct epf_rates *rates);
+void epf_apbbf_rates(const struct epf_apbbf_shape *s, const struct epf_aged_load *load,
+		     struct epf_rates *rates);
 
 /* Predicted false-positive rate. */
-double epf_apbbf_fpr(const struct epf_apbbf_shape *s,
-		     const struct epf_aged_load *load);
+double epf_apbbf_fpr(const struct epf_apbbf_shape *s, const struct epf_aged_load *load);
 
 /**
  * struct epf_apbbf_size - a shape
@@ -60,8 +59,8 @@ struct epf_apbbf_size {
  * Return: 0; -EINVAL: a number out of its range; -ENOSPC: no shape within the
  * memory limit, or within the limits of the kind, keeps the promise.
  */
-int epf_apbbf_size(const struct epf_aged_req *req, unsigned int block_bits,
-		   unsigned int bits, struct epf_apbbf_size *size);
+int epf_apbbf_size(const struct epf_aged_req *req, unsigned int block_bits, unsigned int bits,
+		   struct epf_apbbf_size *size);
 
 #ifdef __cplusplus
 }

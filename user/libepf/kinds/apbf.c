@@ -19,9 +19,8 @@ static double fill(double bits, double keys)
 	return -expm1(keys * log1p(-1 / bits));
 }
 
-void epf_apbf_rates(const struct epf_apbf_shape *s,
-		    const struct epf_aged_load *load, enum epf_apbf_ramp ramp,
-		    struct epf_rates *rates)
+void epf_apbf_rates(const struct epf_apbf_shape *s, const struct epf_aged_load *load,
+		    enum epf_apbf_ramp ramp, struct epf_rates *rates)
 {
 	double bits = (double)s->slice_bits;
 	double full = fill(bits, s->k * load->keys);
@@ -33,14 +32,12 @@ void epf_apbf_rates(const struct epf_apbf_shape *s,
 	for (i = 0; i < s->k + s->l; i++) {
 		double had = epf_aged_had(rates, i);
 
-		rates->r[i] = ramp == EPF_APBF_EXACT ?
-				      fill(bits, had * load->keys) :
-				      full * had / s->k;
+		rates->r[i] = ramp == EPF_APBF_EXACT ? fill(bits, had * load->keys) :
+						       full * had / s->k;
 	}
 }
 
-double epf_apbf_fpr(const struct epf_apbf_shape *s,
-		    const struct epf_aged_load *load)
+double epf_apbf_fpr(const struct epf_apbf_shape *s, const struct epf_aged_load *load)
 {
 	struct epf_rates rates;
 
@@ -49,8 +46,7 @@ double epf_apbf_fpr(const struct epf_apbf_shape *s,
 }
 
 /* A unit is a word. */
-static void word_rates(const void *arg, __u64 units,
-		       const struct epf_aged_load *load,
+static void word_rates(const void *arg, __u64 units, const struct epf_aged_load *load,
 		       struct epf_rates *rates)
 {
 	struct epf_apbf_shape s = { 64 * units, rates->k, rates->l };

@@ -27,13 +27,11 @@ enum epf_apbf_ramp { EPF_APBF_EXACT, EPF_APBF_LINEAR };
 double epf_apbf_generation(const struct epf_apbf_shape *s);
 
 /* Compute the probability of a hit in each slice. */
-void epf_apbf_rates(const struct epf_apbf_shape *s,
-		    const struct epf_aged_load *load, enum epf_apbf_ramp ramp,
-		    struct epf_rates *rates);
+void epf_apbf_rates(const struct epf_apbf_shape *s, const struct epf_aged_load *load,
+		    enum epf_apbf_ramp ramp, struct epf_rates *rates);
 
 /* Predicted false-positive rate, exact ramp. */
-double epf_apbf_fpr(const struct epf_apbf_shape *s,
-		    const struct epf_aged_load *load);
+double epf_apbf_fpr(const struct epf_apbf_shape *s, const struct epf_aged_load *load);
 
 /**
  * struct epf_apbf_size - a shape

@@ -17,8 +17,8 @@
 
 static bool in_range(const struct epf_cbf_shape *s)
 {
-	return epf_cells_in_range(s->cells) && s->window &&
-	       s->window <= WINDOW_MAX && s->bits && s->bits <= BITS_MAX;
+	return epf_cells_in_range(s->cells) && s->window && s->window <= WINDOW_MAX && s->bits &&
+	       s->bits <= BITS_MAX;
 }
 
 int epf_cbf_init(struct epf_cbf *f, const struct epf_cbf_shape *shape)

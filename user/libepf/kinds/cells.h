@@ -25,8 +25,7 @@ static inline __u64 epf_cells_bytes(__u64 cells)
 /* Position i is floor((h1 + i h2 mod 2^64) cells / 2^64): double hashing as in
  * kind ge.
  */
-static inline __u64 epf_cells_position(__u64 cells, __u64 digest,
-				       unsigned int i)
+static inline __u64 epf_cells_position(__u64 cells, __u64 digest, unsigned int i)
 {
 	__u64 h = epf_word(digest, 0) + i * (epf_word(digest, 1) | 1);
 
@@ -42,8 +41,7 @@ static inline void epf_cells_set(__u8 *cell, __u64 pos, unsigned int v)
 {
 	unsigned int shift = pos % 2 * 4;
 
-	cell[pos / 2] = (__u8)((cell[pos / 2] & ~(EPF_CELL_MAX << shift)) |
-			       v << shift);
+	cell[pos / 2] = (__u8)((cell[pos / 2] & ~(EPF_CELL_MAX << shift)) | v << shift);
 }
 
 #endif /* LIBEPF_KINDS_CELLS_H */

@@ -29,8 +29,7 @@ static bool supply(struct epf_chain_owner *o, __u64 now_ns)
 
 	if (!words)
 		return true;
-	if (!o->max_words || (o->words <= o->max_words &&
-			      words <= o->max_words - o->words))
+	if (!o->max_words || (o->words <= o->max_words && words <= o->max_words - o->words))
 		word = table_new(words);
 	if (!word)
 		return false;
@@ -41,8 +40,8 @@ static bool supply(struct epf_chain_owner *o, __u64 now_ns)
 	return true;
 }
 
-int epf_chain_open(struct epf_chain_owner *o, const struct epf_chain_shape *s,
-		   __u64 max_words, __u64 now_ns)
+int epf_chain_open(struct epf_chain_owner *o, const struct epf_chain_shape *s, __u64 max_words,
+		   __u64 now_ns)
 {
 	int ret = epf_chain_init(&o->f, s, now_ns);
 
@@ -89,8 +88,8 @@ static double epoch_passes(const struct epf_chain *f, __u32 i, double keys)
 {
 	if (keys <= 0)
 		return 0;
-	return log1p(-epf_size_fpr(f->table[i].lines, f->shape.parts,
-				   f->shape.bits, keys)) / EPF_LANES;
+	return log1p(-epf_size_fpr(f->table[i].lines, f->shape.parts, f->shape.bits, keys)) /
+	       EPF_LANES;
 }
 
 /* log(1 - p) of the lanes of table @i that are retained at epoch @e. */
@@ -100,8 +99,7 @@ static double table_passes(const struct epf_chain *f, __u32 i, __u64 e)
 	double sum = 0;
 
 	for (; age < EPF_LANES; age++)
-		sum += epoch_passes(f, i,
-				    (double)f->table[i].keys[(e - age) & 7]);
+		sum += epoch_passes(f, i, (double)f->table[i].keys[(e - age) & 7]);
 	return sum;
 }
 
@@ -118,27 +116,23 @@ static double table_counted(const struct epf_chain *f, __u32 i, __u64 e)
 	epf_cover_init(&cover, &lanes.geom);
 	for (n = 0; n < lanes.geom.part_lines; n++)
 		epf_fill_add(&fill, &cover, &lanes, n);
-	return log1p(-(double)epf_fill_q56(&fill, lanes.geom.parts) /
-		     (double)EPF_Q56_ONE);
+	return log1p(-(double)epf_fill_q56(&fill, lanes.geom.parts) / (double)EPF_Q56_ONE);
 }
 
-double epf_chain_fpr(const struct epf_chain *f, enum epf_chain_fill fill,
-		     __u64 now_ns)
+double epf_chain_fpr(const struct epf_chain *f, enum epf_chain_fill fill, __u64 now_ns)
 {
 	__u64 e = epf_chain_epoch(f, now_ns);
 	double sum = 0;
 	__u32 i;
 
 	for (i = 0; i < f->nr && epf_chain_counts(f, i, e); i++)
-		sum += fill == EPF_CHAIN_KEYS ? table_passes(f, i, e) :
-						table_counted(f, i, e);
+		sum += fill == EPF_CHAIN_KEYS ? table_passes(f, i, e) : table_counted(f, i, e);
 	return -expm1(sum);
 }
 
 static bool sound(const struct epf_chain_req *req)
 {
-	return req->span_ns && req->span_ns <= EPF_NS_MAX && req->rate > 0 &&
-	       isfinite(req->rate);
+	return req->span_ns && req->span_ns <= EPF_NS_MAX && req->rate > 0 && isfinite(req->rate);
 }
 
 /* Determine lines per key and load from a window so large that the number of
@@ -146,9 +140,11 @@ static bool sound(const struct epf_chain_req *req)
  */
 static int densest(const struct epf_chain_req *req, struct epf_chain_shape *s)
 {
-	struct epf_size_req many = { .keys_per_window = 7e6,
-				     .budget = req->budget,
-				     .lines_per_key = req->lines_per_key };
+	struct epf_size_req many = {
+		.keys_per_window = 7e6,
+		.budget = req->budget,
+		.lines_per_key = req->lines_per_key,
+	};
 	struct epf_size size;
 	int ret = epf_size(&many, &size);
 
@@ -157,17 +153,17 @@ static int densest(const struct epf_chain_req *req, struct epf_chain_shape *s)
 	s->parts = size.lines_per_key;
 	s->bits = size.bits_per_key;
 	s->lines_max = epf_chain_lines_max(s->parts);
-	s->load = (__u32)(1e6 * (1 << EPF_CHAIN_LOAD_SHIFT) /
-			  (double)size.nr_lines);
+	s->load = (__u32)(1e6 * (1 << EPF_CHAIN_LOAD_SHIFT) / (double)size.nr_lines);
 	return 0;
 }
 
-int epf_chain_size(const struct epf_chain_req *req,
-		   struct epf_chain_size *size)
+int epf_chain_size(const struct epf_chain_req *req, struct epf_chain_size *size)
 {
-	struct epf_chain_shape s = { .span_ns = req->span_ns,
-				     .lines_first = EPF_LINES_MIN,
-				     .lines_min = EPF_LINES_MIN };
+	struct epf_chain_shape s = {
+		.span_ns = req->span_ns,
+		.lines_first = EPF_LINES_MIN,
+		.lines_min = EPF_LINES_MIN,
+	};
 	double keys = req->rate * (double)req->span_ns / 1e9 / EPF_LIVE_EPOCHS;
 	double per_line;
 	int ret;
@@ -188,7 +184,7 @@ int epf_chain_size(const struct epf_chain_req *req,
 	size->fpr = epf_size_fpr(s.lines_first, s.parts, s.bits, keys);
 	size->fpr_full = epf_size_fpr(s.lines_first, s.parts, s.bits,
 				      (double)s.lines_first * per_line);
-	size->late_ns = EPF_LANES * ((s.span_ns + EPF_LIVE_EPOCHS - 1) /
-				     EPF_LIVE_EPOCHS) - s.span_ns;
+	size->late_ns = EPF_LANES * ((s.span_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS) -
+			s.span_ns;
 	return 0;
 }

@@ -37,8 +37,8 @@ struct epf_chain_owner {
  * Return: 0; -EINVAL: bad shape; -ENOMEM: there is no memory for the first table,
  * or it exceeds the limit.
  */
-int epf_chain_open(struct epf_chain_owner *o, const struct epf_chain_shape *s,
-		   __u64 max_words, __u64 now_ns);
+int epf_chain_open(struct epf_chain_owner *o, const struct epf_chain_shape *s, __u64 max_words,
+		   __u64 now_ns);
 void epf_chain_close(struct epf_chain_owner *o);
 
 /**
@@ -61,8 +61,7 @@ void epf_chain_put(struct epf_chain_owner *o, __u64 digest, __u64 now_ns);
 enum epf_chain_fill { EPF_CHAIN_KEYS, EPF_CHAIN_COUNTED };
 
 /* Predicted false-positive rate at @now_ns. */
-double epf_chain_fpr(const struct epf_chain *f, enum epf_chain_fill fill,
-		     __u64 now_ns);
+double epf_chain_fpr(const struct epf_chain *f, enum epf_chain_fill fill, __u64 now_ns);
 
 /**
  * struct epf_chain_req - requirements
@@ -105,8 +104,7 @@ struct epf_chain_size {
  * Return: 0; -EINVAL: a number out of its range; -E2BIG: more lines than a
  * table may have.
  */
-int epf_chain_size(const struct epf_chain_req *req,
-		   struct epf_chain_size *size);
+int epf_chain_size(const struct epf_chain_req *req, struct epf_chain_size *size);
 
 #ifdef __cplusplus
 }

@@ -26,8 +26,7 @@
 #define LINE_BITS 512u
 #define EPOCH_KEYS(req, r) ceil((req)->keys_per_window / (r))
 
-typedef int (*plan_fn)(const struct epf_compare_req *req,
-		       struct epf_compared *c);
+typedef int (*plan_fn)(const struct epf_compare_req *req, struct epf_compared *c);
 
 /* Return: the mean number of looks, at most @n, until one fails, if each
  * succeeds with probability @p.
@@ -68,8 +67,7 @@ static int plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
 	c->params.bits_per_key = (__u16)size.bits_per_key;
 	c->fpr = size.fpr;
 	c->lines_insert = c->lines_present = size.lines_per_key;
-	c->lines_absent = until_one_fails(line_covers(size.fpr,
-						      size.lines_per_key),
+	c->lines_absent = until_one_fails(line_covers(size.fpr, size.lines_per_key),
 					  size.lines_per_key);
 	return 0;
 }
@@ -88,9 +86,12 @@ static double ge_absent(const struct epf_ge_shape *s, double keys)
 
 static int plan_ge(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_ge_req r = { .keys_per_window = req->keys_per_window,
-				.budget = req->budget, .slack = req->slack,
-				.layout = EPF_GE_TRANSPOSED };
+	struct epf_ge_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+		.layout = EPF_GE_TRANSPOSED,
+	};
 	struct epf_ge_size size;
 	int err = epf_ge_size(&r, &size);
 
@@ -105,16 +106,18 @@ static int plan_ge(const struct epf_compare_req *req, struct epf_compared *c)
 	c->shape.ge.bits = size.shape.bits;
 	c->shape.ge.layout = size.shape.layout;
 	c->lines_insert = c->lines_present = size.shape.bits;
-	c->lines_absent = ge_absent(&size.shape,
-				    EPOCH_KEYS(req, size.shape.epochs));
+	c->lines_absent = ge_absent(&size.shape, EPOCH_KEYS(req, size.shape.epochs));
 	return 0;
 }
 
 static int plan_gebl(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_gebl_req r = { .keys_per_window = req->keys_per_window,
-				  .budget = req->budget, .slack = req->slack,
-				  .offsets = EPF_GEBL_DISTINCT };
+	struct epf_gebl_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+		.offsets = EPF_GEBL_DISTINCT,
+	};
 	struct epf_gebl_size size;
 	int err = epf_gebl_size(&r, &size);
 	unsigned int bits;
@@ -147,8 +150,11 @@ static void aged_lines(const struct epf_rates *rates, struct epf_compared *c)
 
 static int plan_apbf(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_aged_req r = { .keys_per_window = req->keys_per_window,
-				  .budget = req->budget, .slack = req->slack };
+	struct epf_aged_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+	};
 	struct epf_aged_load full = { .phase = 1 };
 	struct epf_apbf_size size;
 	struct epf_rates rates;
@@ -167,11 +173,13 @@ static int plan_apbf(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
-static int plan_apbbf(const struct epf_compare_req *req,
-		      struct epf_compared *c)
+static int plan_apbbf(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_aged_req r = { .keys_per_window = req->keys_per_window,
-				  .budget = req->budget, .slack = req->slack };
+	struct epf_aged_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+	};
 	struct epf_aged_load full = { .phase = 1 };
 	struct epf_apbbf_size size;
 	struct epf_rates rates;
@@ -198,9 +206,12 @@ static int plan_apbbf(const struct epf_compare_req *req,
  */
 static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_tlbf_req r = { .span_ns = 1000000000,
-				  .rate = req->keys_per_window,
-				  .budget = req->budget, .slack = req->slack };
+	struct epf_tlbf_req r = {
+		.span_ns = 1000000000,
+		.rate = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+	};
 	struct epf_tlbf_size size;
 	struct epf_rates rates;
 	int err = epf_tlbf_size(&r, &size);
@@ -229,9 +240,11 @@ static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
  */
 static int plan_chain(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_chain_req r = { .span_ns = 1000000000,
-				   .rate = req->keys_per_window,
-				   .budget = req->budget };
+	struct epf_chain_req r = {
+		.span_ns = 1000000000,
+		.rate = req->keys_per_window,
+		.budget = req->budget,
+	};
 	struct epf_chain_size size;
 	int err = epf_chain_size(&r, &size);
 
@@ -248,16 +261,18 @@ static int plan_chain(const struct epf_compare_req *req, struct epf_compared *c)
 	c->bytes = size.words * sizeof(__u64) + sizeof(struct epf_chain);
 	c->fpr = size.fpr;
 	c->lines_insert = c->lines_present = size.shape.parts;
-	c->lines_absent = until_one_fails(line_covers(size.fpr,
-						      size.shape.parts),
+	c->lines_absent = until_one_fails(line_covers(size.fpr, size.shape.parts),
 					  size.shape.parts);
 	return 0;
 }
 
 static int plan_dict(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_dict_req r = { .keys_per_window = req->keys_per_window,
-				  .budget = req->budget, .slack = req->slack };
+	struct epf_dict_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+	};
 	struct epf_dict_state state;
 	struct epf_dict_size size;
 	double keys;
@@ -284,12 +299,13 @@ static int plan_dict(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
-static int plan_elastic(const struct epf_compare_req *req,
-			struct epf_compared *c)
+static int plan_elastic(const struct epf_compare_req *req, struct epf_compared *c)
 {
-	struct epf_elastic_req r = { .keys_per_window = req->keys_per_window,
-				     .budget = req->budget,
-				     .slack = req->slack };
+	struct epf_elastic_req r = {
+		.keys_per_window = req->keys_per_window,
+		.budget = req->budget,
+		.slack = req->slack,
+	};
 	struct epf_elastic_size size;
 	int err = epf_elastic_size(&r, &size);
 
@@ -302,8 +318,7 @@ static int plan_elastic(const struct epf_compare_req *req,
 	c->shape.elastic.lines = size.shape.nr_lines;
 	c->shape.elastic.line_words = size.shape.line_words;
 	c->shape.elastic.epochs = size.shape.epochs;
-	c->lines_insert = c->lines_absent = c->lines_present =
-		size.shape.line_words / 8;
+	c->lines_insert = c->lines_absent = c->lines_present = size.shape.line_words / 8;
 	return 0;
 }
 
@@ -315,8 +330,7 @@ static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 
 	s.bits += (unsigned int)(-log2(req->budget) - 0.5);
 	s.window = (__u64)w;
-	s.cells = (__u64)ceil(-(s.bits * w) /
-			      log1p(-pow(req->budget, 1.0 / s.bits)));
+	s.cells = (__u64)ceil(-(s.bits * w) / log1p(-pow(req->budget, 1.0 / s.bits)));
 	if (s.cells < EPF_CELLS_MIN)
 		s.cells = EPF_CELLS_MIN;
 	c->bytes = epf_cbf_bytes(&s) + epf_cbf_queue_bytes(&s);
@@ -335,13 +349,11 @@ static const struct {
 	plan_fn plan;
 } kinds[EPF_COMPARE_KINDS] = {
 	{ EPF_KIND_LANES, NULL,
-	  "no key of the window is lost, exact age; no lock, one store rotates",
-	  plan_lanes },
-	{ EPF_KIND_ELASTIC, NULL,
-	  "no key of the window is lost, exact age; one lock per line",
+	  "no key of the window is lost, exact age; no lock, one store rotates", plan_lanes },
+	{ EPF_KIND_ELASTIC, NULL, "no key of the window is lost, exact age; one lock per line",
 	  plan_elastic },
-	{ EPF_KIND_DICT, NULL,
-	  "no key of the window is lost, exact age; one lock, a scan", plan_dict },
+	{ EPF_KIND_DICT, NULL, "no key of the window is lost, exact age; one lock, a scan",
+	  plan_dict },
 	{ EPF_KIND_GE, NULL,
 	  "no key of the window is lost, exact age; one lock, rotation sweeps everything",
 	  plan_ge },
@@ -355,39 +367,33 @@ static const struct {
 	  "no key of the window is lost, age is a minimum; one lock, a shift sweeps one slice",
 	  plan_apbbf },
 	{ EPF_KIND_TLBF, NULL,
-	  "window in time, memory follows the rate, age is a minimum; one lock",
-	  plan_tlbf },
+	  "window in time, memory follows the rate, age is a minimum; one lock", plan_tlbf },
 	{ EPF_KIND_CHAIN, NULL,
-	  "window in time, tables of lanes follow the rate, exact age; one lock",
-	  plan_chain },
+	  "window in time, tables of lanes follow the rate, exact age; one lock", plan_chain },
 	{ EPF_COMPARED_USER, "cbf",
-	  "exact window, no age; the queue takes 8 bytes per key of the window",
-	  plan_cbf },
+	  "exact window, no age; the queue takes 8 bytes per key of the window", plan_cbf },
 };
 
 const char *epf_kind_name(__u32 number)
 {
 #define NAME(number, name) [number] = #name,
-	static const char *const names[EPF_KIND_MAX + 1] = {
-		[EPF_KIND_LANES] = "lanes", EPF_LOCKED_KINDS(NAME)
-	};
+	static const char *const names[EPF_KIND_MAX + 1] = { [EPF_KIND_LANES] = "lanes",
+							     EPF_LOCKED_KINDS(NAME) };
 #undef NAME
 
 	return number <= EPF_KIND_MAX ? names[number] : NULL;
 }
 
-static void compare_one(int i, const struct epf_compare_req *req,
-			struct epf_compared *row)
+static void compare_one(int i, const struct epf_compare_req *req, struct epf_compared *row)
 {
 	*row = (struct epf_compared){ .kind = kinds[i].name ? kinds[i].name :
-					      epf_kind_name(kinds[i].number),
+							      epf_kind_name(kinds[i].number),
 				      .number = kinds[i].number,
 				      .promise = kinds[i].promise };
 	row->err = kinds[i].plan(req, row);
 }
 
-void epf_compare(const struct epf_compare_req *req,
-		 struct epf_compared rows[EPF_COMPARE_KINDS])
+void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF_COMPARE_KINDS])
 {
 	int i;
 
@@ -406,8 +412,7 @@ static int find_kind(__u32 number)
 	return -1;
 }
 
-int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
-		     struct epf_compared *row)
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf_compared *row)
 {
 	int i = find_kind(number);
 

@@ -76,8 +76,7 @@ const char *epf_kind_name(__u32 number);
  *
  * Return: @row->err; -EINVAL also if there is no such kind.
  */
-int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
-		     struct epf_compared *row);
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf_compared *row);
 
 /**
  * epf_compare() - size every kind
@@ -86,8 +85,7 @@ int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
  *
  * Takes some seconds.
  */
-void epf_compare(const struct epf_compare_req *req,
-		 struct epf_compared rows[EPF_COMPARE_KINDS]);
+void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF_COMPARE_KINDS]);
 
 #ifdef __cplusplus
 }

@@ -44,10 +44,10 @@
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
 
-#define FREE_CELLS 4  /* mean number of free cells in a bucket of the backyard */
-#define SIGMAS 4      /* standard deviations of the number of keys spilt */
+#define FREE_CELLS 4 /* mean number of free cells in a bucket of the backyard */
+#define SIGMAS 4     /* standard deviations of the number of keys spilt */
 #define FEW_BUCKETS 64
-#define FEWER 8 /* so many smaller generation counts are tried as well */
+#define FEWER 8      /* so many smaller generation counts are tried as well */
 #define LOAD_MAX 1.0 /* of a bucket; beyond it the fit is not validated */
 #define LOAD_MIN 0.5
 
@@ -97,8 +97,7 @@ static double both_full(unsigned int cells, double load)
 }
 
 /* The same for a mean of @away keys, spilt from buckets of @home cells. */
-static double lost(const struct epf_dict_table *yard, unsigned int home,
-		   double away)
+static double lost(const struct epf_dict_table *yard, unsigned int home, double away)
 {
 	double sigma = sqrt(away * sqrt(home)), sum = 0, weights = 0;
 	int z;
@@ -106,8 +105,7 @@ static double lost(const struct epf_dict_table *yard, unsigned int home,
 	for (z = -SIGMAS; z <= SIGMAS; z++) {
 		double weight = exp(-z * z / 2.0);
 
-		sum += weight * both_full(yard->cells, (away + z * sigma) /
-							(double)yard->buckets);
+		sum += weight * both_full(yard->cells, (away + z * sigma) / (double)yard->buckets);
 		weights += weight;
 	}
 	return sum / weights;
@@ -119,8 +117,7 @@ static double places(const struct epf_dict_table *t)
 }
 
 /* Load of a bucket with @generations of @keys; equal fingerprints count once. */
-static double loaded(const struct epf_dict_table *t, double generations,
-		     double keys)
+static double loaded(const struct epf_dict_table *t, double generations, double keys)
 {
 	double m = places(t);
 
@@ -137,15 +134,13 @@ static double spilt(const struct epf_dict_table *t, unsigned int c, double keys)
 }
 
 /* Upper limit of spilt() while a filter that was empty fills. */
-static double spilt_first(const struct epf_dict_table *t, unsigned int c,
-			  double keys)
+static double spilt_first(const struct epf_dict_table *t, unsigned int c, double keys)
 {
-	return turned_away(t->cells, loaded(t, c + 1, keys)) *
-	       (1.3 - .9 / (c + 1));
+	return turned_away(t->cells, loaded(t, c + 1, keys)) * (1.3 - .9 / (c + 1));
 }
 
-double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys,
-			double now_keys, struct epf_dict_state *state)
+double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys, double now_keys,
+			struct epf_dict_state *state)
 {
 	double keys = generation_keys * s->generations + now_keys;
 	double most = fmax(generation_keys, now_keys);
@@ -153,29 +148,25 @@ double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys,
 	double m, live, away, none;
 
 	*state = (struct epf_dict_state){ .pass = 1 };
-	if (!epf_dict_words(s) || !(generation_keys >= 0) || !(now_keys >= 0) ||
-	    !isfinite(keys))
+	if (!epf_dict_words(s) || !(generation_keys >= 0) || !(now_keys >= 0) || !isfinite(keys))
 		return 1;
 	epf_dict_tables(t, s);
 	m = places(&t[0]);
 	live = -expm1(-keys / m) * m;
 	state->spilt = spilt(&t[0], s->generations, most);
-	none = lost(&t[1], t[0].cells, state->spilt * (double)s->buckets *
-		    loaded(&t[0], s->generations + .5, most));
+	none = lost(&t[1], t[0].cells,
+		    state->spilt * (double)s->buckets * loaded(&t[0], s->generations + .5, most));
 	away = live * state->spilt;
-	state->asks = -expm1(-2 * away / (double)s->buckets /
-			     sqrt(t[0].cells));
+	state->asks = -expm1(-2 * away / (double)s->buckets / sqrt(t[0].cells));
 	state->first = -expm1(log1p(-live * (1 - state->spilt) / m));
-	state->yard = -expm1(-2 * away * (1 - none) / places(&t[1])) *
-		      state->asks;
-	state->pass = away > 0 ? -expm1(-none * away / (double)s->buckets /
-					state->asks) * state->asks : 0;
-	return -expm1(log1p(-state->first) + log1p(-state->yard) +
-		      log1p(-state->pass));
+	state->yard = -expm1(-2 * away * (1 - none) / places(&t[1])) * state->asks;
+	state->pass = away > 0 ? -expm1(-none * away / (double)s->buckets / state->asks) *
+					 state->asks :
+				 0;
+	return -expm1(log1p(-state->first) + log1p(-state->yard) + log1p(-state->pass));
 }
 
-double epf_dict_fpr(const struct epf_dict_shape *s, double generation_keys,
-		    double now_keys)
+double epf_dict_fpr(const struct epf_dict_shape *s, double generation_keys, double now_keys)
 {
 	struct epf_dict_state state;
 
@@ -191,8 +182,7 @@ double epf_dict_bound(double budget, double slack)
 
 double epf_dict_paper(double budget, unsigned int generations)
 {
-	double bits = -log2(budget) -
-		      (1 / budget - 1) * log1p(-budget) / M_LN2;
+	double bits = -log2(budget) - (1 / budget - 1) * log1p(-budget) / M_LN2;
 
 	return (1 + 1.0 / generations) * (bits + log2(generations + 1));
 }
@@ -209,11 +199,9 @@ static void choose_yard(struct epf_dict_shape *s, double keys)
 		if (!epf_dict_tables(t, s))
 			return;
 		away = spilt_first(&t[0], s->generations, keys) *
-		       loaded(&t[0], s->generations + 1, keys) *
-		       (double)s->buckets;
+		       loaded(&t[0], s->generations + 1, keys) * (double)s->buckets;
 		away += SIGMAS * sqrt(away * sqrt(t[0].cells));
-		room = t[1].cells > 2 * FREE_CELLS ? t[1].cells - FREE_CELLS :
-						     t[1].cells / 2;
+		room = t[1].cells > 2 * FREE_CELLS ? t[1].cells - FREE_CELLS : t[1].cells / 2;
 		s->yard = (__u64)fmin(ceil(away / room), EPF_DICT_BUCKETS_MAX);
 		if (!s->yard)
 			s->yard = 1;
@@ -229,8 +217,7 @@ static bool scan_enough(const struct epf_dict_shape *s, double keys)
 
 	if (!epf_dict_tables(t, s))
 		return false;
-	return all <= FEW_BUCKETS ||
-	       floor(keys * EPF_DICT_SCAN / t[0].cells) * passes >= all;
+	return all <= FEW_BUCKETS || floor(keys * EPF_DICT_SCAN / t[0].cells) * passes >= all;
 }
 
 /* Return: could it, with only as many cells as keys? Known before there is a shape. */
@@ -243,8 +230,7 @@ static bool scan_possible(const struct epf_dict_shape *s, double keys)
 }
 
 /* Set the best buckets and slots for the other fields of @s. */
-static __u64 choose_slots(struct epf_dict_shape *s,
-			  const struct epf_dict_req *req, double keys)
+static __u64 choose_slots(struct epf_dict_shape *s, const struct epf_dict_req *req, double keys)
 {
 	double most = req->load > 0 ? req->load : LOAD_MAX;
 	double share = -log1p(-req->budget) * exp2(s->rem_bits);
@@ -253,8 +239,7 @@ static __u64 choose_slots(struct epf_dict_shape *s,
 	__u64 least = 0;
 
 	for (try.slots = 1; try.slots < 512 * s->lines; try.slots++) {
-		struct epf_dict_table t = { .slots = try.slots,
-					    .rem_bits = s->rem_bits };
+		struct epf_dict_table t = { .slots = try.slots, .rem_bits = s->rem_bits };
 		double load = share * try.slots; /* load of a bucket */
 		__u64 words;
 
@@ -295,8 +280,8 @@ static double trim(struct epf_dict_shape *s, double keys, double budget)
 }
 
 /* Find the best remainder for c, tag bits and lines of @shape. */
-static void choose(const struct epf_dict_shape *shape,
-		   const struct epf_dict_req *req, struct epf_dict_size *size)
+static void choose(const struct epf_dict_shape *shape, const struct epf_dict_req *req,
+		   struct epf_dict_size *size)
 {
 	double keys = ceil(req->keys_per_window / shape->generations);
 	unsigned int rem = (unsigned int)fmax(-log2(req->budget) - 1, 1);
@@ -334,8 +319,7 @@ static bool valid(const struct epf_dict_req *req)
 		return false;
 	return req->lines <= EPF_DICT_LINES_MAX &&
 	       (!req->generations ||
-		(req->generations >= EPF_DICT_GENERATIONS_MIN &&
-		 req->generations <= most));
+		(req->generations >= EPF_DICT_GENERATIONS_MIN && req->generations <= most));
 }
 
 static bool allowed(const struct epf_dict_req *req, unsigned int generations)
@@ -349,8 +333,7 @@ static bool allowed(const struct epf_dict_req *req, unsigned int generations)
  * fast enough and some smaller ones, because buckets and remainders come in
  * steps.
  */
-static void choose_generations(struct epf_dict_shape *s,
-			       const struct epf_dict_req *req,
+static void choose_generations(struct epf_dict_shape *s, const struct epf_dict_req *req,
 			       struct epf_dict_size *size)
 {
 	__u64 before = size->bytes;
@@ -378,8 +361,7 @@ int epf_dict_size(const struct epf_dict_req *req, struct epf_dict_size *size)
 	for (s.lines = 1; s.lines <= EPF_DICT_LINES_MAX; s.lines++) {
 		if (req->lines && req->lines != s.lines)
 			continue;
-		for (s.tag_bits = EPF_DICT_TAG_MIN;
-		     s.tag_bits <= EPF_DICT_TAG_MAX; s.tag_bits++)
+		for (s.tag_bits = EPF_DICT_TAG_MIN; s.tag_bits <= EPF_DICT_TAG_MAX; s.tag_bits++)
 			choose_generations(&s, req, size);
 	}
 	if (!size->bytes)
@@ -394,8 +376,7 @@ static unsigned int paper_generations(const struct epf_dict_req *req)
 
 	for (c = EPF_DICT_GENERATIONS_MIN; c < 1u << EPF_DICT_TAG_MAX; c++)
 		if (allowed(req, c) &&
-		    (!best || epf_dict_paper(req->budget, c) <
-				      epf_dict_paper(req->budget, best)))
+		    (!best || epf_dict_paper(req->budget, c) < epf_dict_paper(req->budget, best)))
 			best = c;
 	return best;
 }
@@ -407,11 +388,9 @@ void epf_dict_print_space(FILE *to, const struct epf_dict_req *req,
 	unsigned int c = paper_generations(req);
 
 	fprintf(to, "error 2^%.2f slack %.3g: %.2f bits/key, bound %.2f, paper %.2f at c=%u; ",
-		log2(req->budget), req->slack,
-		(double)size->bytes * 8 / req->keys_per_window,
-		epf_dict_bound(req->budget, req->slack),
-		epf_dict_paper(req->budget, c), c);
+		log2(req->budget), req->slack, (double)size->bytes * 8 / req->keys_per_window,
+		epf_dict_bound(req->budget, req->slack), epf_dict_paper(req->budget, c), c);
 	fprintf(to, "c=%u tag %u rem %u slots %u lines %u, %llu + %llu buckets, predicted 2^%.2f\n",
-		s->generations, s->tag_bits, s->rem_bits, s->slots, s->lines,
-		s->buckets, s->yard, log2(size->fpr));
+		s->generations, s->tag_bits, s->rem_bits, s->slots, s->lines, s->buckets, s->yard,
+		log2(size->fpr));
 }

@@ -41,8 +41,8 @@ struct epf_dict_state {
  *
  * Return: false-positive rate; 1 for a shape or number that is out of its range.
  */
-double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys,
-			double now_keys, struct epf_dict_state *state);
+double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys, double now_keys,
+			struct epf_dict_state *state);
 
 /**
  * epf_dict_fpr() - predicted false-positive rate
@@ -53,8 +53,7 @@ double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys,
  *
  * Return: as epf_dict_predict().
  */
-double epf_dict_fpr(const struct epf_dict_shape *s, double generation_keys,
-		    double now_keys);
+double epf_dict_fpr(const struct epf_dict_shape *s, double generation_keys, double now_keys);
 
 /**
  * epf_dict_bound() - the leading terms of Theorems 1.1 and 1.2, the same in both

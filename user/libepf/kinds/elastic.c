@@ -24,15 +24,15 @@
 #define FPR_MAX 0.5
 #define LINES 16384
 #define LINES_ROUGH 2048
-#define EPOCHS 30	/* a first window and three more */
-#define LOAD_MAX 100.0	/* keys of an epoch in a line; beyond it every key is reported */
-#define STEPS 11	/* steps of the rough search */
-#define STEP 1.004	/* factor of the load in the fine search: 3 per cent of the rate */
+#define EPOCHS 30      /* a first window and three more */
+#define LOAD_MAX 100.0 /* keys of an epoch in a line; beyond it every key is reported */
+#define STEPS 11       /* steps of the rough search */
+#define STEP 1.004     /* factor of the load in the fine search: 3 per cent of the rate */
 
 /* A line, as counts of items. */
 struct crowd {
 	struct epf_elastic_work w; /* only whole, tag and sizes are used */
-	__u64 n, wide;		   /* items and width of each tag, in bytes */
+	__u64 n, wide;             /* items and width of each tag, in bytes */
 	__u32 epochs;
 	__u64 seed;
 	__u32 draws;
@@ -71,8 +71,7 @@ static void crowd_begin(struct crowd *c)
 		}
 	room = epf_elastic_room(&c->w.l, c->w.l.whole);
 	c->wide &= ~(255ULL << 8 * c->w.tag);
-	c->wide |= (__u64)epf_elastic_begin(c->n, c->wide, room)
-		   << 8 * c->w.tag;
+	c->wide |= (__u64)epf_elastic_begin(c->n, c->wide, room) << 8 * c->w.tag;
 }
 
 /* Make room for @more items of the current epoch. */
@@ -97,11 +96,9 @@ static void crowd_epoch(struct crowd *c, unsigned int keys)
 	if (keys)
 		crowd_room(c, 1 + (epf_elastic_sum(c->n) * EPF_ELASTIC_SHARE >> 6));
 	for (; keys && !(c->w.l.whole >> c->w.tag & 1); keys--) {
-		if (draw(c) < epf_elastic_byte(c->n, c->w.tag) *
-				      one_of(c, c->w.tag))
+		if (draw(c) < epf_elastic_byte(c->n, c->w.tag) * one_of(c, c->w.tag))
 			continue;
-		if (epf_elastic_need(c->n + one, c->wide) >
-		    epf_elastic_room(&c->w.l, c->w.l.whole))
+		if (epf_elastic_need(c->n + one, c->wide) > epf_elastic_room(&c->w.l, c->w.l.whole))
 			crowd_room(c, 2);
 		if (!(c->w.l.whole >> c->w.tag & 1))
 			c->n += one;
@@ -120,8 +117,7 @@ static double crowd_fpr(const struct crowd *c)
 	return -expm1(miss);
 }
 
-static double one_line(const struct epf_elastic_shape *s, double load,
-		       double now, __u64 seed)
+static double one_line(const struct epf_elastic_shape *s, double load, double now, __u64 seed)
 {
 	struct crowd c = { .epochs = s->epochs, .seed = seed };
 	int e;
@@ -135,8 +131,7 @@ static double one_line(const struct epf_elastic_shape *s, double load,
 
 /* @load, @now: keys per line of the earlier epochs and of the current epoch
  */
-static double mean_line(const struct epf_elastic_shape *s, double load,
-			double now, int lines)
+static double mean_line(const struct epf_elastic_shape *s, double load, double now, int lines)
 {
 	double sum = 0;
 	int i;
@@ -146,14 +141,13 @@ static double mean_line(const struct epf_elastic_shape *s, double load,
 	return sum / lines;
 }
 
-double epf_elastic_fpr(const struct epf_elastic_shape *s, double epoch_keys,
-		       double now_keys)
+double epf_elastic_fpr(const struct epf_elastic_shape *s, double epoch_keys, double now_keys)
 {
 	double load = epoch_keys / (double)s->nr_lines;
 	double now = now_keys / (double)s->nr_lines;
 
-	if (!epf_elastic_words(s) || !(load >= 0) || !(now >= 0) ||
-	    load > LOAD_MAX || now > LOAD_MAX)
+	if (!epf_elastic_words(s) || !(load >= 0) || !(now >= 0) || load > LOAD_MAX ||
+	    now > LOAD_MAX)
 		return 1;
 	return mean_line(s, load, now, LINES);
 }
@@ -187,11 +181,9 @@ static double load_for(const struct epf_elastic_shape *s, double budget)
 	return low;
 }
 
-int epf_elastic_size(const struct epf_elastic_req *req,
-		     struct epf_elastic_size *size)
+int epf_elastic_size(const struct epf_elastic_req *req, struct epf_elastic_size *size)
 {
-	struct epf_elastic_shape s = { 1, req->line_words,
-				       EPF_ELASTIC_EPOCHS_MAX };
+	struct epf_elastic_shape s = { 1, req->line_words, EPF_ELASTIC_EPOCHS_MAX };
 	double keys, lines;
 
 	if (!req_fine(req))

@@ -22,8 +22,7 @@ extern "C" {
  *
  * Return: rate; 1 for a shape or number that is out of its range.
  */
-double epf_elastic_fpr(const struct epf_elastic_shape *s, double epoch_keys,
-		       double now_keys);
+double epf_elastic_fpr(const struct epf_elastic_shape *s, double epoch_keys, double now_keys);
 
 /**
  * struct epf_elastic_req - requirements
@@ -62,8 +61,7 @@ struct epf_elastic_size {
  * Return: 0; -EINVAL: a number out of its range; -ENOSPC: it takes more than
  * @req->max_bytes; -E2BIG: more than a filter may have.
  */
-int epf_elastic_size(const struct epf_elastic_req *req,
-		     struct epf_elastic_size *size);
+int epf_elastic_size(const struct epf_elastic_req *req, struct epf_elastic_size *size);
 
 #ifdef __cplusplus
 }

@@ -55,17 +55,15 @@ static double any_epoch(double now, double old, unsigned int epochs)
 	return -expm1(log1p(-now) + epochs * log1p(-old));
 }
 
-double epf_ge_closed(double segment_bits, unsigned int epochs,
-		     unsigned int bits, double epoch_keys, double now_keys)
+double epf_ge_closed(double segment_bits, unsigned int epochs, unsigned int bits, double epoch_keys,
+		     double now_keys)
 {
 	return any_epoch(pow(filled(segment_bits, bits, now_keys), bits),
-			 pow(filled(segment_bits, bits, epoch_keys), bits),
-			 epochs);
+			 pow(filled(segment_bits, bits, epoch_keys), bits), epochs);
 }
 
 /* F(d) for d = 0, 1/2, 1, .. k at index 2 d. */
-static void named(const struct phase *p, unsigned int bits,
-		  double rate[2 * EPF_GE_BITS_MAX + 1])
+static void named(const struct phase *p, unsigned int bits, double rate[2 * EPF_GE_BITS_MAX + 1])
 {
 	double old_step = sqrt(filled(p->segment_bits, bits, p->epoch_keys));
 	double now_step = sqrt(filled(p->segment_bits, bits, p->now_keys));
@@ -89,8 +87,7 @@ static double fpr_of(const struct phase *p, unsigned int bits)
 	named(p, bits, rate);
 	all = rate[2 * bits];
 	for (q = bits - 1; q > 0; q--) {
-		area += (rate[2 * q] + 4 * rate[2 * q + 1] + rate[2 * q + 2]) /
-				6 - all;
+		area += (rate[2 * q] + 4 * rate[2 * q + 1] + rate[2 * q + 2]) / 6 - all;
 		if (q < sizeof(coprime))
 			sum += 2.0 * coprime[q] / q * area / (bits - q);
 	}
@@ -98,8 +95,7 @@ static double fpr_of(const struct phase *p, unsigned int bits)
 	return all < 1 ? all : 1;
 }
 
-double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys,
-		  double now_keys)
+double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys, double now_keys)
 {
 	struct phase p = { .epoch_keys = epoch_keys, .now_keys = now_keys };
 
@@ -110,15 +106,13 @@ double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys,
 	return fpr_of(&p, s->bits);
 }
 
-unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
-			      double epoch_keys)
+unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs, double epoch_keys)
 {
 	unsigned int k, best = 1;
 	double least = 2;
 
 	for (k = 1; k <= EPF_GE_BITS_MAX; k++) {
-		double p = epf_ge_closed(segment_bits, epochs, k, epoch_keys,
-					 epoch_keys);
+		double p = epf_ge_closed(segment_bits, epochs, k, epoch_keys, epoch_keys);
 
 		if (p < least) {
 			least = p;
@@ -178,8 +172,8 @@ static bool valid(const struct epf_ge_req *req)
 		return false;
 	if (req->slack > 0 && req->slack * EPF_GE_EPOCHS_MAX < 1)
 		return false;
-	return !req->epochs || (req->epochs >= EPF_GE_EPOCHS_MIN &&
-				req->epochs <= EPF_GE_EPOCHS_MAX);
+	return !req->epochs ||
+	       (req->epochs >= EPF_GE_EPOCHS_MIN && req->epochs <= EPF_GE_EPOCHS_MAX);
 }
 
 static bool allowed(const struct epf_ge_req *req, unsigned int epochs)
@@ -207,8 +201,7 @@ int epf_ge_size(const struct epf_ge_req *req, struct epf_ge_size *size)
 		s.epochs = r;
 		fpr = choose_segment(&s, keys, req->budget);
 		bytes = epf_ge_words(&s) * sizeof(__u64);
-		if (fpr > req->budget || !bytes ||
-		    (size->bytes && size->bytes <= bytes))
+		if (fpr > req->budget || !bytes || (size->bytes && size->bytes <= bytes))
 			continue;
 		*size = (struct epf_ge_size){ s, bytes, fpr };
 	}

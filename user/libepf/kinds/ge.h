@@ -22,8 +22,8 @@ extern "C" {
  *
  * Return: false-positive rate for independent positions.
  */
-double epf_ge_closed(double segment_bits, unsigned int epochs,
-		     unsigned int bits, double epoch_keys, double now_keys);
+double epf_ge_closed(double segment_bits, unsigned int epochs, unsigned int bits, double epoch_keys,
+		     double now_keys);
 
 /**
  * epf_ge_best_bits() - find the k that minimises epf_ge_closed()
@@ -31,8 +31,7 @@ double epf_ge_closed(double segment_bits, unsigned int epochs,
  * @epochs: r
  * @epoch_keys: keys in each of the r + 1 epochs
  */
-unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
-			      double epoch_keys);
+unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs, double epoch_keys);
 
 /**
  * epf_ge_fpr() - predicted false-positive rate
@@ -43,8 +42,7 @@ unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
  * Return: epf_ge_closed() plus what double hashing adds, at most 1; 1 for a shape
  * or number that is out of its range.
  */
-double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys,
-		  double now_keys);
+double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys, double now_keys);
 
 /**
  * struct epf_ge_req - requirements

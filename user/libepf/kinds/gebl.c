@@ -52,8 +52,8 @@ static void covers_free(struct covers *c)
 }
 
 /* The rate with loads @old and @now, for double hashing. */
-static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
-			  double old, double now)
+static double rate_double(struct covers *c, unsigned int k, unsigned int epochs, double old,
+			  double now)
 {
 	struct epf_cover_double *pair = c->pair[k];
 	double sum = 0;
@@ -66,17 +66,17 @@ static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
 		return 1;
 	}
 	for (v = 0; c->block_bits >> v; v++)
-		sum += epf_cover_share(c->block_bits, v) *
-		       any_epoch(epf_cover_double(pair, v, now),
-				 epf_cover_double(pair, v, old), epochs);
+		sum += epf_cover_share(c->block_bits, v) * any_epoch(epf_cover_double(pair, v, now),
+								     epf_cover_double(pair, v, old),
+								     epochs);
 	return sum;
 }
 
 /* The rate with loads @old and @now, for distinct positions. The loads are
  * often equal.
  */
-static double rate_distinct(struct covers *c, unsigned int k,
-			    unsigned int epochs, double old, double now)
+static double rate_distinct(struct covers *c, unsigned int k, unsigned int epochs, double old,
+			    double now)
 {
 	struct epf_cover_chain *chain = c->chain[k];
 	double p, q;
@@ -94,19 +94,16 @@ static double rate_distinct(struct covers *c, unsigned int k,
 	return any_epoch(q, p, epochs);
 }
 
-static double rate(struct covers *c, unsigned int k, unsigned int epochs,
-		   double old, double now)
+static double rate(struct covers *c, unsigned int k, unsigned int epochs, double old, double now)
 {
 	if (c->offsets == EPF_GEBL_DOUBLE)
 		return rate_double(c, k, epochs, old, now);
 	return rate_distinct(c, k, epochs, old, now);
 }
 
-double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
-		    double now_keys)
+double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys, double now_keys)
 {
-	struct covers c = { .block_bits = s->block_bits,
-			    .offsets = s->offsets };
+	struct covers c = { .block_bits = s->block_bits, .offsets = s->offsets };
 	double fpr;
 
 	if (!epf_gebl_words(s) || !(epoch_keys >= 0) || !(now_keys >= 0))
@@ -120,21 +117,18 @@ double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
 /* Set the best k for @s->blocks. Return: its rate. The search begins where half
  * of the bits are set; the rate has a single minimum.
  */
-static double choose_bits(struct covers *c, struct epf_gebl_shape *s,
-			  double keys)
+static double choose_bits(struct covers *c, struct epf_gebl_shape *s, double keys)
 {
 	double load = keys / (double)s->blocks;
 	double half = M_LN2 * c->block_bits / load;
 	unsigned int k = half < 1 ? 1 : (unsigned int)fmin(half, BITS_MAX);
 	double least = rate(c, k, s->epochs, load, load), next;
 
-	while (k > 1 &&
-	       (next = rate(c, k - 1, s->epochs, load, load)) <= least) {
+	while (k > 1 && (next = rate(c, k - 1, s->epochs, load, load)) <= least) {
 		least = next;
 		k--;
 	}
-	while (k < BITS_MAX &&
-	       (next = rate(c, k + 1, s->epochs, load, load)) < least) {
+	while (k < BITS_MAX && (next = rate(c, k + 1, s->epochs, load, load)) < least) {
 		least = next;
 		k++;
 	}
@@ -145,8 +139,7 @@ static double choose_bits(struct covers *c, struct epf_gebl_shape *s,
 /* Set the fewest blocks for @s->epochs. Return: the rate, above @budget if even
  * the most blocks are too few. More blocks never make the best k worse.
  */
-static double choose_blocks(struct covers *c, struct epf_gebl_shape *s,
-			    double keys, double budget)
+static double choose_blocks(struct covers *c, struct epf_gebl_shape *s, double keys, double budget)
 {
 	__u64 low = 1, high;
 
@@ -182,11 +175,10 @@ static bool valid(const struct epf_gebl_req *req)
 		return false;
 	if (req->slack > 0 && req->slack * EPF_GEBL_EPOCHS_MAX < 1)
 		return false;
-	if (b && (b < EPF_GEBL_BLOCK_MIN || b > EPF_GEBL_BLOCK_MAX ||
-		  (b & (b - 1))))
+	if (b && (b < EPF_GEBL_BLOCK_MIN || b > EPF_GEBL_BLOCK_MAX || (b & (b - 1))))
 		return false;
-	return !req->epochs || (req->epochs >= EPF_GEBL_EPOCHS_MIN &&
-				req->epochs <= EPF_GEBL_EPOCHS_MAX);
+	return !req->epochs ||
+	       (req->epochs >= EPF_GEBL_EPOCHS_MIN && req->epochs <= EPF_GEBL_EPOCHS_MAX);
 }
 
 static bool allowed(const struct epf_gebl_req *req, unsigned int epochs)
@@ -200,8 +192,7 @@ static bool allowed(const struct epf_gebl_req *req, unsigned int epochs)
 static void choose_epochs(const struct epf_gebl_req *req, struct covers *c,
 			  struct epf_gebl_size *size)
 {
-	struct epf_gebl_shape s = { .block_bits = c->block_bits,
-				    .offsets = c->offsets };
+	struct epf_gebl_shape s = { .block_bits = c->block_bits, .offsets = c->offsets };
 	unsigned int r;
 
 	for (r = EPF_GEBL_EPOCHS_MIN; r <= EPF_GEBL_EPOCHS_MAX; r++) {
@@ -211,11 +202,9 @@ static void choose_epochs(const struct epf_gebl_req *req, struct covers *c,
 		if (!allowed(req, r))
 			continue;
 		s.epochs = r;
-		fpr = choose_blocks(c, &s, ceil(req->keys_per_window / r),
-				    req->budget);
+		fpr = choose_blocks(c, &s, ceil(req->keys_per_window / r), req->budget);
 		bytes = epf_gebl_words(&s) * sizeof(__u64);
-		if (fpr > req->budget || !bytes ||
-		    (size->bytes && size->bytes <= bytes))
+		if (fpr > req->budget || !bytes || (size->bytes && size->bytes <= bytes))
 			continue;
 		*size = (struct epf_gebl_size){ s, bytes, fpr };
 	}

@@ -21,8 +21,7 @@ extern "C" {
  * Return: the rate, at most 1; 1 for a shape or number that is out of its range, or
  * if there is no memory to compute it.
  */
-double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
-		    double now_keys);
+double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys, double now_keys);
 
 /**
  * struct epf_gebl_req - requirements

@@ -19,9 +19,8 @@
 
 static bool in_range(const struct epf_sbf_shape *s)
 {
-	return epf_cells_in_range(s->cells) && s->bits && s->bits <= BITS_MAX &&
-	       s->decrements && s->decrements <= DECREMENTS_MAX && s->max &&
-	       s->max <= EPF_CELL_MAX;
+	return epf_cells_in_range(s->cells) && s->bits && s->bits <= BITS_MAX && s->decrements &&
+	       s->decrements <= DECREMENTS_MAX && s->max && s->max <= EPF_CELL_MAX;
 }
 
 int epf_sbf_init(struct epf_sbf *f, const struct epf_sbf_shape *shape)
@@ -49,12 +48,10 @@ void epf_sbf_insert(struct epf_sbf *f, __u64 digest)
 	unsigned int i;
 
 	for (i = 0; i < f->shape.decrements; i++) {
-		__u64 pos = epf_mulhi(epf_word(f->draws++, STREAM),
-				      f->shape.cells);
+		__u64 pos = epf_mulhi(epf_word(f->draws++, STREAM), f->shape.cells);
 
 		if (epf_cells_get(f->cell, pos))
-			epf_cells_set(f->cell, pos,
-				      epf_cells_get(f->cell, pos) - 1);
+			epf_cells_set(f->cell, pos, epf_cells_get(f->cell, pos) - 1);
 	}
 	for (i = 0; i < f->shape.bits; i++)
 		epf_cells_set(f->cell, position(f, digest, i), f->shape.max);
@@ -105,7 +102,6 @@ double epf_sbf_fnr(const struct epf_sbf_shape *shape, double age)
 
 	chance[shape->max] = 1;
 	for (; age >= 1; age--)
-		step(chance, shape->max, shape->decrements / cells,
-		     shape->bits / cells);
+		step(chance, shape->max, shape->decrements / cells, shape->bits / cells);
 	return 1 - pow(1 - chance[0], shape->bits);
 }

@@ -25,8 +25,8 @@ static bool supply(struct epf_tlbf_owner *o, __u64 now_ns)
 	__u64 words = epf_tlbf_plan(&o->f, now_ns);
 	__u64 *word = NULL;
 
-	if (words && (!o->max_words || (o->words <= o->max_words &&
-					words <= o->max_words - o->words)))
+	if (words &&
+	    (!o->max_words || (o->words <= o->max_words && words <= o->max_words - o->words)))
 		word = slice_new(words);
 	if (!word)
 		return false;
@@ -37,8 +37,8 @@ static bool supply(struct epf_tlbf_owner *o, __u64 now_ns)
 	return true;
 }
 
-int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s,
-		  __u64 max_words, __u64 now_ns)
+int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s, __u64 max_words,
+		  __u64 now_ns)
 {
 	int ret = epf_tlbf_init(&o->f, s, now_ns);
 
@@ -92,8 +92,7 @@ static double share(const struct epf_tlbf *f, __u32 i, enum epf_tlbf_fill fill)
 	return (double)set / bits;
 }
 
-double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill,
-		    __u64 now_ns)
+double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill, __u64 now_ns)
 {
 	__u32 live = epf_tlbf_live(f, now_ns), i;
 	double r[EPF_TLBF_SLICES];
@@ -123,8 +122,7 @@ static double steady_fpr(unsigned int k, unsigned int l)
 }
 
 /* Words of one slice, with capacity for at least one key per generation. */
-static double slice_words(const struct epf_tlbf_req *req, unsigned int k,
-			  unsigned int l)
+static double slice_words(const struct epf_tlbf_req *req, unsigned int k, unsigned int l)
 {
 	double keys = ceil(req->rate * (double)req->span_ns / 1e9 / l);
 
@@ -133,9 +131,8 @@ static double slice_words(const struct epf_tlbf_req *req, unsigned int k,
 
 static bool sound(const struct epf_tlbf_req *req)
 {
-	return req->span_ns && req->span_ns <= EPF_TLBF_NS_MAX &&
-	       req->rate > 0 && isfinite(req->rate) && req->budget >= 1e-9 &&
-	       req->budget <= .5 && req->slack >= 0 &&
+	return req->span_ns && req->span_ns <= EPF_TLBF_NS_MAX && req->rate > 0 &&
+	       isfinite(req->rate) && req->budget >= 1e-9 && req->budget <= .5 && req->slack >= 0 &&
 	       req->max_slices <= EPF_AGED_SLICES_MAX;
 }
 
@@ -169,8 +166,8 @@ int epf_tlbf_size(const struct epf_tlbf_req *req, struct epf_tlbf_size *size)
 		for (l = 1; k + l <= slices; l++) {
 			double one = slice_words(req, k, l);
 
-			if (one > (double)EPF_TLBF_WORDS_MAX ||
-			    one * (k + l + 1) >= best || req->span_ns < l ||
+			if (one > (double)EPF_TLBF_WORDS_MAX || one * (k + l + 1) >= best ||
+			    req->span_ns < l ||
 			    (req->slack > 0 && epf_aged_slack(k, l) > req->slack) ||
 			    steady_fpr(k, l) > req->budget)
 				continue;

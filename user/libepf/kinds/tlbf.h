@@ -39,8 +39,8 @@ struct epf_tlbf_owner {
  * Return: 0; -EINVAL: bad shape; -ENOMEM: there is no memory for the first slices,
  * or they exceed the limit.
  */
-int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s,
-		  __u64 max_words, __u64 now_ns);
+int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s, __u64 max_words,
+		  __u64 now_ns);
 void epf_tlbf_close(struct epf_tlbf_owner *o);
 
 /**
@@ -65,8 +65,7 @@ void epf_tlbf_put(struct epf_tlbf_owner *o, __u64 digest, __u64 now_ns);
 enum epf_tlbf_fill { EPF_TLBF_KEYS, EPF_TLBF_COUNTED };
 
 /* Predicted false-positive rate at @now_ns. */
-double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill,
-		    __u64 now_ns);
+double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill, __u64 now_ns);
 
 /**
  * epf_tlbf_steady() - rates of the slices at a steady rate, at the worst moment

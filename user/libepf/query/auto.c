@@ -14,9 +14,9 @@
 #include <time.h>
 
 #define MEASURE_NS 10000000ULL
-#define MEASURE_KEYS (1u << 18) /* asked at once */
-#define WORTH_KEYS (1u << 27)	/* of fewer it is the greater part of the work */
-#define CANDIDATES 2u		/* slower ones are not measured */
+#define MEASURE_KEYS (1u << 18)  /* asked at once */
+#define WORTH_KEYS (1u << 27)    /* of fewer it is the greater part of the work */
+#define CANDIDATES 2u            /* slower ones are not measured */
 #define PIECE_LINES (1ULL << 20) /* 64 MiB: no cache, and soon copied */
 #define KEPT 16u
 
@@ -39,8 +39,8 @@ struct sample {
 };
 
 /* Keys a second, after a first round that brings pages in. */
-static double ask_rate(const struct epf_engine *e, const struct epf_view *v,
-		       unsigned int threads, struct sample *s)
+static double ask_rate(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		       struct sample *s)
 {
 	struct epf_keys keys = { s->digest, MEASURE_KEYS, 0, NULL };
 	struct epf_answer a = { .bitmap = s->bitmap, .threads = threads };
@@ -61,9 +61,8 @@ static double ask_rate(const struct epf_engine *e, const struct epf_view *v,
 /* Measure on a part of the lines the rate of copying and that of lookups in the
  * copy.
  */
-static void copy_rates(const struct epf_engine *e, const struct epf_view *v,
-		       unsigned int threads, struct sample *s,
-		       struct epf_rates *r)
+static void copy_rates(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		       struct sample *s, struct epf_rates *r)
 {
 	struct epf_view piece = *v;
 	__u64 lines = epf_geom_lines(&v->geom);
@@ -79,14 +78,13 @@ static void copy_rates(const struct epf_engine *e, const struct epf_view *v,
 	start = now_ns();
 	if (!here || epf_view_settle(&piece))
 		return;
-	r->carry = (double)(lines * EPF_LINE_BYTES) /
-		   (double)(now_ns() - start) * 1e9;
+	r->carry = (double)(lines * EPF_LINE_BYTES) / (double)(now_ns() - start) * 1e9;
 	r->there = r->here * ask_rate(e, &piece, threads, s) / here;
 	epf_view_close(&piece);
 }
 
-void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v,
-		   unsigned int threads, struct epf_rates *r)
+void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		   struct epf_rates *r)
 {
 	struct sample *s = malloc(sizeof(*s));
 	__u32 i;
@@ -121,8 +119,7 @@ static bool aligned(const struct epf_view *v)
 	return (unsigned long)v->lines % EPF_LINE_BYTES == 0;
 }
 
-static const struct kept *find_kept(const struct epf_view *v,
-				    unsigned int threads)
+static const struct kept *find_kept(const struct epf_view *v, unsigned int threads)
 {
 	unsigned int i;
 
@@ -134,8 +131,7 @@ static const struct kept *find_kept(const struct epf_view *v,
 }
 
 /* Measure the fastest engines of the CPU, and those with memory of their own. */
-static const struct kept *measure(const struct epf_view *v,
-				  unsigned int threads)
+static const struct kept *measure(const struct epf_view *v, unsigned int threads)
 {
 	struct kept *k = &kept[kept_nr++ % KEPT];
 	unsigned int i, n = 0;
@@ -157,8 +153,7 @@ static const struct kept *measure(const struct epf_view *v,
 	return k;
 }
 
-void epf_audit_measure(const struct epf_view *v, unsigned int threads,
-		       struct epf_rates *rates)
+void epf_audit_measure(const struct epf_view *v, unsigned int threads, struct epf_rates *rates)
 {
 	const struct kept *k;
 
@@ -194,16 +189,15 @@ static double even_keys(double copy_seconds, double here, double there)
 	return there > here ? copy_seconds / (1 / here - 1 / there) : INFINITY;
 }
 
-static void find_best(struct best *b, const struct epf_rates *rates,
-		      double bytes, double n, bool copy)
+static void find_best(struct best *b, const struct epf_rates *rates, double bytes, double n,
+		      bool copy)
 {
 	const struct epf_engine *e;
 	unsigned int i;
 
 	*b = (struct best){ .even = INFINITY, .seconds = INFINITY };
 	for (i = 0; (e = epf_engine_at(i)); i++)
-		if (!epf_engine_far(e) && e->usable() &&
-		    rates[i].here > b->rate) {
+		if (!epf_engine_far(e) && e->usable() && rates[i].here > b->rate) {
 			b->here = e;
 			b->rate = rates[i].here;
 		}
@@ -240,8 +234,7 @@ static struct text short_keys(double n)
 
 	for (; n >= 999.5 && i < 4; i++)
 		n /= 1000;
-	snprintf(t.s, sizeof(t.s), "%.*f%s", n < 9.95 && i ? 1 : 0,
-		 fmin(n, 1e6), units[i]);
+	snprintf(t.s, sizeof(t.s), "%.*f%s", n < 9.95 && i ? 1 : 0, fmin(n, 1e6), units[i]);
 	return t;
 }
 
@@ -258,32 +251,29 @@ static struct text short_bytes(double bytes)
 	return t;
 }
 
-static void explain(struct epf_choice *c, const struct best *b, double bytes,
-		    bool copy)
+static void explain(struct epf_choice *c, const struct best *b, double bytes, bool copy)
 {
 	struct text size = short_bytes(bytes), even = short_keys(b->even);
 	struct text rate = short_keys(b->rate);
 	const char *name = c->engine->name;
 
 	if (c->settle)
-		snprintf(c->why, sizeof(c->why),
-			 "%s on a copy of %s, which pays from %s keys on", name,
-			 size.s, even.s);
+		snprintf(c->why, sizeof(c->why), "%s on a copy of %s, which pays from %s keys on",
+			 name, size.s, even.s);
 	else if (!copy)
-		snprintf(c->why, sizeof(c->why),
-			 "%s in place, the fastest: %s keys/s", name, rate.s);
+		snprintf(c->why, sizeof(c->why), "%s in place, the fastest: %s keys/s", name,
+			 rate.s);
 	else if (isinf(b->even))
-		snprintf(c->why, sizeof(c->why),
-			 "%s in place: %s keys/s; a copy is no faster",
+		snprintf(c->why, sizeof(c->why), "%s in place: %s keys/s; a copy is no faster",
 			 name, rate.s);
 	else
 		snprintf(c->why, sizeof(c->why),
-			 "%s in place: %s keys/s; a copy of %s pays from %s keys on",
-			 name, rate.s, size.s, even.s);
+			 "%s in place: %s keys/s; a copy of %s pays from %s keys on", name, rate.s,
+			 size.s, even.s);
 }
 
-static void choose_by(struct epf_choice *c, const struct epf_rates *rates,
-		      double bytes, double n, bool copy)
+static void choose_by(struct epf_choice *c, const struct epf_rates *rates, double bytes, double n,
+		      bool copy)
 {
 	struct best b;
 
@@ -300,18 +290,16 @@ static void choose_by(struct epf_choice *c, const struct epf_rates *rates,
 /* The rule without measurements. A line across two cache lines costs twice, and
  * copying all lines costs about as much as one lookup for each line.
  */
-static void by_rule(struct epf_choice *c, const struct epf_view *v, __u64 n,
-		    bool copy)
+static void by_rule(struct epf_choice *c, const struct epf_view *v, __u64 n, bool copy)
 {
 	c->engine = epf_engine_near();
 	c->settle = copy && !aligned(v) && n >= epf_geom_lines(&v->geom);
-	snprintf(c->why, sizeof(c->why), "%s %s: the fastest engine of this CPU",
-		 c->engine->name, c->settle ? "on a copy" : "in place");
+	snprintf(c->why, sizeof(c->why), "%s %s: the fastest engine of this CPU", c->engine->name,
+		 c->settle ? "on a copy" : "in place");
 }
 
-void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
-		      bool copy, unsigned int threads,
-		      const struct epf_rates *rates)
+void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n, bool copy,
+		      unsigned int threads, const struct epf_rates *rates)
 {
 	double bytes = (double)epf_geom_lines(&v->geom) * EPF_LINE_BYTES;
 	struct epf_rates measured[EPF_ENGINES_MAX];
@@ -320,14 +308,13 @@ void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
 	c->even = (__u64)-1;
 	if (v->asked) {
 		c->engine = epf_engine_at(0);
-		snprintf(c->why, sizeof(c->why),
-			 "%s: the only engine for this kind", c->engine->name);
+		snprintf(c->why, sizeof(c->why), "%s: the only engine for this kind",
+			 c->engine->name);
 		return;
 	}
 	if (n < EPF_BLOCK_KEYS) { /* others do a whole block */
 		c->engine = epf_engine_at(0);
-		snprintf(c->why, sizeof(c->why), "%s in place: few keys",
-			 c->engine->name);
+		snprintf(c->why, sizeof(c->why), "%s in place: few keys", c->engine->name);
 		return;
 	}
 	by_rule(c, v, n, copy);

@@ -19,26 +19,22 @@ VEC_FN vec vec_mul32(vec a, vec b)
 VEC_FN __u32 half_hits(const __u64 *lane, const __u64 *flip, __m256i mask)
 {
 	__m256i lanes = _mm256_loadu_si256((const __m256i *)lane);
-	__m256i lacks = _mm256_xor_si256(
-		lanes, _mm256_load_si256((const __m256i *)flip));
-	__m256i none = _mm256_cmpeq_epi64(_mm256_and_si256(lacks, mask),
-					  _mm256_setzero_si256());
+	__m256i lacks = _mm256_xor_si256(lanes, _mm256_load_si256((const __m256i *)flip));
+	__m256i none = _mm256_cmpeq_epi64(_mm256_and_si256(lacks, mask), _mm256_setzero_si256());
 
 	return (__u32)_mm256_movemask_pd(_mm256_castsi256_pd(none));
 }
 
-VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip,
-		      __u64 mask)
+VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip, __u64 mask)
 {
 	__m256i m = _mm256_set1_epi64x((long long)mask);
 
-	return half_hits(line->lane, flip, m) |
-	       half_hits(line->lane + 4, flip + 4, m) << 4;
+	return half_hits(line->lane, flip, m) | half_hits(line->lane + 4, flip + 4, m) << 4;
 }
 
-__attribute__((target(VEC_TARGET)))
-static void look(const struct epf_lens *l, const unsigned char *digest, __u32 n,
-		 unsigned char *age)
+__attribute__((target(VEC_TARGET))) static void look(const struct epf_lens *l,
+						     const unsigned char *digest, __u32 n,
+						     unsigned char *age)
 {
 	EPF_BY_PARTS(l->f.geom.parts, vec_parts, l, digest, n, age);
 }
@@ -48,14 +44,16 @@ static bool usable(void)
 	return __builtin_cpu_supports("avx2");
 }
 
-static int query(const struct epf_view *v, const struct epf_keys *keys,
-		 struct epf_answer *a)
+static int query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
 	return epf_audit_run(look, v, keys, a);
 }
 
 const struct epf_engine epf_engine_avx2 = {
-	"avx2", usable, query, epf_cpu_rates,
+	"avx2",
+	usable,
+	query,
+	epf_cpu_rates,
 };
 
 #endif /* __x86_64__ */

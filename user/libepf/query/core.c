@@ -25,13 +25,11 @@ EPF_FN unsigned char age_of(const struct epf_probe *p, __u64 epoch)
 {
 	int verdict = epf_lanes_look(p, epoch, 0);
 
-	return verdict ? (unsigned char)(verdict - EPF_PRESENT) :
-			 EPF_AGE_ABSENT;
+	return verdict ? (unsigned char)(verdict - EPF_PRESENT) : EPF_AGE_ABSENT;
 }
 
-EPF_FN void scalar_parts(__u32 parts, const struct epf_lens *l,
-			 const unsigned char *digest, __u32 n,
-			 unsigned char *age)
+EPF_FN void scalar_parts(__u32 parts, const struct epf_lens *l, const unsigned char *digest,
+			 __u32 n, unsigned char *age)
 {
 	struct epf_lanes f = of_parts(l, parts);
 	struct epf_probe p;
@@ -43,35 +41,34 @@ EPF_FN void scalar_parts(__u32 parts, const struct epf_lens *l,
 	}
 }
 
-static void scalar_look(const struct epf_lens *l, const unsigned char *digest,
-			__u32 n, unsigned char *age)
+static void scalar_look(const struct epf_lens *l, const unsigned char *digest, __u32 n,
+			unsigned char *age)
 {
 	EPF_BY_PARTS(l->f.geom.parts, scalar_parts, l, digest, n, age);
 }
 
-static void asked_look(const struct epf_lens *l, const unsigned char *digest,
-		       __u32 n, unsigned char *age)
+static void asked_look(const struct epf_lens *l, const unsigned char *digest, __u32 n,
+		       unsigned char *age)
 {
 	__u32 i;
 
 	for (i = 0; i < n; i++)
-		age[i] = epf_asked_age(l->asked, epf_get_le64(
-						 digest + i * sizeof(__u64)));
+		age[i] = epf_asked_age(l->asked, epf_get_le64(digest + i * sizeof(__u64)));
 }
 
-static int scalar_query(const struct epf_view *v, const struct epf_keys *keys,
-			struct epf_answer *a)
+static int scalar_query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
-	return epf_audit_run_any(v->asked ? asked_look : scalar_look, v, keys,
-				 a);
+	return epf_audit_run_any(v->asked ? asked_look : scalar_look, v, keys, a);
 }
 
 const struct epf_engine epf_engine_scalar = {
-	"scalar", always, scalar_query, epf_cpu_rates,
+	"scalar",
+	always,
+	scalar_query,
+	epf_cpu_rates,
 };
 
-EPF_FN void ring_probe(const struct epf_lanes *f, const unsigned char *digest,
-		       struct epf_probe *p)
+EPF_FN void ring_probe(const struct epf_lanes *f, const unsigned char *digest, struct epf_probe *p)
 {
 	__u32 i;
 
@@ -79,8 +76,8 @@ EPF_FN void ring_probe(const struct epf_lanes *f, const unsigned char *digest,
 		epf_probe(f, epf_get_le64(digest + i * sizeof(__u64)), &p[i]);
 }
 
-EPF_FN void ring_parts(__u32 parts, const struct epf_lens *l,
-		       const unsigned char *digest, __u32 n, unsigned char *age)
+EPF_FN void ring_parts(__u32 parts, const struct epf_lens *l, const unsigned char *digest, __u32 n,
+		       unsigned char *age)
 {
 	struct epf_lanes f = of_parts(l, parts);
 	struct epf_probe p[2][EPF_BLOCK_KEYS];
@@ -98,18 +95,20 @@ EPF_FN void ring_parts(__u32 parts, const struct epf_lens *l,
 	}
 }
 
-static void ring_look(const struct epf_lens *l, const unsigned char *digest,
-		      __u32 n, unsigned char *age)
+static void ring_look(const struct epf_lens *l, const unsigned char *digest, __u32 n,
+		      unsigned char *age)
 {
 	EPF_BY_PARTS(l->f.geom.parts, ring_parts, l, digest, n, age);
 }
 
-static int ring_query(const struct epf_view *v, const struct epf_keys *keys,
-		      struct epf_answer *a)
+static int ring_query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
 	return epf_audit_run(ring_look, v, keys, a);
 }
 
 const struct epf_engine epf_engine_ring = {
-	"ring", always, ring_query, epf_cpu_rates,
+	"ring",
+	always,
+	ring_query,
+	epf_cpu_rates,
 };

@@ -30,7 +30,7 @@
 #define LIBRARY "libepf_cuda.so"
 #define KEPT 8u
 #define COLUMNS 8u
-#ifndef CARD_KEYS /* to measure with; an emulated card would take its time */
+#ifndef CARD_KEYS            /* to measure with; an emulated card would take its time */
 #define CARD_KEYS (1u << 22) /* 16 pieces of 2 MiB: they overlap (flow.cu) */
 #endif
 #define MEASURE_LINES (1ULL << 20)
@@ -98,8 +98,7 @@ static struct {
 
 /* ---- the library ---- */
 
-__attribute__((format(printf, 1, 2)))
-static void because(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void because(const char *fmt, ...)
 {
 	va_list args;
 
@@ -125,7 +124,7 @@ static void *open_library(void)
 		lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		because(LIBRARY " is not installed: 'make' builds it where nvcc "
-			"is");
+				"is");
 	return lib;
 }
 
@@ -139,7 +138,7 @@ static const struct epf_cuda_ops *find_ops(void *lib)
 	if (ops && ops->version == EPF_CUDA_VERSION && ops->size == sizeof(*ops))
 		return ops;
 	because(LIBRARY " is of another version than this program: install both "
-		"from one source");
+			"from one source");
 	return NULL;
 }
 
@@ -165,8 +164,7 @@ static __u64 retry_ms(void)
 static int failed(int err)
 {
 	if (err == -EAGAIN)
-		__atomic_store_n(&gpu.again_ms, now_ms() + retry_ms(),
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&gpu.again_ms, now_ms() + retry_ms(), __ATOMIC_RELAXED);
 	if (err == -EIO || err == -ENODEV || err == -EAGAIN)
 		__atomic_store_n(&gpu.fit, false, __ATOMIC_RELAXED);
 	return err;
@@ -246,9 +244,11 @@ bool epf_gpu_there(char *text)
 
 	pthread_mutex_lock(&gpu.lock);
 	if (fit)
-		snprintf(text, EPF_WHY_LEN, "%s, %llu MiB, compute capability "
-			 "%u.%u", gpu.device.name, gpu.device.bytes >> 20,
-			 gpu.device.major, gpu.device.minor);
+		snprintf(text, EPF_WHY_LEN,
+			 "%s, %llu MiB, compute capability "
+			 "%u.%u",
+			 gpu.device.name, gpu.device.bytes >> 20, gpu.device.major,
+			 gpu.device.minor);
 	else
 		snprintf(text, EPF_WHY_LEN, "%s", gpu.why.text);
 	pthread_mutex_unlock(&gpu.lock);
@@ -258,12 +258,10 @@ bool epf_gpu_there(char *text)
 void epf_gpu_use(struct epf_gpu_use *use)
 {
 	use->uploads = __atomic_load_n(&gpu.use.uploads, __ATOMIC_RELAXED);
-	use->upload_bytes = __atomic_load_n(&gpu.use.upload_bytes,
-					    __ATOMIC_RELAXED);
+	use->upload_bytes = __atomic_load_n(&gpu.use.upload_bytes, __ATOMIC_RELAXED);
 	use->reuses = __atomic_load_n(&gpu.use.reuses, __ATOMIC_RELAXED);
 	use->columns = __atomic_load_n(&gpu.use.columns, __ATOMIC_RELAXED);
-	use->column_asks = __atomic_load_n(&gpu.use.column_asks,
-					   __ATOMIC_RELAXED);
+	use->column_asks = __atomic_load_n(&gpu.use.column_asks, __ATOMIC_RELAXED);
 	use->records = __atomic_load_n(&gpu.use.records, __ATOMIC_RELAXED);
 }
 
@@ -341,8 +339,7 @@ static bool brought_on(struct kept *k, const struct epf_view *v)
 	    k->version > v->version)
 		return false;
 	n = v->version - k->version;
-	if (gpu.ops->apply(k->held, t->record + (k->version - t->first), n,
-			   v->epoch, &gpu.why))
+	if (gpu.ops->apply(k->held, t->record + (k->version - t->first), n, v->epoch, &gpu.why))
 		return false;
 	count(&gpu.use.records, n);
 	k->version = v->version;
@@ -352,8 +349,7 @@ static bool brought_on(struct kept *k, const struct epf_view *v)
 
 static int upload(struct kept *k, const struct epf_view *v, unsigned int threads)
 {
-	const struct epf_cuda_lines lines = { v->lines, v->geom, v->hash,
-					      v->epoch };
+	const struct epf_cuda_lines lines = { v->lines, v->geom, v->hash, v->epoch };
 	int ret = gpu.ops->hold(&lines, threads, &k->held, &gpu.why);
 
 	if (ret == -ENOMEM) {
@@ -365,8 +361,7 @@ static int upload(struct kept *k, const struct epf_view *v, unsigned int threads
 	/* an epoch that the caller reads now is not older than a lane copied */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	count(&gpu.use.uploads, 1);
-	count(&gpu.use.upload_bytes,
-	      epf_geom_lines(&v->geom) * EPF_LINE_BYTES);
+	count(&gpu.use.upload_bytes, epf_geom_lines(&v->geom) * EPF_LINE_BYTES);
 	k->serial = v->serial;
 	k->version = v->version;
 	k->epoch = v->epoch;
@@ -376,8 +371,7 @@ static int upload(struct kept *k, const struct epf_view *v, unsigned int threads
 }
 
 /* Put the lines of the view on the GPU, as *@kept. Return: 0, or a negative errno. */
-static int carry(const struct epf_view *v, unsigned int threads,
-		 struct kept **kept)
+static int carry(const struct epf_view *v, unsigned int threads, struct kept **kept)
 {
 	struct kept *k = find(v);
 	int ret = 0;
@@ -456,8 +450,7 @@ static struct column *column_of(const struct epf_column *k)
 /* A column that is begun for the second time stays on the GPU, if it fits.
  * Return: NULL: the keys must be copied for this query.
  */
-static const struct column *stays(const struct epf_keys *keys,
-				  unsigned int threads)
+static const struct column *stays(const struct epf_keys *keys, unsigned int threads)
 {
 	const struct epf_column *k = keys->of;
 	struct epf_cuda_keys all;
@@ -477,8 +470,7 @@ static const struct column *stays(const struct epf_keys *keys,
 
 /* ---- queries ---- */
 
-static int ask_card(struct kept *k, const struct epf_keys *keys,
-		    struct epf_cuda_answer *a)
+static int ask_card(struct kept *k, const struct epf_keys *keys, struct epf_cuda_answer *a)
 {
 	const struct epf_cuda_keys there = { keys->data, keys->n, keys->len, 0 };
 	const struct column *c = stays(keys, a->threads);
@@ -487,19 +479,19 @@ static int ask_card(struct kept *k, const struct epf_keys *keys,
 
 	if (!c)
 		return gpu.ops->query(k->held, &there, a, &gpu.why);
-	first = (__u64)((const char *)keys->data -
-			(const char *)keys->of->keys.data) / bytes;
+	first = (__u64)((const char *)keys->data - (const char *)keys->of->keys.data) / bytes;
 	count(&gpu.use.column_asks, 1);
-	return gpu.ops->query_column(k->held, c->there, first, keys->n, a,
-				     &gpu.why);
+	return gpu.ops->query_column(k->held, c->there, first, keys->n, a, &gpu.why);
 }
 
-static int ask(struct kept *k, const struct epf_keys *keys,
-	       struct epf_answer *a)
+static int ask(struct kept *k, const struct epf_keys *keys, struct epf_answer *a)
 {
 	struct epf_cuda_answer answer = {
-		.bitmap = a->bitmap, .ages = a->ages, .threads = a->threads,
-		.progress = a->progress, .ctx = a->ctx,
+		.bitmap = a->bitmap,
+		.ages = a->ages,
+		.threads = a->threads,
+		.progress = a->progress,
+		.ctx = a->ctx,
 	};
 	int ret = ask_card(k, keys, &answer);
 	unsigned int age;
@@ -520,8 +512,7 @@ static int ask(struct kept *k, const struct epf_keys *keys,
 	return 0;
 }
 
-static int query(const struct epf_view *v, const struct epf_keys *keys,
-		 struct epf_answer *a)
+static int query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
 	struct kept *k;
 	int ret;
@@ -543,10 +534,8 @@ int epf_cuda_tally(const struct epf_view *v, __u64 *nr)
 
 	pthread_mutex_lock(&gpu.lock);
 	k = find(v);
-	if (k && gpu.fit && k->version == v->version &&
-	    k->epoch == v->epoch)
-		ret = put_down(k, v, failed(gpu.ops->tally(k->held, nr,
-							   &gpu.why)));
+	if (k && gpu.fit && k->version == v->version && k->epoch == v->epoch)
+		ret = put_down(k, v, failed(gpu.ops->tally(k->held, nr, &gpu.why)));
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
@@ -559,8 +548,7 @@ int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n, __u64 *found)
 	pthread_mutex_lock(&gpu.lock);
 	ret = carry(v, 0, &k);
 	if (!ret)
-		ret = put_down(k, v, failed(gpu.ops->chance(k->held, seed, n,
-							    found, &gpu.why)));
+		ret = put_down(k, v, failed(gpu.ops->chance(k->held, seed, n, found, &gpu.why)));
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
@@ -588,8 +576,8 @@ static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 }
 
 /* Measure the copy of a part of the lines, and lookups of keys of the host. */
-static void measure(const struct epf_view *v, unsigned int threads,
-		    __u64 *digest, unsigned char *bitmap, struct epf_rates *r)
+static void measure(const struct epf_view *v, unsigned int threads, __u64 *digest,
+		    unsigned char *bitmap, struct epf_rates *r)
 {
 	const struct epf_keys keys = { digest, CARD_KEYS, 0, NULL };
 	const struct epf_keys none = { digest, 0, 0, NULL };
@@ -612,8 +600,8 @@ static void measure(const struct epf_view *v, unsigned int threads,
 	}
 }
 
-static void rates(const struct epf_engine *e, const struct epf_view *v,
-		  unsigned int threads, struct epf_rates *r)
+static void rates(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		  struct epf_rates *r)
 {
 	__u64 *digest = malloc(CARD_KEYS * sizeof(*digest));
 	unsigned char *bitmap = malloc(CARD_KEYS / 8);

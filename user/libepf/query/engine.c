@@ -5,11 +5,9 @@
 #include <string.h>
 
 static const struct epf_engine *const engines[] = {
-	&epf_engine_scalar,
-	&epf_engine_ring,
+	&epf_engine_scalar, &epf_engine_ring,
 #if defined(__x86_64__)
-	&epf_engine_avx2,
-	&epf_engine_avx512,
+	&epf_engine_avx2,   &epf_engine_avx512,
 #endif
 	&epf_engine_cuda,
 };

@@ -33,8 +33,7 @@ struct epf_lens {
 /* Ages of @n digests at @digest, which is not aligned. @n is a multiple of a
  * block, 1 .. EPF_STEP_KEYS / EPF_BLOCK_KEYS of them.
  */
-typedef void (*epf_look_fn)(const struct epf_lens *l,
-			    const unsigned char *digest, __u32 n,
+typedef void (*epf_look_fn)(const struct epf_lens *l, const unsigned char *digest, __u32 n,
 			    unsigned char *age);
 
 /* par.c: */
@@ -67,15 +66,14 @@ unsigned int epf_par_threads(unsigned int want, __u64 n, __u64 step);
 /* Do all of the work, in @threads threads or fewer if no more can be created;
  * @selves has @self_bytes for each. Returns when all have ended.
  */
-void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes,
-		 unsigned int threads);
+void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes, unsigned int threads);
 
 /* run.c: a query of a CPU engine, of lanes. Returns as epf_engine.query. */
-int epf_audit_run(epf_look_fn look, const struct epf_view *v,
-		  const struct epf_keys *keys, struct epf_answer *a);
+int epf_audit_run(epf_look_fn look, const struct epf_view *v, const struct epf_keys *keys,
+		  struct epf_answer *a);
 /* The same for any view that @look can read. */
-int epf_audit_run_any(epf_look_fn look, const struct epf_view *v,
-		      const struct epf_keys *keys, struct epf_answer *a);
+int epf_audit_run_any(epf_look_fn look, const struct epf_view *v, const struct epf_keys *keys,
+		      struct epf_answer *a);
 
 /* Are these numbers in their ranges? */
 bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a);
@@ -85,14 +83,13 @@ bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a);
  */
 int epf_cuda_tally(const struct epf_view *v, __u64 *nr);
 /* Count how many of @n keys made from @seed are present. Copies lines there. */
-int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n,
-		    __u64 *found);
+int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n, __u64 *found);
 /* Lines or keys of that serial are gone. */
 void epf_cuda_forget(__u64 serial);
 
 /* auto.c: rates of an engine of the CPU, as epf_engine.rates. */
-void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v,
-		   unsigned int threads, struct epf_rates *r);
+void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
+		   struct epf_rates *r);
 
 /* interval.c: confidence interval of a rate, from @found of @keys: the rate is
  * between @low and @high in 999 of 1000 cases.
@@ -102,14 +99,14 @@ void epf_interval(double found, double keys, double *low, double *high);
 /* Compile a call once for each number of parts, passed as a constant, so that the
  * compiler unrolls the loops over parts.
  */
-#define EPF_BY_PARTS(parts, call, ...)          \
-	do {                                    \
-		if ((parts) == 1)               \
-			call(1, __VA_ARGS__);   \
-		else if ((parts) == 2)          \
-			call(2, __VA_ARGS__);   \
-		else                            \
-			call(4, __VA_ARGS__);   \
+#define EPF_BY_PARTS(parts, call, ...)        \
+	do {                                  \
+		if ((parts) == 1)             \
+			call(1, __VA_ARGS__); \
+		else if ((parts) == 2)        \
+			call(2, __VA_ARGS__); \
+		else                          \
+			call(4, __VA_ARGS__); \
 	} while (0)
 
 extern const struct epf_engine epf_engine_scalar;

@@ -30,9 +30,8 @@ struct tally {
 };
 
 /* Stale lanes are counted as empty ones. */
-EPF_FN void count_lines(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
-			const struct epf_line *line, __u64 n,
-			const __u64 tag[EPF_LANES])
+EPF_FN void count_lines(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1], const struct epf_line *line,
+			__u64 n, const __u64 tag[EPF_LANES])
 {
 	__u32 l;
 
@@ -47,13 +46,11 @@ EPF_FN void count_lines(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
 	}
 }
 
-typedef void (*count_fn)(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
-			 const struct epf_line *line, __u64 n,
-			 const __u64 tag[EPF_LANES]);
+typedef void (*count_fn)(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1], const struct epf_line *line,
+			 __u64 n, const __u64 tag[EPF_LANES]);
 
-static void count_anywhere(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
-			   const struct epf_line *line, __u64 n,
-			   const __u64 tag[EPF_LANES])
+static void count_anywhere(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1], const struct epf_line *line,
+			   __u64 n, const __u64 tag[EPF_LANES])
 {
 	count_lines(nr, line, n, tag);
 }
@@ -62,10 +59,9 @@ static void count_anywhere(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
  * all lanes of a line gains little more, because the counting takes the time.
  */
 #if defined(__x86_64__)
-__attribute__((target("popcnt")))
-static void count_popcnt(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
-			 const struct epf_line *line, __u64 n,
-			 const __u64 tag[EPF_LANES])
+__attribute__((target("popcnt"))) static void count_popcnt(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
+							   const struct epf_line *line, __u64 n,
+							   const __u64 tag[EPF_LANES])
 {
 	count_lines(nr, line, n, tag);
 }
@@ -107,8 +103,7 @@ static void count_piece(void *self, __u64 first, __u64 n)
 
 		next = (part + 1) * v->geom.part_lines;
 		next = next < end ? next : end;
-		w->pass->count(w->tally.nr[part], v->lines + at, next - at,
-			       w->pass->tag);
+		w->pass->count(w->tally.nr[part], v->lines + at, next - at, w->pass->tag);
 	}
 }
 
@@ -123,11 +118,13 @@ static void add_up(struct tally *sum, const struct tally *t)
 }
 
 /* Lines that are on a GPU are counted there. */
-static int tally(const struct epf_view *v, unsigned int threads,
-		 struct tally *sum)
+static int tally(const struct epf_view *v, unsigned int threads, struct tally *sum)
 {
-	struct epf_par par = { .work = count_piece, .step = PIECE_LINES,
-			       .n = epf_geom_lines(&v->geom) };
+	struct epf_par par = {
+		.work = count_piece,
+		.step = PIECE_LINES,
+		.n = epf_geom_lines(&v->geom),
+	};
 	struct pass pass = { .view = v, .count = counter() };
 	unsigned int nr = epf_par_threads(threads, par.n, par.step), i;
 	struct worker *w;
@@ -152,8 +149,7 @@ static int tally(const struct epf_view *v, unsigned int threads,
 /* The sum of the hit probabilities of one lane over @lines lines, scaled to
  * SUM_LINES.
  */
-static __u64 sum_chances(const __u64 nr[EPF_LANE_BITS + 1], const __u64 *q56,
-			 __u64 lines)
+static __u64 sum_chances(const __u64 nr[EPF_LANE_BITS + 1], const __u64 *q56, __u64 lines)
 {
 	unsigned __int128 sum = 0;
 	__u32 n;
@@ -174,8 +170,7 @@ static __u64 sum_bits(const __u64 nr[EPF_LANE_BITS + 1])
 }
 
 /* Fill in what estimate.h takes from samples. */
-static void fill_of(struct epf_fill *f, const struct tally *t,
-		    const struct epf_geom *g)
+static void fill_of(struct epf_fill *f, const struct tally *t, const struct epf_geom *g)
 {
 	struct epf_cover cover;
 	__u32 j, l;
@@ -185,14 +180,12 @@ static void fill_of(struct epf_fill *f, const struct tally *t,
 	epf_cover_init(&cover, g);
 	for (j = 0; j < g->parts; j++)
 		for (l = 0; l < EPF_LANES; l++) {
-			f->chance[j][l] = sum_chances(t->nr[j][l], cover.q56,
-						      g->part_lines);
+			f->chance[j][l] = sum_chances(t->nr[j][l], cover.q56, g->part_lines);
 			f->bits[l] += sum_bits(t->nr[j][l]);
 		}
 }
 
-int epf_view_estimate(const struct epf_view *v, unsigned int threads,
-		      struct epf_estimate *e)
+int epf_view_estimate(const struct epf_view *v, unsigned int threads, struct epf_estimate *e)
 {
 	__u64 positions = epf_geom_lines(&v->geom) * EPF_LANE_BITS;
 	struct epf_fill fill;
@@ -213,8 +206,7 @@ int epf_view_estimate(const struct epf_view *v, unsigned int threads,
 	for (age = 0; age < EPF_LANES; age++) {
 		__u32 l = (v->epoch - age) & 7;
 
-		e->fpr_of[age] = ldexp((double)epf_fill_lane_q56(&fill,
-						v->geom.parts, l), -56);
+		e->fpr_of[age] = ldexp((double)epf_fill_lane_q56(&fill, v->geom.parts, l), -56);
 		e->bits_of[age] = fill.bits[l];
 		e->fill_of[age] = (double)fill.bits[l] / (double)positions;
 	}
@@ -224,8 +216,7 @@ int epf_view_estimate(const struct epf_view *v, unsigned int threads,
 /* ------------------------------------------------- keys never inserted ---- */
 
 /* The GPU makes the keys itself. */
-static int ask_far(const struct epf_view *v, const struct epf_probe_opts *o,
-		   struct epf_met *m)
+static int ask_far(const struct epf_view *v, const struct epf_probe_opts *o, struct epf_met *m)
 {
 	__u64 done, n, found;
 	int ret = 0;
@@ -242,8 +233,8 @@ static int ask_far(const struct epf_view *v, const struct epf_probe_opts *o,
 	return ret;
 }
 
-static int ask(const struct epf_view *v, const struct epf_probe_opts *o,
-	       __u64 *digest, struct epf_answer *a, struct epf_met *m)
+static int ask(const struct epf_view *v, const struct epf_probe_opts *o, __u64 *digest,
+	       struct epf_answer *a, struct epf_met *m)
 {
 	__u64 done, i;
 	int ret = 0;
@@ -258,21 +249,18 @@ static int ask(const struct epf_view *v, const struct epf_probe_opts *o,
 			digest[i] = epf_word(m->seed + done + i, 1);
 		ret = m->engine->query(v, &keys, a);
 		m->found += a->present;
-		if (!ret && o->progress &&
-		    o->progress(o->ctx, done + keys.n, m->keys))
+		if (!ret && o->progress && o->progress(o->ctx, done + keys.n, m->keys))
 			ret = -ECANCELED;
 	}
 	return ret;
 }
 
 /* Look up in memory of the host. */
-static int ask_near(const struct epf_view *v, const struct epf_probe_opts *o,
-		    struct epf_met *m)
+static int ask_near(const struct epf_view *v, const struct epf_probe_opts *o, struct epf_met *m)
 {
 	__u64 room = m->keys < FRESH_KEYS ? m->keys : FRESH_KEYS;
 	__u64 *digest = malloc(room * sizeof(*digest));
-	struct epf_answer a = { .bitmap = malloc(room / 8 + 1),
-				.threads = o->threads };
+	struct epf_answer a = { .bitmap = malloc(room / 8 + 1), .threads = o->threads };
 	int ret = digest && a.bitmap ? ask(v, o, digest, &a, m) : -ENOMEM;
 
 	free(a.bitmap);

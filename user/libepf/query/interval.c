@@ -19,8 +19,7 @@ static double fraction(double x, double a, double b)
 
 	for (m = 1; m < 1e6; m++) {
 		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		double odd = -(a + m) * (a + b + m) * x /
-			     ((a + 2 * m) * (a + 2 * m + 1));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 		double step;
 
 		d = 1 / (1 + even * d);
@@ -41,8 +40,7 @@ static double fraction(double x, double a, double b)
  */
 static double beta(double x, double a, double b)
 {
-	double log_front = lgamma(a + b) - lgamma(a) - lgamma(b) +
-			   a * log(x) + b * log1p(-x);
+	double log_front = lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x);
 
 	if (x > (a + 1) / (a + b + 2))
 		return 1 - beta(1 - x, b, a);
@@ -58,16 +56,13 @@ static double beta_inverse(double want, double a, double b)
 	for (i = 0; i < 100 && low < mid && mid < high; i++) {
 		*(beta(mid, a, b) < want ? &low : &high) = mid;
 		/* bisect the exponent where it is not known yet */
-		mid = low > 0 && high > 2 * low ? sqrt(low * high) :
-						  (low + high) / 2;
+		mid = low > 0 && high > 2 * low ? sqrt(low * high) : (low + high) / 2;
 	}
 	return mid;
 }
 
 void epf_interval(double found, double keys, double *low, double *high)
 {
-	*low = found > 0 ?
-		       beta_inverse(TAIL, found, keys - found + 1) : 0;
-	*high = found < keys ?
-			beta_inverse(1 - TAIL, found + 1, keys - found) : 1;
+	*low = found > 0 ? beta_inverse(TAIL, found, keys - found + 1) : 0;
+	*high = found < keys ? beta_inverse(1 - TAIL, found + 1, keys - found) : 1;
 }

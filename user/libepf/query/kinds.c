@@ -33,8 +33,7 @@ int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
 	if (!ops)
 		return -EOPNOTSUPP;
 	a->now_ns = s->now;
-	if (!epf_image_sound(s) ||
-	    epf_locked_init(&a->f, ops, &s->shape, params->window_ns, 0))
+	if (!epf_image_sound(s) || epf_locked_init(&a->f, ops, &s->shape, params->window_ns, 0))
 		return -EINVAL;
 	return ops->load(&a->f, s);
 }
@@ -85,7 +84,6 @@ unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest)
 
 	if (!verdict)
 		return EPF_AGE_ABSENT;
-	return verdict - EPF_PRESENT < (int)EPF_AGES_MAX ?
-		       (unsigned char)(verdict - EPF_PRESENT) :
-		       EPF_AGES_MAX - 1;
+	return verdict - EPF_PRESENT < (int)EPF_AGES_MAX ? (unsigned char)(verdict - EPF_PRESENT) :
+							   EPF_AGES_MAX - 1;
 }

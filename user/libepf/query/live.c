@@ -43,8 +43,7 @@ static int look(int filter, struct moment *m)
  */
 static bool same_table(const struct moment *a, const struct moment *b)
 {
-	return !memcmp(&a->info.params, &b->info.params,
-		       sizeof(a->info.params)) &&
+	return !memcmp(&a->info.params, &b->info.params, sizeof(a->info.params)) &&
 	       a->info.epoch <= b->info.epoch &&
 	       a->before - a->info.age_ns <= b->after - b->info.age_ns &&
 	       b->before - b->info.age_ns <= a->after - a->info.age_ns;
@@ -53,8 +52,8 @@ static bool same_table(const struct moment *a, const struct moment *b)
 /* Key and mapping belong to one table if the information read before and after
  * agrees.
  */
-static int try_view_by(struct epf_view *v, int filter, bool keyed,
-		       struct moment *begun, __u64 key[2])
+static int try_view_by(struct epf_view *v, int filter, bool keyed, struct moment *begun,
+		       __u64 key[2])
 {
 	const struct epf_params *p = &begun->info.params;
 	struct moment ended;
@@ -85,8 +84,7 @@ static int try_view_by(struct epf_view *v, int filter, bool keyed,
 	return ret;
 }
 
-static int try_view(struct epf_view *v, int filter, bool keyed,
-		    struct moment *begun)
+static int try_view(struct epf_view *v, int filter, bool keyed, struct moment *begun)
 {
 	__u64 key[2] = { 0 };
 	int ret = try_view_by(v, filter, keyed, begun, key);
@@ -95,8 +93,7 @@ static int try_view(struct epf_view *v, int filter, bool keyed,
 	return ret;
 }
 
-int epf_view_filter(struct epf_view *v, int filter, bool keyed,
-		    struct epf_info *info)
+int epf_view_filter(struct epf_view *v, int filter, bool keyed, struct epf_info *info)
 {
 	struct moment begun;
 	int ret, i;

@@ -73,8 +73,7 @@ unsigned int epf_par_threads(unsigned int want, __u64 n, __u64 step)
 	return threads < pieces ? threads : (unsigned int)pieces;
 }
 
-void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes,
-		 unsigned int threads)
+void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes, unsigned int threads)
 {
 	struct hand *hand = threads > 1 ? calloc(threads, sizeof(*hand)) : NULL;
 	unsigned int started, i;

@@ -74,8 +74,8 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 /* The digests of @n keys from @first on, and zeros up to @all. Whole steps of
  * digests are used in place.
  */
-static const unsigned char *digests(const struct run *r, __u64 first, __u32 n,
-				    __u32 all, unsigned char *buf)
+static const unsigned char *digests(const struct run *r, __u64 first, __u32 n, __u32 all,
+				    unsigned char *buf)
 {
 	const struct epf_keys *k = r->keys;
 	const unsigned char *key = k->data;
@@ -131,8 +131,7 @@ static void chunk(void *self, __u64 first, __u64 n)
 	__u64 at, end = first + n;
 
 	for (at = first; at < end; at += EPF_STEP_KEYS)
-		step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) :
-						       EPF_STEP_KEYS);
+		step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
 }
 
 static void add_up(struct epf_answer *a, const struct worker *w)
@@ -149,9 +148,13 @@ static void add_up(struct epf_answer *a, const struct worker *w)
 /* @w has room for @nr. Return: was the query stopped? */
 static bool run_workers(const struct run *r, struct worker *w, unsigned int nr)
 {
-	struct epf_par par = { .work = chunk, .n = r->keys->n,
-			       .step = CHUNK_KEYS, .progress = r->a->progress,
-			       .ctx = r->a->ctx };
+	struct epf_par par = {
+		.work = chunk,
+		.n = r->keys->n,
+		.step = CHUNK_KEYS,
+		.progress = r->a->progress,
+		.ctx = r->a->ctx,
+	};
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
@@ -167,18 +170,17 @@ bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a)
 	size_t bytes = k->len ? k->len : sizeof(__u64);
 
 	return k->len <= EPF_KEY_MAX && k->n <= SIZE_MAX / bytes &&
-	       (!k->n || (k->data && a->bitmap)) &&
-	       a->threads <= EPF_AUDIT_THREADS_MAX;
+	       (!k->n || (k->data && a->bitmap)) && a->threads <= EPF_AUDIT_THREADS_MAX;
 }
 
-int epf_audit_run(epf_look_fn look, const struct epf_view *v,
-		  const struct epf_keys *keys, struct epf_answer *a)
+int epf_audit_run(epf_look_fn look, const struct epf_view *v, const struct epf_keys *keys,
+		  struct epf_answer *a)
 {
 	return v->asked ? -EOPNOTSUPP : epf_audit_run_any(look, v, keys, a);
 }
 
-int epf_audit_run_any(epf_look_fn look, const struct epf_view *v,
-		      const struct epf_keys *keys, struct epf_answer *a)
+int epf_audit_run_any(epf_look_fn look, const struct epf_view *v, const struct epf_keys *keys,
+		      struct epf_answer *a)
 {
 	struct run r = { .look = look, .view = v, .keys = keys, .a = a };
 	struct worker one = { 0 };

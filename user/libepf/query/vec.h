@@ -25,8 +25,7 @@ VEC_FN vec vec_mul32(vec a, vec b);
 /* The lanes of @line, one bit each, that contain @mask in their epoch. @mask:
  * positions, and both bits of the tag.
  */
-VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip,
-		      __u64 mask);
+VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip, __u64 mask);
 
 /**
  * struct vec_group - probes of as many keys as a vector holds
@@ -62,18 +61,17 @@ VEC_FN vec vec_fields(vec mask, vec x, __u32 n)
 /* The mask of a probe for the line of @w: positions, and the tag's bits. */
 VEC_FN vec vec_mask(const struct epf_geom *g, vec w)
 {
-	vec mask = vec_fields(vec_all(EPF_TAG_MASK),
-			      vec_fold(w) | vec_all(g->skip), EPF_WORD_FIELDS);
+	vec mask = vec_fields(vec_all(EPF_TAG_MASK), vec_fold(w) | vec_all(g->skip),
+			      EPF_WORD_FIELDS);
 
 	if (!epf_geom_has_more(g))
 		return mask;
-	return vec_fields(mask, vec_fold(w * vec_all(EPF_WORD_STEP_4)),
-			  g->bits - EPF_WORD_FIELDS);
+	return vec_fields(mask, vec_fold(w * vec_all(EPF_WORD_STEP_4)), g->bits - EPF_WORD_FIELDS);
 }
 
 /* epf_probe() */
-VEC_FN void vec_probe(__u32 parts, const struct epf_lens *l,
-		      const unsigned char *digest, struct vec_group *p)
+VEC_FN void vec_probe(__u32 parts, const struct epf_lens *l, const unsigned char *digest,
+		      struct vec_group *p)
 {
 	const struct epf_geom *g = &l->f.geom;
 	const char *lines = (const char *)l->f.line;
@@ -91,8 +89,8 @@ VEC_FN void vec_probe(__u32 parts, const struct epf_lens *l,
 }
 
 /* epf_lanes_look() */
-VEC_FN void vec_look(__u32 parts, const struct epf_lens *l,
-		     const struct vec_group *p, unsigned char *age)
+VEC_FN void vec_look(__u32 parts, const struct epf_lens *l, const struct vec_group *p,
+		     unsigned char *age)
 {
 	const char *lines = (const char *)l->f.line;
 	__u32 i, j;
@@ -101,15 +99,15 @@ VEC_FN void vec_look(__u32 parts, const struct epf_lens *l,
 		__u32 hits = ~0u;
 
 		for (j = 0; j < parts; j++)
-			hits &= vec_hits((const void *)(lines + p->at[j][i]),
-					 l->flip, p->mask[j][i]);
+			hits &= vec_hits((const void *)(lines + p->at[j][i]), l->flip,
+					 p->mask[j][i]);
 		age[i] = l->age[hits];
 	}
 }
 
 /* A group is tested when the groups after it fill the ring. */
-VEC_FN void vec_parts(__u32 parts, const struct epf_lens *l,
-		      const unsigned char *digest, __u32 n, unsigned char *age)
+VEC_FN void vec_parts(__u32 parts, const struct epf_lens *l, const unsigned char *digest, __u32 n,
+		      unsigned char *age)
 {
 	struct vec_group ring[VEC_RING_LINES / VEC_KEYS];
 	__u32 ahead = VEC_RING_LINES / VEC_KEYS / parts;

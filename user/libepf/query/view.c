@@ -22,23 +22,20 @@ __u64 epf_view_serial(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-int epf_view_init(struct epf_view *v, const void *lines,
-		  const struct epf_params *params, const __u64 key[2],
-		  __u64 epoch)
+int epf_view_init(struct epf_view *v, const void *lines, const struct epf_params *params,
+		  const __u64 key[2], __u64 epoch)
 {
 	memset(v, 0, sizeof(*v));
 	if (params->kind != EPF_KIND_LANES)
 		return -EOPNOTSUPP;
 	if (params->hash > EPF_HASH_MAX || epoch < EPF_EPOCH_FIRST ||
 	    (uintptr_t)lines % sizeof(__u64) ||
-	    epf_geom_init(&v->geom, params->nr_lines, params->lines_per_key,
-			  params->bits_per_key))
+	    epf_geom_init(&v->geom, params->nr_lines, params->lines_per_key, params->bits_per_key))
 		return -EINVAL;
 	v->lines = lines;
 	v->epoch = epoch;
 	v->serial = epf_view_serial();
-	epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0,
-		      params->hash);
+	epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0, params->hash);
 	return 0;
 }
 
@@ -52,8 +49,7 @@ static void *make_room(struct epf_view *v, size_t bytes)
 
 	if (own == MAP_FAILED)
 		return NULL;
-	to = (void *)(((uintptr_t)own + HUGE_BYTES - 1) &
-		      ~(uintptr_t)(HUGE_BYTES - 1));
+	to = (void *)(((uintptr_t)own + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
 	madvise(to, bytes, MADV_HUGEPAGE); /* else small ones will do */
 	v->own = own;
 	v->own_bytes = all;
@@ -78,9 +74,8 @@ struct making {
 	__u64 nr;
 };
 
-static struct making *making_new(struct epf_view *v, const void *from,
-				 __u64 bytes, int (*step)(struct epf_work *),
-				 void (*end)(struct epf_work *))
+static struct making *making_new(struct epf_view *v, const void *from, __u64 bytes,
+				 int (*step)(struct epf_work *), void (*end)(struct epf_work *))
 {
 	struct making *m = calloc(1, sizeof(*m));
 
@@ -129,7 +124,7 @@ static void locked_end(struct epf_work *work)
 }
 
 static int locked_begin(struct making *m, const struct epf_params *params,
-		       const struct epf_snap_locked *s)
+			const struct epf_snap_locked *s)
 {
 	int ret = epf_asked_init(m->v->asked, params, s);
 
@@ -144,9 +139,8 @@ static int locked_begin(struct making *m, const struct epf_params *params,
 
 /* On failure *@work is NULL and @v is closed. */
 static int view_locked_begin(struct epf_view *v, const struct epf_params *params,
-			    const __u64 key[2],
-			    const struct epf_snap_locked *state,
-			    const void *words, struct epf_work **work)
+			     const __u64 key[2], const struct epf_snap_locked *state,
+			     const void *words, struct epf_work **work)
 {
 	struct epf_snap_locked *s = malloc(sizeof(*s));
 	struct making *m = NULL;
@@ -156,15 +150,12 @@ static int view_locked_begin(struct epf_view *v, const struct epf_params *params
 	v->asked = calloc(1, sizeof(*v->asked));
 	if (s && v->asked) {
 		memcpy(s, state, sizeof(*s));
-		m = making_new(v, words, s->words * sizeof(__u64), locked_step,
-			       locked_end);
+		m = making_new(v, words, s->words * sizeof(__u64), locked_step, locked_end);
 	}
 	if (m) {
 		v->epoch = s->epoch;
-		epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0,
-			      params->hash);
-		ret = params->hash > EPF_HASH_MAX ?
-			      -EINVAL : locked_begin(m, params, s);
+		epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0, params->hash);
+		ret = params->hash > EPF_HASH_MAX ? -EINVAL : locked_begin(m, params, s);
 	}
 	free(s);
 	*work = ret ? NULL : &m->work;
@@ -175,9 +166,8 @@ static int view_locked_begin(struct epf_view *v, const struct epf_params *params
 	return ret;
 }
 
-int epf_view_locked(struct epf_view *v, const struct epf_params *params,
-		   const __u64 key[2], const struct epf_snap_locked *state,
-		   const void *words)
+int epf_view_locked(struct epf_view *v, const struct epf_params *params, const __u64 key[2],
+		    const struct epf_snap_locked *state, const void *words)
 {
 	struct epf_work *work;
 	int ret = view_locked_begin(v, params, key, state, words, &work);
@@ -193,11 +183,10 @@ int epf_view_snap_begin(struct epf_view *v, const struct epf_snap_file *file,
 
 	*work = NULL;
 	if (file->locked)
-		ret = view_locked_begin(v, &h->params, h->key, file->locked,
-				       file->locked + 1, work);
+		ret = view_locked_begin(v, &h->params, h->key, file->locked, file->locked + 1,
+					work);
 	else
-		ret = epf_view_init(v, file->lines, &h->params, h->key,
-				    h->epoch_end);
+		ret = epf_view_init(v, file->lines, &h->params, h->key, h->epoch_end);
 	if (!ret)
 		v->desc = file->desc;
 	return ret;
@@ -260,8 +249,8 @@ int epf_view_settle_begin(struct epf_view *v, struct epf_work **work)
 	*work = NULL;
 	if (v->asked)
 		return 0;
-	m = making_new(v, v->lines, epf_geom_lines(&v->geom) * EPF_LINE_BYTES,
-		       settle_step, settle_end);
+	m = making_new(v, v->lines, epf_geom_lines(&v->geom) * EPF_LINE_BYTES, settle_step,
+		       settle_end);
 	if (!m)
 		return -ENOMEM;
 	m->new = *v;

@@ -29,26 +29,26 @@
 #include <linux/workqueue.h>
 
 #define EPF_BROKEN
-#define BROKEN_STALL (1u << 0)	  /* nothing is disabled, but slow */
-#define BROKEN_CAS (1u << 1)	  /* a stale lane is replaced by a store */
-#define BROKEN_OR (1u << 2)	  /* bits are set by load, OR, store */
-#define BROKEN_REREAD (1u << 3)	  /* O2: the second load of the epoch */
-#define BROKEN_GRACE (1u << 4)	  /* O3: the grace period */
+#define BROKEN_STALL (1u << 0)     /* nothing is disabled, but slow */
+#define BROKEN_CAS (1u << 1)       /* a stale lane is replaced by a store */
+#define BROKEN_OR (1u << 2)        /* bits are set by load, OR, store */
+#define BROKEN_REREAD (1u << 3)    /* O2: the second load of the epoch */
+#define BROKEN_GRACE (1u << 4)     /* O3: the grace period */
 #define BROKEN_SEES_SELF (1u << 5) /* the OR returns the new word */
-#define BROKEN_LEAK (1u << 6)	  /* kfree() frees nothing */
-#define BROKEN_AHEAD (1u << 7)	  /* swept before it is retired */
-#define BROKEN_EXPIRED (1u << 8)  /* a slice is freed before it expires */
-#define BROKEN_NEVER (1u << 9)	  /* no grace period ends */
-#define BROKEN_IDLE (1u << 10)	  /* the worker never runs */
-#define BROKEN_HASTY (1u << 11)	  /* callers do not wait for rotations */
-#define BROKEN_HALF (1u << 12)	  /* a sweep never gets past its first words */
-#define BROKEN_LATER (1u << 13)	  /* the clock is ahead by more than a pin */
-#define BROKEN_LINE (1u << 14)	  /* insertions do not lock their line */
+#define BROKEN_LEAK (1u << 6)      /* kfree() frees nothing */
+#define BROKEN_AHEAD (1u << 7)     /* swept before it is retired */
+#define BROKEN_EXPIRED (1u << 8)   /* a slice is freed before it expires */
+#define BROKEN_NEVER (1u << 9)     /* no grace period ends */
+#define BROKEN_IDLE (1u << 10)     /* the worker never runs */
+#define BROKEN_HASTY (1u << 11)    /* callers do not wait for rotations */
+#define BROKEN_HALF (1u << 12)     /* a sweep never gets past its first words */
+#define BROKEN_LATER (1u << 13)    /* the clock is ahead by more than a pin */
+#define BROKEN_LINE (1u << 14)     /* insertions do not lock their line */
 #define BROKEN_LOCKED (BROKEN_AHEAD | BROKEN_EXPIRED | BROKEN_LINE)
 
 extern unsigned int epf_broken;
 
-static DEFINE_PER_CPU(u64 [2], broken_begun); /* 0: no insert under way */
+static DEFINE_PER_CPU(u64[2], broken_begun); /* 0: no insert under way */
 
 static inline void broken_stall(void)
 {
@@ -156,24 +156,21 @@ static inline bool broken_line_cas(__u64 *p, __u64 *old, __u64 v)
 static inline bool broken_grace_over(unsigned long cookie)
 {
 	return (epf_broken & BROKEN_GRACE) ||
-	       (!(epf_broken & BROKEN_NEVER) &&
-		poll_state_synchronize_rcu(cookie));
+	       (!(epf_broken & BROKEN_NEVER) && poll_state_synchronize_rcu(cookie));
 }
 
 #define poll_state_synchronize_rcu(cookie) broken_grace_over(cookie)
 
-static inline bool broken_queue(struct workqueue_struct *wq,
-				struct delayed_work *work, unsigned long delay)
+static inline bool broken_queue(struct workqueue_struct *wq, struct delayed_work *work,
+				unsigned long delay)
 {
-	return !(epf_broken & BROKEN_IDLE) &&
-	       queue_delayed_work(wq, work, delay);
+	return !(epf_broken & BROKEN_IDLE) && queue_delayed_work(wq, work, delay);
 }
 
-static inline bool broken_mod(struct workqueue_struct *wq,
-			      struct delayed_work *work, unsigned long delay)
+static inline bool broken_mod(struct workqueue_struct *wq, struct delayed_work *work,
+			      unsigned long delay)
 {
-	return !(epf_broken & BROKEN_IDLE) &&
-	       mod_delayed_work(wq, work, delay);
+	return !(epf_broken & BROKEN_IDLE) && mod_delayed_work(wq, work, delay);
 }
 
 /* Processes that hold the lock of a table or spin for it now, their maximum, and the
@@ -235,27 +232,26 @@ static inline void broken_unlock(raw_spinlock_t *lock, unsigned long flags)
 
 /* Batches of keys wait for an overdue rotation, packets do not. */
 #undef wait_event_interruptible_timeout
-#define wait_event_interruptible_timeout(head, condition, timeout)	      \
-({									      \
-	long __ret = timeout;						      \
-	if (epf_broken & BROKEN_HASTY)					      \
-		__ret = -ERESTARTSYS;					      \
-	else if (!___wait_cond_timeout(condition))			      \
-		__ret = __wait_event_interruptible_timeout(head, condition,   \
-							   timeout);	      \
-	__ret;								      \
-})
+#define wait_event_interruptible_timeout(head, condition, timeout)                            \
+	({                                                                                    \
+		long __ret = timeout;                                                         \
+		if (epf_broken & BROKEN_HASTY)                                                \
+			__ret = -ERESTARTSYS;                                                 \
+		else if (!___wait_cond_timeout(condition))                                    \
+			__ret = __wait_event_interruptible_timeout(head, condition, timeout); \
+		__ret;                                                                        \
+	})
 
 #undef wait_event_interruptible
-#define wait_event_interruptible(head, condition)			      \
-({									      \
-	int __ret = 0;							      \
-	if (epf_broken & BROKEN_HASTY)					      \
-		__ret = -ERESTARTSYS;					      \
-	else if (!(condition))						      \
-		__ret = __wait_event_interruptible(head, condition);	      \
-	__ret;								      \
-})
+#define wait_event_interruptible(head, condition)                            \
+	({                                                                   \
+		int __ret = 0;                                               \
+		if (epf_broken & BROKEN_HASTY)                               \
+			__ret = -ERESTARTSYS;                                \
+		else if (!(condition))                                       \
+			__ret = __wait_event_interruptible(head, condition); \
+		__ret;                                                       \
+	})
 
 static inline void broken_kfree(const void *p)
 {
@@ -275,18 +271,18 @@ static inline void broken_kfree(const void *p)
 /* The worker empties the oldest epoch as soon as the youngest has begun, but retires it
  * only when that is due.
  */
-#define BROKEN_ADVANCE(kind)						      \
-static inline void broken_##kind##_advance(struct epf_##kind *f)	      \
-{									      \
-	struct epf_##kind ahead;					      \
-									      \
-	epf_##kind##_advance(f);					      \
-	if (!(epf_broken & BROKEN_AHEAD))				      \
-		return;							      \
-	ahead = *f;							      \
-	epf_##kind##_retire(&ahead);					      \
-	epf_##kind##_sweep(&ahead, 0, ~0ULL);				      \
-}
+#define BROKEN_ADVANCE(kind)                                             \
+	static inline void broken_##kind##_advance(struct epf_##kind *f) \
+	{                                                                \
+		struct epf_##kind ahead;                                 \
+                                                                         \
+		epf_##kind##_advance(f);                                 \
+		if (!(epf_broken & BROKEN_AHEAD))                        \
+			return;                                          \
+		ahead = *f;                                              \
+		epf_##kind##_retire(&ahead);                             \
+		epf_##kind##_sweep(&ahead, 0, ~0ULL);                    \
+	}
 
 BROKEN_ADVANCE(ge)
 BROKEN_ADVANCE(gebl)
@@ -311,20 +307,17 @@ static inline bool broken_half(__u64 at)
 	return true;
 }
 
-#define epf_ge_sweep(f, at, n)						      \
-	(broken_half(at) ? (at) : epf_ge_sweep(f, at, n))
+#define epf_ge_sweep(f, at, n) (broken_half(at) ? (at) : epf_ge_sweep(f, at, n))
 
 static inline u64 broken_now(void)
 {
-	return ktime_get_ns() +
-	       (epf_broken & BROKEN_LATER ? 2 * EPF_PIN_MAX_NS : 0);
+	return ktime_get_ns() + (epf_broken & BROKEN_LATER ? 2 * EPF_PIN_MAX_NS : 0);
 }
 
 #define ktime_get_ns() broken_now()
 
 /* Expire slices as if T were half as long. */
-static inline __u64 *broken_tlbf_expired(struct epf_tlbf *f, __u64 now_ns,
-					 __u64 *words)
+static inline __u64 *broken_tlbf_expired(struct epf_tlbf *f, __u64 now_ns, __u64 *words)
 {
 	__u64 span_ns = f->shape.span_ns;
 	__u64 *word;
@@ -336,8 +329,7 @@ static inline __u64 *broken_tlbf_expired(struct epf_tlbf *f, __u64 now_ns,
 	return word;
 }
 
-#define epf_tlbf_expired(f, now_ns, words)				      \
-	broken_tlbf_expired(f, now_ns, words)
+#define epf_tlbf_expired(f, now_ns, words) broken_tlbf_expired(f, now_ns, words)
 
 #include_next <epf/estimate.h>
 
