@@ -35,7 +35,7 @@ firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool n
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
 # For building kernels (scripts/kernel.sh), static checks, and installing by DKMS.
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
-	sparse coccinelle clang-tidy clang llvm lld dkms"
+	sparse coccinelle clang-format clang-tidy clang llvm lld dkms"
 
 usage() {
 	cat <<'USAGE'
