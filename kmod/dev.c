@@ -357,7 +357,7 @@ static const struct cmd filter_cmds[] = {
 						 BATCH_FLAGS, ADMIN | OUT | PARTIAL),
 	[_IOC_NR(EPF_IOC_ROTATE)] = CMD(epf_dev_do_rotate, struct epf_rotate_args, 24, 0,
 					ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN, },
+	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN },
 	[_IOC_NR(EPF_IOC_KEY)] = CMD(epf_dev_do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] = CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
 					    .undo = epf_dev_undo_begin),

@@ -61,30 +61,30 @@ static inline __u32 locked_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
 static inline struct epf_shape locked_shape(__u32 kind)
 {
 	static const struct epf_shape shapes[EPF_KIND_MAX + 1] = {
-		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5, .bits = 6, },
-		[EPF_KIND_GEBL].gebl = { .blocks = 5, .block_bits = 128, .epochs = 3, .bits = 5, },
-		[EPF_KIND_APBF].apbf = { .slice_bits = 300, .k = 4, .l = 12, },
+		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5, .bits = 6 },
+		[EPF_KIND_GEBL].gebl = { .blocks = 5, .block_bits = 128, .epochs = 3, .bits = 5 },
+		[EPF_KIND_APBF].apbf = { .slice_bits = 300, .k = 4, .l = 12 },
 		[EPF_KIND_APBBF]
-			.apbbf = { .blocks = 3, .k = 3, .l = 9, .block_bits = 128, .bits = 2, },
+			.apbbf = { .blocks = 3, .k = 3, .l = 9, .block_bits = 128, .bits = 2 },
 		[EPF_KIND_TLBF].tlbf = { .words_first = 1024,
 					 .words_min = 1024,
 					 .words_max = 1 << 16,
 					 .k = 5,
-					 .l = 7, },
+					 .l = 7 },
 		[EPF_KIND_DICT].dict = { .buckets = 10,
 					 .yard = 2,
 					 .generations = 5,
 					 .tag_bits = 3,
 					 .rem_bits = 7,
 					 .slots = 16,
-					 .lines = 1, },
+					 .lines = 1 },
 		[EPF_KIND_CHAIN].chain = { .lines_first = 64,
 					   .lines_min = 64,
 					   .lines_max = 1 << 12,
 					   .load = 1024,
 					   .lines_per_key = 2,
-					   .bits_per_key = 10, },
-		[EPF_KIND_ELASTIC].elastic = { .lines = 8, .line_words = 8, .epochs = 5, },
+					   .bits_per_key = 10 },
+		[EPF_KIND_ELASTIC].elastic = { .lines = 8, .line_words = 8, .epochs = 5 },
 	};
 
 	return shapes[kind];

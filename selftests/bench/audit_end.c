@@ -81,7 +81,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 			    .nr_lines = words / EPF_LANES,
 			    .window_inserts = words,
 			    .budget_ppt = EPF_RATE_ONE,
-			    .limit_ppt = EPF_RATE_ONE, },
+			    .limit_ppt = EPF_RATE_ONE },
 	};
 	XXH3_freeState(sum);
 	return epf_snap_finish(fd, h, &unknown);

@@ -175,7 +175,7 @@ static int bind_filter(struct bench *b, int which, __u8 key)
 	struct bpf_program *bind = bpf_object__find_program_by_name(b->bind, "epf_bind");
 	struct epf_xdp_bind arg = {
 		.id = b->info[which].id,
-		.opts = { .key = key, .flags = EPF_PKT_PASS_CONTROL, },
+		.opts = { .key = key, .flags = EPF_PKT_PASS_CONTROL },
 	};
 
 	if (pure_of(b, which))

@@ -272,7 +272,7 @@ static const struct epf_snap_header snapshot = {
 		    .mode = EPF_MODE_TIME,
 		    .window_ns = 1,
 		    .budget_ppt = 1,
-		    .limit_ppt = 1, },
+		    .limit_ppt = 1 },
 	.epoch_begin = 8,
 	.epoch_end = 9,
 };

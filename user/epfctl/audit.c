@@ -646,8 +646,8 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 		.asked = asked,
 		.keys_fd = keys_fd,
 		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
-		.meter = { .what = "asking", },
-		.r = { .keys = shown(ask->keys[nr]), },
+		.meter = { .what = "asking" },
+		.r = { .keys = shown(ask->keys[nr]) },
 	};
 	int ret = fstat(keys_fd, &a.keys) ? fail("%s: %s", a.r.keys, strerror(errno)) : 0;
 

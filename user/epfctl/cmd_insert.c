@@ -73,7 +73,7 @@ static int insert(const char *name, const struct key_input *in)
 		.name = name,
 		.filter = -1,
 		.digests = in->digests,
-		.meter = { .what = "inserting", .unit = "keys", },
+		.meter = { .what = "inserting", .unit = "keys" },
 	};
 	int ret;
 

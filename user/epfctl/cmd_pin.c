@@ -277,7 +277,7 @@ static int pin_filter(const char *called, const char *path, const struct xt_epf_
 	int filter = open_filter(called), ret = EXIT_FAIL;
 	struct pin_want want = {
 		.path = path,
-		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF, },
+		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF },
 	};
 	struct epf_info info;
 

@@ -306,7 +306,7 @@ int cmd_test(int argc, char **argv)
 		.filter = -1,
 		.in = &in,
 		.cmd = EPF_IOC_TEST,
-		.meter = { .what = "testing", .unit = "keys", },
+		.meter = { .what = "testing", .unit = "keys" },
 	};
 	bool good = true;
 	int opt;

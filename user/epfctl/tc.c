@@ -60,10 +60,10 @@ static bool no_filters(int sock, __u32 ifindex, __u32 parent)
 	} ask = {
 		.head = { .nlmsg_len = sizeof(ask),
 			  .nlmsg_type = RTM_GETTFILTER,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP, },
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.tc = { .tcm_family = AF_UNSPEC,
 			.tcm_ifindex = (int)ifindex,
-			.tcm_parent = parent, },
+			.tcm_parent = parent },
 	};
 	char got[32768] __attribute__((aligned(8)));
 	struct nlmsghdr *head = (struct nlmsghdr *)got;
