@@ -64,9 +64,12 @@ template <typename type> static inline type *epf_cu_register(type *p)
 /* Clear an earlier error first. It was reported then, and the runtime would
  * report it again.
  */
-#define EPF_LAUNCH(kernel, blocks, threads, stream, ...)                                        \
-	(cudaGetLastError(), (kernel) < < < (blocks), (threads), 0, (stream) >>> (__VA_ARGS__), \
+/* clang-format off */
+#define EPF_LAUNCH(kernel, blocks, threads, stream, ...)             \
+	(cudaGetLastError(),                                          \
+	 (kernel)<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__), \
 	 cudaGetLastError())
+/* clang-format on */
 #define EPF_RESIDENT(kernel, threads) epf_cu_resident((kernel), (threads))
 #define EPF_LAUNCH_KEYS (1u << 30)
 #define EPF_DRIVER(function) epf_cu_driver(#function)

@@ -29,10 +29,10 @@
  * struct epf_estimator - sums over samples; zeroed before the first sample
  * @chance: by layer, an epoch or slice, the youngest first: sum of q56 probabilities times
  *	2^-12; dict: of pass marks. For tlbf, layers are places of the ring
- * @set: set bits; dict: live cells of the first table
+ * @set: set bits; dict: live cells of the first table; elastic: bits of items
  * @seen: bits examined; dict: live cells of the backyard
  * @samples: number of samples
- * @any: gebl: sum of the probabilities of groups, times 2^-12
+ * @any: gebl: sum of the probabilities of groups, elastic: of a hit in any epoch, times 2^-12
  * @inverse: gebl: 2^63 / (B - i)
  * @turn: aged kinds: the next slice to examine
  * @passed_cells: dict: live cells of buckets with a pass mark

@@ -5,7 +5,7 @@
  *
  * Input may come from anybody. epf_KIND_load() accepts a state only if the core could have
  * reached it, as far as loops, divisions and memory offsets depend on it. Memory itself is
- * bits, and any bits are valid, except for dict, see epf_dict_sound().
+ * bits, and any bits are valid, except for dict and elastic, see their sound functions.
  *
  * A filter is loaded in three steps: init, load, memory. Slices and tables have no memory
  * until the owner sets the words of each.

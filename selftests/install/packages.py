@@ -213,7 +213,7 @@ def removes():
 def purges():
     """Purging leaves nothing, also of what the agent kept."""
     (root.path / "var/lib/epochfilter").mkdir()
-    root.run(f"{APT} purge {' '.join(NAMES)}")
+    root.run("dpkg --purge " + " ".join(NAMES))
     return "\n".join(root.traces()) or None
 
 

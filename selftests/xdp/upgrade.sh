@@ -14,7 +14,7 @@ modprobe veth
 ip link add up-a type veth peer name up-b && ip link set up-a up &&
 	ip link set up-b up || ktap_skip_all 'no veth'
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-ktap_plan 27
+ktap_plan 29
 ktap_cleanup ip link del up-a
 export EPF_STATE=$tmp/state
 
@@ -72,8 +72,8 @@ attaches up-a --filter up-first --key packet --no-mac --bytes 200 \
 attaches up-b --filter up-second --key flow --action mark \
 	--mark 0x100 --mode generic --no-dispatcher
 picture > "$tmp/before"
-claim 'there are seven filters and two attachments' \
-	[ "$(wc -l < "$tmp/before")" = 9 ]
+claim 'there are eight filters and two attachments' \
+	[ "$(wc -l < "$tmp/before")" = 10 ]
 
 claim 'a file that is no module: refused' refuses 'is not a module' "$tmp/keys"
 claim 'a file that is not there: refused' refuses 'cannot read' "$tmp/none"
@@ -102,7 +102,7 @@ claim 'a filter that is held: refused, and all is as it was' watching
 upgrade "$ko"
 claim 'it upgrades' [ "$status" = 0 ]
 claim 'and tells the gap' grep -qE \
-	'^upgraded: 7 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
+	'^upgraded: 8 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
 ktap_diag "$(cat "$tmp/out" "$tmp/err")"
 claim 'all keys are there' keys_are_there
 claim 'parameters and attachments are what they were' \
