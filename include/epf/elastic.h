@@ -75,7 +75,13 @@
 #define EPF_ELASTIC_AHEAD 3u    /* width of a new epoch above the least width */
 #define EPF_ELASTIC_SHARE 7u    /* 64ths of a line that a new epoch adds */
 #define EPF_ELASTIC_CHUNKS 256u /* rotations in which all lines are swept */
-#define EPF_ELASTIC_TRIES 8
+
+/* Tries of a test, see E4: some microseconds, which is longer than a line stays locked. The
+ * explorer has fewer.
+ */
+#ifndef EPF_ELASTIC_TRIES
+#define EPF_ELASTIC_TRIES 64
+#endif
 
 /**
  * struct epf_elastic_shape - parameters chosen at creation

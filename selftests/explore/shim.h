@@ -41,6 +41,7 @@ extern __u32 mc_tag_shift; /* EPF_LANE_BITS, or one more: a tag of 1 bit */
 #define EPF_TAG_SHIFT mc_tag_shift
 #define EPF_TAG_MASK (~0ULL << mc_tag_shift)
 
+#define EPF_ELASTIC_TRIES 8
 #include <epf/elastic.h>
 #include <epf/journal.h>
 #include <epf/window.h>

@@ -27,7 +27,7 @@ build_kernels() {
 	limit=600
 	# shellcheck disable=SC2086 # a list
 	"$CXX" $flags "${objects[@]}" "$built/${test#cuda/}_test.o" "$built/device.o" \
-		"$built/now.o" "$built"/lib/*.o "$built"/lib/query/*.o -o "$program" -lxxhash -lm \
+		"$built/now.o" "$build/user/libepf.a" -o "$program" -lxxhash -lm \
 		-pthread
 }
 
