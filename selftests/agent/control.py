@@ -4,6 +4,7 @@
 of them. Who may see and cancel what, and clients that ask for it without end.
 """
 
+import errno
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ import tap
 
 KEYS = 5000
 VAST = 1 << 40  # its audit is not over before anything else that is done
-CANCELLED = 125
+CANCELLED = errno.ECANCELED
 files = None
 agent = None
 
@@ -140,7 +141,7 @@ def users():
         if [j["job"] for j in seen["jobs"]] != [yours]:
             return f"user 4242 sees {seen}"
         refused = asks.ask({"op": "cancel", "job": mine})
-        if refused.get("errno") != 2:
+        if refused.get("errno") != errno.ESRCH:
             return f"user 4242 cancels the job of root: {refused}"
         if "last_error" in asks.ask({"op": "status"})["status"]:
             return "user 4242 sees messages about others"
@@ -163,13 +164,13 @@ def rubbish():
         for m in messages:
             answer = c.ask(m)
             if "error" not in answer or "\n" in answer["error"] or \
-                    answer["errno"] not in (2, 22):
+                    answer["errno"] not in (errno.ESRCH, errno.EINVAL):
                 return f"{m}: {answer}"
         for op in ("jobs", "cancel"):
             answer = c.ask({"op": op, "job": 1} if op == "cancel" else {"op": op},
                            [files.fd("digests")])
             files.close()
-            if answer.get("errno") != 22:
+            if answer.get("errno") != errno.EINVAL:
                 return f"{op} with a descriptor: {answer}"
         return None if "jobs" in c.ask({"op": "jobs"}) else "no jobs"
 

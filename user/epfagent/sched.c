@@ -319,7 +319,7 @@ int sched_cancel_job(struct sched *s, uid_t uid, __u64 id)
 	if (t)
 		__atomic_store_n(&t->stop, TASK_CANCELLED, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&s->lock);
-	return t ? 0 : -ENOENT;
+	return t ? 0 : -ESRCH;
 }
 
 bool sched_look(struct sched *s, struct task *t, struct job_state *state)

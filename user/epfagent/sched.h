@@ -79,7 +79,7 @@ unsigned int sched_jobs(struct sched *s, uid_t uid, __u64 after, struct sched_jo
 			unsigned int max);
 
 /* Make the task with number @id end at its next step, if @uid may see it as in
- * sched_jobs(). Return: 0; -ENOENT.
+ * sched_jobs(). Return: 0; -ESRCH: no such job.
  */
 int sched_cancel_job(struct sched *s, uid_t uid, __u64 id);
 

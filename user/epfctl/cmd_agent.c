@@ -15,7 +15,7 @@ enum { OPT_AGENT = OPT_LONG };
 /* Print the error of @err, a negative errno. */
 static int fail_agent(int err, const struct rec_error *e)
 {
-	if (err == -ENOENT && !strncmp(e->text, "there is no job", 15))
+	if (err == -ESRCH)
 		return fail_errno(err, "%s: 'epfctl agent jobs' lists them", e->text);
 	if (err == -ENOENT || err == -ECONNREFUSED)
 		return fail_errno(err, "%s: is epfagent running?", e->text);
