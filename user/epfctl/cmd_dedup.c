@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl dedup: remove repeated packets from a capture file. This file has the options. */
 #include "dedup.h"
+#include "dedup_view.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <epf/window.h>
 
 #define WINDOW_DEFAULT 1000000
+#define WINDOW_SHORT 5 /* -d, as in editcap */
+#define IGNORE_MAX 0xffff
 #define BUDGET_DEFAULT 1e-9
 #define BUDGET_MIN 1e-9
 #define BUDGET_MAX .5
@@ -23,6 +26,8 @@ enum {
 	OPT_EXACT,
 	OPT_FILTER,
 	OPT_AS,
+	OPT_INNER,
+	OPT_MASK,
 };
 
 static const struct option longs[] = {
@@ -40,6 +45,9 @@ static const struct option longs[] = {
 	{ "exact", no_argument, NULL, OPT_EXACT },
 	{ "filter", no_argument, NULL, OPT_FILTER },
 	{ "format", required_argument, NULL, OPT_AS },
+	{ "inner", no_argument, NULL, OPT_INNER },
+	{ "mask", required_argument, NULL, OPT_MASK },
+	{ "ignore", required_argument, NULL, 'I' },
 	{ 0 },
 };
 
@@ -51,6 +59,7 @@ static const struct spec spec = {
 "module. IN is pcap or pcapng, also with several link types. OUT has the format\n"
 "of its name's ending, otherwise that of IN. '-' is standard input or output.\n"
 "  -D, --window N      look back over N packets (default 1000000)\n"
+"  -d                  look back over 5 packets, as -D 5\n"
 "  -w, --time T        look back over T seconds (or 10ms, 1h) of time stamps\n"
 "      --exact         keep all keys of the window in a table, 43 to 128 bytes\n"
 "                      each: a packet is removed if and only if it repeats one\n"
@@ -65,6 +74,13 @@ static const struct spec spec = {
 "      --rate PPS      for the filter, with -w: packets per second to size it\n"
 "                      for; without this option IN is read twice\n"
 PKT_HELP("frame")
+"What is compared:\n"
+"  --inner             the innermost packet, without the outer headers of MPLS,\n"
+"                      VXLAN and GRE (NVGRE, ERSPAN)\n"
+"  --mask LIST         frame, packet: leave out fields: tos (also the traffic\n"
+"                      class), seq (TCP sequence and acknowledgment numbers),\n"
+"                      options (of TCP), and checksums that cover them\n"
+"  -I, --ignore N      frame: leave out the first N bytes\n"
 "  --first-seen        a repeat does not restart the window of its packet\n"
 "  --action drop|count drop repeats (default), or keep and count them\n"
 "  --strict            use SipHash-2-4 in place of SipHash-1-3 or, with --filter,\n"
@@ -73,7 +89,7 @@ PKT_HELP("frame")
 "  --removed FILE      write the repeats to FILE\n"
 "  --keep-going        treat a damaged capture as one that ends at the damage\n",
 	/* clang-format on */
-	.shorts = "D:w:b:",
+	.shorts = "dD:w:b:I:",
 	.longs = longs,
 };
 
@@ -107,6 +123,44 @@ static bool parse_format(const char *arg, int *format)
 	return false;
 }
 
+static bool parse_masks(const char *arg, unsigned int *masks)
+{
+	static const struct {
+		const char *name;
+		unsigned int mask;
+	} known[] = {
+		{ "tos", MASK_TOS },
+		{ "seq", MASK_SEQ },
+		{ "options", MASK_OPTIONS },
+	};
+	const char *at = arg;
+	size_t i, len;
+
+	for (;; at += len + 1) {
+		len = strcspn(at, ",");
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (len == strlen(known[i].name) && !strncmp(at, known[i].name, len))
+				break;
+		if (i == ARRAY_SIZE(known)) {
+			fail("--mask '%s': not a list of tos, seq, options", arg);
+			return false;
+		}
+		*masks |= known[i].mask;
+		if (!at[len])
+			return true;
+	}
+}
+
+static bool parse_ignore(const char *arg, __u32 *ignore)
+{
+	__u64 n;
+
+	if (!parse_count("--ignore", arg, IGNORE_MAX, &n))
+		return false;
+	*ignore = (__u32)n;
+	return true;
+}
+
 static bool take_method(struct dedup_ask *ask, enum dedup_method method)
 {
 	if (ask->method == METHOD_ANY || ask->method == method) {
@@ -122,6 +176,9 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 	switch (opt) {
 	case 'D':
 		return parse_count("-D", arg, EPF_INSERTS_MAX, &ask->window);
+	case 'd':
+		ask->window = WINDOW_SHORT;
+		return true;
 	case 'w':
 		return parse_seconds("-w", arg, &ask->time_ns);
 	case 'b':
@@ -150,6 +207,13 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 		return take_method(ask, METHOD_FILTER);
 	case OPT_AS:
 		return parse_format(arg, &ask->format);
+	case OPT_INNER:
+		ask->inner = true;
+		return true;
+	case OPT_MASK:
+		return parse_masks(arg, &ask->masks);
+	case 'I':
+		return parse_ignore(arg, &ask->ignore);
 	}
 	return pkt_option(&ask->key, opt, arg);
 }
@@ -163,6 +227,10 @@ static const char *contradiction(const struct dedup_ask *a)
 		return "--rate goes with -w";
 	if (a->budget < BUDGET_MIN || a->budget > BUDGET_MAX)
 		return "--budget must be 1e-9 to 0.5";
+	if (a->ignore && a->key.key != EPF_PKT_FRAME)
+		return "--ignore goes with --key frame";
+	if (a->masks && a->key.key != EPF_PKT_FRAME && a->key.key != EPF_PKT_PACKET)
+		return "--mask goes with --key frame and packet";
 	if (a->removed && a->count_only)
 		return "--removed goes with --action drop";
 	if (!strcmp(a->out, "-") && out_mode != OUT_TEXT)

@@ -22,6 +22,9 @@ enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
  * @budget: error rate of the filter
  * @max_bytes: memory limit
  * @key: what makes packets the same; its link is filled in from the capture
+ * @inner: compare the innermost packet of MPLS, VXLAN and GRE
+ * @masks: MASK_* of dedup_view.h: fields that do not count
+ * @ignore: first bytes of a frame that do not count
  * @first_seen: a repeat does not restart the window of its key
  * @strict: SipHash-2-4
  * @count_only: report repeats and keep them
@@ -39,6 +42,9 @@ struct dedup_ask {
 	double budget;
 	__u64 max_bytes;
 	struct epf_pkt_opts key;
+	bool inner;
+	unsigned int masks;
+	__u32 ignore;
 	bool first_seen;
 	bool strict;
 	bool count_only;
@@ -56,6 +62,7 @@ struct dedup_ask {
  * @not_ip: kept because only IP packets have this key
  * @fragments: kept because only the first of a datagram has this key
  * @unsure: kept, although a forgotten packet may have been equal
+ * @inner: packets read that were compared without outer headers
  * @undated: with a time window: kept because the time stamp is outside 1970 to
  *	2554
  * @clock_back: time stamps older than that of the previous packet or, with a
@@ -81,6 +88,7 @@ struct dedup_result {
 	__u64 not_ip;
 	__u64 fragments;
 	__u64 unsure;
+	__u64 inner;
 	__u64 undated;
 	__u64 clock_back;
 	__u64 clock_back_ns;

@@ -253,14 +253,17 @@ static bool has_key(int err, struct dedup_result *r)
  * @key: options of the key
  * @unseen: number of bytes that the packet had on the wire behind @seg, which is part of
  *	the key; 0 for IP under keys packet and flow, because a datagram has its length in
- *	its header and padding does not count
+ *	its header and padding does not count. With SHORT: a frame without the bytes that
+ *	--ignore leaves out
  */
 struct subject {
 	struct epf_seg seg;
 	struct epf_pkt pkt;
 	struct epf_pkt_opts key;
-	__u32 unseen;
+	__u64 unseen;
 };
+
+#define SHORT (1ULL << 32) /* above the number of bytes */
 
 static bool is_ip(const struct subject *s)
 {
@@ -273,23 +276,47 @@ static bool is_ip(const struct subject *s)
 /* With --bytes, everything behind these bytes of a frame counts as unseen, captured or not.
  * So a frame equals a copy of itself that was cut at another length.
  */
-static void set_subject(struct subject *s, const struct judge *j, const struct item *item,
-			__u8 link)
+static void set_subject(struct subject *s, const struct judge *j, const struct view *v)
 {
-	__u32 len = item->captured;
+	__u32 len = v->len;
 
 	s->key = j->ask->key;
-	s->key.link = link;
+	s->key.link = v->link < 0 ? EPF_LINK_ETHER : (__u8)v->link;
 	if (s->key.key == EPF_PKT_FRAME) {
 		if (s->key.max_bytes && s->key.max_bytes < len)
 			len = s->key.max_bytes;
 		s->key.max_bytes = 0;
 	}
-	s->seg = (struct epf_seg){ .data = item->data, .len = len };
+	s->seg = (struct epf_seg){ .data = v->data, .len = len };
 	s->pkt = (struct epf_pkt){ .seg = &s->seg, .nr_segs = 1, .len = len };
-	s->unseen = item->length - len;
+	s->unseen = v->length - len;
 	if (s->unseen && s->key.key != EPF_PKT_FRAME && is_ip(s))
 		s->unseen = 0;
+}
+
+/* What of the packet is compared. Return: 0, or -1 with an error printed. */
+static int view(struct judge *j, const struct item *item, struct subject *s, struct dedup_result *r)
+{
+	const struct dedup_ask *ask = j->ask;
+	struct view v = { item->data, item->captured, item->length, link_of(item->link) };
+	bool is_short;
+
+	if (v.link < 0 && ask->key.key != EPF_PKT_FRAME) {
+		fail("%s: packet %llu has link type %u (%s), which only --key "
+		     "frame supports",
+		     ask->in, j->packets + 1, item->link, link_name(item->link));
+		return -1;
+	}
+	if (ask->inner)
+		r->inner += view_inner(&v);
+	if (ask->masks && view_mask(&v, ask->masks, &j->room)) {
+		fail("out of memory");
+		return -1;
+	}
+	is_short = ask->ignore && !view_ignore(&v, ask->ignore);
+	set_subject(s, j, &v);
+	s->unseen |= is_short ? SHORT : 0;
+	return 0;
 }
 
 /* Let the table forget keys that are near no packet that is still to come. */
@@ -389,16 +416,11 @@ static bool is_undated(const struct judge *j, const struct item *item)
 
 int judge_packet(struct judge *j, const struct item *item, struct dedup_result *r)
 {
-	int link = link_of(item->link), seen = 0;
 	struct subject s;
+	int seen = 0;
 
-	if (link < 0 && j->ask->key.key != EPF_PKT_FRAME) {
-		fail("%s: packet %llu has link type %u (%s), which only --key "
-		     "frame supports",
-		     j->ask->in, j->packets + 1, item->link, link_name(item->link));
+	if (view(j, item, &s, r))
 		return -1;
-	}
-	set_subject(&s, j, item, link < 0 ? EPF_LINK_ETHER : (__u8)link);
 	set_time(j, item, r);
 	r->cut += item->captured < item->length;
 	if (is_undated(j, item))
@@ -432,5 +454,6 @@ void judge_end(struct judge *j)
 	exact_free(j->exact);
 	epf_mem_free(j->mem);
 	free(j->survey);
+	view_room_free(&j->room);
 	explicit_bzero(j->hash, sizeof(j->hash));
 }

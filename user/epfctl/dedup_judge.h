@@ -9,6 +9,7 @@
 #include "dedup.h"
 #include "dedup_exact.h"
 #include "dedup_survey.h"
+#include "dedup_view.h"
 
 #include <epf/hash.h>
 
@@ -25,6 +26,7 @@
  * @clock: clock of the filter
  * @waiting: if @waits: digest of the packet that jumped
  * @waits: a packet that jumped is not yet inserted
+ * @room: for the packet that is compared, if --mask changes it
  */
 struct judge {
 	const struct dedup_ask *ask;
@@ -38,6 +40,7 @@ struct judge {
 	struct clock clock;
 	__u64 waiting;
 	bool waits;
+	struct view_room room;
 };
 
 /**

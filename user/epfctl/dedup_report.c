@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The result of duplicate removal, as text and as JSON. */
 #include "dedup.h"
+#include "dedup_view.h"
 
 #include <epf/window.h>
 
@@ -21,6 +22,12 @@ static void print_cut(const struct dedup_result *r)
 			"cut:     %llu packets captured in part, compared "
 			"by that part and their length\n",
 			r->cut);
+}
+
+static void print_view(const struct dedup_ask *ask, const struct dedup_result *r)
+{
+	if (ask->inner)
+		fprintf(stderr, "inner:   %llu packets compared without outer headers\n", r->inner);
 }
 
 static void print_unjudged(const struct dedup_result *r)
@@ -119,6 +126,7 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 	fprintf(stderr, "packets: %llu read, %llu kept, %llu removed, %llu repeats\n", r->read,
 		r->kept, nr_removed(ask, r), r->repeats);
 	print_cut(r);
+	print_view(ask, r);
 	print_unjudged(r);
 	print_window(ask, r);
 	if (r->exact)
@@ -135,13 +143,22 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 
 static json_t *packets_json(const struct dedup_ask *ask, const struct dedup_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI sI sI}", "read", (json_int_t)r->read, "cut",
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI sI}", "read", (json_int_t)r->read, "cut",
 			 (json_int_t)r->cut, "kept", (json_int_t)r->kept, "removed",
 			 (json_int_t)nr_removed(ask, r), "repeats", (json_int_t)r->repeats,
 			 "truncated", (json_int_t)r->truncated, "malformed",
 			 (json_int_t)r->malformed, "not_ip", (json_int_t)r->not_ip, "fragment",
 			 (json_int_t)r->fragments, "saturated",
-			 (json_int_t)r->info.stats.failed_open);
+			 (json_int_t)r->info.stats.failed_open, "inner", (json_int_t)r->inner);
+}
+
+/* What is compared of a packet. */
+static json_t *view_json(const struct dedup_ask *ask)
+{
+	return json_pack("{sb sb sb sb sI}", "inner", ask->inner, "mask_tos",
+			 !!(ask->masks & MASK_TOS), "mask_seq", !!(ask->masks & MASK_SEQ),
+			 "mask_options", !!(ask->masks & MASK_OPTIONS), "ignore",
+			 (json_int_t)ask->ignore);
 }
 
 /* The members that depend on the method; NULL: no memory. */
@@ -184,13 +201,13 @@ json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 	json_t *removed = ask->removed ? json_path(ask->removed) : NULL;
 	json_t *all;
 
-	all = json_pack("{so so so* so so so sI sI sI sI ss* sI sf}", "in", json_path(ask->in),
+	all = json_pack("{so so so* so so so so sI sI sI sI ss* sI sf}", "in", json_path(ask->in),
 			"out", json_path(ask->out), "removed_to", removed, "packets",
-			packets_json(ask, r), "key", pkt_json(&ask->key), "lost",
-			loss_json(&r->loss), "memory_bytes", (json_int_t)r->bytes, "undated",
-			(json_int_t)r->undated, "clock_back", (json_int_t)r->clock_back,
-			"clock_back_ns", most_int(r->clock_back_ns), "damaged",
-			r->damaged[0] ? r->damaged : NULL, "took_ns", (json_int_t)r->took_ns,
-			"packets_per_second", per_second(r));
+			packets_json(ask, r), "key", pkt_json(&ask->key), "compared",
+			view_json(ask), "lost", loss_json(&r->loss), "memory_bytes",
+			(json_int_t)r->bytes, "undated", (json_int_t)r->undated, "clock_back",
+			(json_int_t)r->clock_back, "clock_back_ns", most_int(r->clock_back_ns),
+			"damaged", r->damaged[0] ? r->damaged : NULL, "took_ns",
+			(json_int_t)r->took_ns, "packets_per_second", per_second(r));
 	return with(all, method_json(r));
 }
