@@ -1,42 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failing open by count: how the promised error limit is kept without the worker.
- * This file is for lanes; kinds/locked.h describes what the other kinds count.
+ * Failing open by count: how the promised error limit is kept without the worker. This file is for
+ * lanes; kinds/locked.h describes what the other kinds count.
  *
- * When an epoch begins, the number of keys that it may take before the error of
- * the filter passes its limit is known: the errors of the seven epochs before it
- * follow from their counts, and epf/capacity.h turns what the limit leaves into a
- * number of keys, t->room. The inserter whose key reaches that number sets
- * t->answer to open, on its own path. So the limit holds however late the rotation
- * is (because of a grace period, the scan, a snapshot or the timer), and even if
- * the worker never runs. The trigger (table.h) is set so that an inserter checks in
- * time, and CPUs keep no insertions to themselves when the trigger is near.
+ * When an epoch begins, the number of keys that it may take before the error of the filter passes
+ * its limit is known: the errors of the seven epochs before it follow from their counts, and
+ * epf/capacity.h turns what the limit leaves into a number of keys, t->room. The inserter whose key
+ * reaches that number sets t->answer to open, on its own path. So the limit holds however late the
+ * rotation is (because of a grace period, the scan, a snapshot or the timer), and even if the
+ * worker never runs. The trigger (table.h) is set so that an inserter checks in time, and CPUs keep
+ * no insertions to themselves when the trigger is near.
  *
- * What is counted are keys that set bits in the lanes of their epoch, on each CPU
- * separately; a repeat within an epoch adds nothing to the error. Summing the
- * counts of the CPUs reads one cache line for each; it is done when an epoch ends
- * and when the trigger is reached. Some of the keys inserted while an epoch ends
- * count for both epochs:
+ * What is counted are keys that set bits in the lanes of their epoch, on each CPU separately; a
+ * repeat within an epoch adds nothing to the error. Summing the counts of the CPUs reads one cache
+ * line for each; it is done when an epoch ends and when the trigger is reached. Some of the keys
+ * inserted while an epoch ends count for both epochs:
  *
  *   keys_before  of the next epoch is summed before the epoch ends;
  *   share        of the epoch that ends is computed from a sum taken afterwards.
  *
- * An inserter may see the new epoch with the old keys_before and room. It then
- * takes the keys of both epochs for those of one, and opens too early rather than
- * too late: the error of two epochs is smaller than that of one epoch with the keys
- * of both.
+ * An inserter may see the new epoch with the old keys_before and room. It then takes the keys of
+ * both epochs for those of one, and opens too early rather than too late: the error of two epochs
+ * is smaller than that of one epoch with the keys of both.
  *
- * Not counted in time are: one insertion for each context that is between setting
- * its bits and counting, and one operation that read the answer before the opening.
- * An insertion that a rotation overtakes counts only for the epoch in which it ends,
- * or for none if the previous epoch had the key already: one for each context and
- * rotation.
+ * Not counted in time are: one insertion for each context that is between setting its bits and
+ * counting, and one operation that read the answer before the opening. An insertion that a rotation
+ * overtakes counts only for the epoch in which it ends, or for none if the previous epoch had the
+ * key already: one for each context and rotation.
  *
- * Closing. The worker judges with the lock held: it closes the filter if there is
- * room left and the sampled error is within the limit. It reads the answer first
- * and the counts afterwards, and writes with cmpxchg. An inserter that found no
- * room meanwhile has changed the number of openings, so the cmpxchg fails and the
- * worker judges again.
+ * Closing. The worker judges with the lock held: it closes the filter if there is room left and the
+ * sampled error is within the limit. It reads the answer first and the counts afterwards, and
+ * writes with cmpxchg. An inserter that found no room meanwhile has changed the number of openings,
+ * so the cmpxchg fails and the worker judges again.
  */
 #include "compat.h"
 #include "kind.h"
@@ -169,8 +164,8 @@ void epf_table_next_room(struct epf_table *t, u64 before)
  * epf_table_measured_room() - compute the room of a restored table of lanes
  * @t: table, locked, estimated, not yet published
  *
- * The measured errors of the lanes are used instead of the counts in the snapshot:
- * those include repeats, and a merged snapshot has lanes with the keys of many.
+ * The measured errors of the lanes are used instead of the counts in the snapshot: those include
+ * repeats, and a merged snapshot has lanes with the keys of many.
  */
 void epf_table_measured_room(struct epf_table *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter: the named object that descriptors and BPF programs refer to. It
- * contains a table, which swap and restore exchange for another one.
+ * A filter: the named object that descriptors and BPF programs refer to. It contains a table, which
+ * swap and restore exchange for another one.
  */
 #ifndef EPF_FILTER_H
 #define EPF_FILTER_H
@@ -13,14 +13,13 @@
 
 /**
  * struct epf_filter - see above
- * @table: its contents; NULL after destruction. Written under the registry
- *	lock, read under RCU
- * @refs: one for its name, one for each descriptor and each BPF reference. A
- *	mapping relies on the reference of its descriptor
+ * @table: its contents; NULL after destruction. Written under the registry lock, read under RCU
+ * @refs: one for its name, one for each descriptor and each BPF reference. A mapping relies on the
+ *	reference of its descriptor
  * @id: never 0
  * @name: valid, NUL-terminated; constant
- * @turn: serializes batches on a locked kind, so that only one of them at a time
- *	contends for the table lock
+ * @turn: serializes batches on a locked kind, so that only one of them at a time contends for the
+ *	table lock
  * @wait: tasks in poll()
  * @rcu: frees the filter after a grace period
  */

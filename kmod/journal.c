@@ -4,7 +4,6 @@
  */
 #include "journal.h"
 #include "compat.h"
-#include "map.h"
 
 #include <linux/capability.h>
 #include <linux/mutex.h>
@@ -112,9 +111,7 @@ static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order, u32 s
 	return j;
 }
 
-/* Attach a journal to its table. The journal of a retired table is over from the
- * beginning.
- */
+/* Attach a journal to its table. The journal of a retired table is over from the beginning. */
 static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 {
 	unsigned long flags;
@@ -140,9 +137,8 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
  * @shards: number of rings, a power of two
  *
  * Context: process; sleeps for a grace period.
- * Return: the journal, which records all insertions that begin after this call;
- * or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
- * -ENOMEM.
+ * Return: the journal, which records all insertions that begin after this call; or an error
+ * pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards)
 {
@@ -164,8 +160,7 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards
  * epf_journal_stop() - end a journal, if it still is that of its table
  * @j: journal
  *
- * Context: process; does not sleep. Writers may use the journal for another grace
- * period.
+ * Context: process; does not sleep. Writers may use the journal for another grace period.
  */
 void epf_journal_stop(struct epf_journal *j)
 {
@@ -207,8 +202,7 @@ static vm_fault_t epf_journal_vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_journal *j = vmf->vma->vm_private_data;
 
-	return epf_map_fault(vmf, j->mem, ((u64)vmf->pgoff << PAGE_SHIFT) - EPF_MMAP_JOURNAL,
-			     epf_journal_bytes(j));
+	return epf_map_fault(vmf, j->mem, EPF_MMAP_JOURNAL >> PAGE_SHIFT, epf_journal_bytes(j));
 }
 
 static const struct vm_operations_struct vma_ops = {
@@ -227,15 +221,10 @@ static const struct vm_operations_struct vma_ops = {
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma)
 {
 	u64 first = vma->vm_pgoff - (EPF_MMAP_JOURNAL >> PAGE_SHIFT);
-	u64 pages = epf_journal_bytes(j) >> PAGE_SHIFT;
+	int err = capable(CAP_NET_ADMIN) ? 0 : -EPERM;
 
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
-	if (first > pages || vma_pages(vma) > pages - first)
-		return -EINVAL;
-	epf_vma_seal_readonly(vma);
-	refcount_inc(&j->refs);
-	vma->vm_ops = &vma_ops;
-	vma->vm_private_data = j;
-	return 0;
+	err = err ?: epf_map(vma, first, epf_journal_bytes(j), &vma_ops, j);
+	if (!err)
+		refcount_inc(&j->refs);
+	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Journals record the insertions into the lines of a table and the ends of its
- * epochs, for one reader that maps the rings (include/epf/journal.h).
+ * Journals record the insertions into the lines of a table and the ends of its epochs, for one
+ * reader that maps the rings (include/epf/journal.h).
  *
  * Shared words:
  *
@@ -24,8 +24,7 @@
 /**
  * struct epf_journal - a journal
  * @table: the table that it records, by reference
- * @refs: its descriptor and mappings; packet paths hold none, they find it under
- *	RCU
+ * @refs: its descriptor and mappings; packet paths hold none, they find it under RCU
  * @serial: different from that of every other journal
  * @mem: all the memory that is mapped
  * @words: size of @mem in words

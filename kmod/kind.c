@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which kinds there are: lanes, and those of epochfilter_kinds.ko, which is loaded
- * when the first filter of another kind is created or restored.
+ * Which kinds there are: lanes, and those of epochfilter_kinds.ko, which is loaded when the first
+ * filter of another kind is created or restored.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,10 +14,10 @@
 #include <linux/printk.h>
 
 static DEFINE_MUTEX(others_lock);
-/* Written under @others_lock, and dereferenced under it only. Read without it as a hint:
- * is the module loaded? Nothing is ordered by it.
+/* Written under @others_lock, and dereferenced under it only. Read without it as a hint: is the
+ * module loaded? Nothing is ordered by it.
  */
-static const struct epf_kinds *others;
+static epf_kinds_fn *others;
 
 static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 {
@@ -26,16 +26,16 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	if (kind == EPF_KIND_LANES)
 		return &epf_lanes_ops;
 	mutex_lock(&others_lock);
-	ops = others ? others->ops(kind) : NULL;
+	ops = others ? others(kind) : NULL;
 	if (ops && !try_module_get(ops->owner)) /* it is being unloaded */
 		ops = NULL;
 	mutex_unlock(&others_lock);
 	return ops;
 }
 
-/* Not under @others_lock, which the module takes to register. Whoever may create or restore
- * a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so
- * such a caller can load this module and no other.
+/* Not under @others_lock, which the module takes to register. Whoever may create or restore a
+ * filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so such a caller
+ * can load this module and no other.
  */
 static void epf_kind_load_others(u8 kind)
 {
@@ -95,44 +95,43 @@ int epf_params_check(const struct epf_params *params)
 }
 
 /**
- * epf_kinds_register() - add the locked kinds
- * @kinds: constant until epf_kinds_unregister()
+ * epf_kinds_fit() - do another module and this one fit together?
+ * @built: EPF_SIZES of that module
  *
- * The sizes catch a module that was built with other headers where the kernel does
- * not check the types of symbols (CONFIG_MODVERSIONS).
+ * It catches a module that was built with other headers where the kernel does not check the types
+ * of symbols (CONFIG_MODVERSIONS).
  *
- * Context: the last step of loading their module.
- * Return: 0; -EEXIST; -ENOEXEC: that module and this one do not fit together.
+ * Return: 0 or -ENOEXEC.
  */
-int epf_kinds_register(const struct epf_kinds *kinds)
+int epf_kinds_fit(const struct epf_sizes *built)
+{
+	const struct epf_sizes ours = EPF_SIZES;
+
+	if (!memcmp(built, &ours, sizeof(ours)))
+		return 0;
+	pr_err("a module was built from another version: install all modules of one version, then reload them\n");
+	return -ENOEXEC;
+}
+EPF_EXPORT(epf_kinds_fit);
+
+/**
+ * epf_kinds_set() - add or remove the locked kinds
+ * @ops: the operations of a kind, or NULL if it is none of them; itself NULL: remove them
+ *
+ * Context: loading of their module, which fits this one; or its unloading, so no table has one of
+ * its kinds: each would have a reference to it.
+ * Return: 0 or -EEXIST.
+ */
+int epf_kinds_set(epf_kinds_fn *ops)
 {
 	int err = 0;
 
-	if (kinds->table_bytes != sizeof(struct epf_table) ||
-	    kinds->ops_bytes != sizeof(struct epf_table_ops)) {
-		pr_err("epochfilter_kinds was built from another version: install both modules of one version, then reload them\n");
-		return -ENOEXEC;
-	}
 	mutex_lock(&others_lock);
-	if (others)
+	if (ops && others)
 		err = -EEXIST;
 	else
-		WRITE_ONCE(others, kinds);
+		WRITE_ONCE(others, ops);
 	mutex_unlock(&others_lock);
 	return err;
 }
-EPF_EXPORT(epf_kinds_register);
-
-/**
- * epf_kinds_unregister() - remove the locked kinds
- *
- * Context: unloading of their module, so no table has one of its kinds: each would
- * have a reference to it.
- */
-void epf_kinds_unregister(void)
-{
-	mutex_lock(&others_lock);
-	WRITE_ONCE(others, NULL);
-	mutex_unlock(&others_lock);
-}
-EPF_EXPORT(epf_kinds_unregister);
+EPF_EXPORT(epf_kinds_set);

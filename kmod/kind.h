@@ -2,12 +2,11 @@
 /*
  * What differs between the kinds of filters, outside the packet path of lanes.
  *
- * Each table has one row of operations. That of lanes is in lanes.c. Those of the
- * locked kinds are in a module of their own (kinds/), which registers them here. A
- * table holds a reference to that module from before its row is used for the first
- * time until its memory is free. Packet paths hold no reference to a table, but the
- * grace period that its memory waits for covers them; its timer and its work are
- * cancelled before.
+ * Each table has one row of operations. That of lanes is in lanes.c. Those of the locked kinds are
+ * in a module of their own (kinds/), which registers them here. A table holds a reference to that
+ * module from before its row is used for the first time until its memory is free. Packet paths hold
+ * no reference to a table, but the grace period that its memory waits for covers them; its timer
+ * and its work are cancelled before.
  */
 #ifndef EPF_KMOD_KIND_H
 #define EPF_KMOD_KIND_H
@@ -19,27 +18,27 @@
  * @owner: the module that has them; NULL: this one
  * @state_bytes: what @make allocates, to be charged
  * @check: check parameters of this kind. Return: 0 or -EINVAL
- * @make: set the epochs, words and state of a zeroed table from checked parameters
- *	and, except for lanes, an unchecked shape. Return: 0, -EINVAL, -ENOMEM
- * @fill: complete a table that has memory and is initialized, before the first
- *	insertion. Sleeps. Return: 0, or as epf_table_new()
- * @free: free what @make and @fill have allocated, also after they failed. NULL:
- *	nothing
+ * @make: set the epochs, words and state of a zeroed table from checked parameters and, except for
+ *	lanes, an unchecked shape. Return: 0, -EINVAL, -ENOMEM
+ * @fill: complete a table that has memory and is initialized, before the first insertion. Sleeps.
+ *	Return: 0, or as epf_table_new()
+ * @free: free what @make and @fill have allocated, also after they failed. NULL: nothing
  * @fill_step: insertions that raise the fill of an epoch by about 1/16
  * @shape: the shape to make such a table of; NULL: lanes
  *
- * @test: as epf_table_test(); like the next two NULL for lanes, whose packet paths
- *	have them inline
- * @insert: as epf_table_insert()
- * @test_and_insert: as epf_table_test_and_insert()
+ * @op: by enum op: as epf_table_test(), epf_table_insert(), epf_table_test_and_insert(); NULL for
+ *	lanes, whose packet paths have them inline
  *
  * @may_end: may the current epoch end now? Caller holds the lock
  * @ended: epoch e has ended. Caller holds the lock
  * @late: queue the worker, because the end of an epoch is overdue and not pinned
  * @wait: sleep until epoch e has ended, can end, or is pinned. Return: not 0: a signal
- * @rotate: end epochs now, see epf_table_rotate()
- * @turnover: ends of epochs after which no key is left; 0: the table is replaced by
- *	an empty one instead
+ * @rotate: end epochs now; t is held by reference. Sleeps for whatever the ends wait for, and until
+ *	the error rate has been estimated again. Return: 0; -EBUSY: pinned; -EINTR: a signal, some
+ *	epochs may have ended; -ENODEV: destroyed meanwhile; -EOVERFLOW: the clock of a resizable
+ *	kind cannot advance any further
+ * @turnover: ends of epochs after which no key is left; 0: the table is replaced by an empty one
+ *	instead
  * @tick_ns: time until the timer has to fire again
  * @tick: the timer has fired
  * @pinned: a snapshot has begun. Caller holds the lock. NULL: nothing to do
@@ -53,8 +52,8 @@
  * @measured: count from what was estimated; the table is restored and not published
  * @info: fill in what differs between kinds. Caller holds the lock
  *
- * @hold: make a pinned table ready for a snapshot; like the next three NULL for
- *	lanes, whose lines user space copies from a mapping
+ * @hold: make a pinned table ready for a snapshot; like the next three NULL for lanes, whose lines
+ *	user space copies from a mapping
  * @moved: is a snapshot void?
  * @read: read a part of a snapshot
  * @restore: make a table from a snapshot with a checked header
@@ -70,9 +69,7 @@ struct epf_table_ops {
 	u64 (*fill_step)(const struct epf_table *t);
 	const struct epf_shape *(*shape)(const struct epf_table *t);
 
-	int (*test)(struct epf_table *t, u64 digest);
-	int (*insert)(struct epf_table *t, u64 digest);
-	int (*test_and_insert)(struct epf_table *t, u64 digest);
+	int (*op[OP_TEST_AND_INSERT + 1])(struct epf_table *t, u64 digest);
 
 	bool (*may_end)(const struct epf_table *t);
 	void (*ended)(struct epf_table *t, u64 e);
@@ -99,17 +96,18 @@ struct epf_table_ops {
 	struct epf_table *(*restore)(const struct epf_restore *args);
 };
 
-/**
- * struct epf_kinds - the module of the locked kinds
- * @table_bytes: sizeof(struct epf_table) as it was built with
- * @ops_bytes: sizeof(struct epf_table_ops), likewise
- * @ops: the operations of a kind; NULL: not one of its kinds
- */
-struct epf_kinds {
-	u32 table_bytes;
-	u32 ops_bytes;
-	const struct epf_table_ops *(*ops)(u8 kind);
+/* Sizes of the structs that modules share, as one of them was built. */
+struct epf_sizes {
+	u32 table;
+	u32 ops;
 };
+
+#define EPF_SIZES                                                      \
+	{                                                              \
+		sizeof(struct epf_table), sizeof(struct epf_table_ops) \
+	}
+
+typedef const struct epf_table_ops *epf_kinds_fn(u8 kind);
 
 /* lanes.c: */
 extern const struct epf_table_ops epf_lanes_ops;
@@ -118,7 +116,7 @@ extern const struct epf_table_ops epf_lanes_ops;
 const struct epf_table_ops *epf_kind_get(u8 kind);
 void epf_kind_put(const struct epf_table_ops *ops);
 int epf_params_check(const struct epf_params *params);
-int epf_kinds_register(const struct epf_kinds *kinds);
-void epf_kinds_unregister(void);
+int epf_kinds_fit(const struct epf_sizes *built);
+int epf_kinds_set(epf_kinds_fn *ops);
 
 #endif /* EPF_KMOD_KIND_H */

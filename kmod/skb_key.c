@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The key of a packet in a socket buffer, computed by the core's own parser: it equals
- * the key that XDP computes from the same bytes. Bytes are read in place, in the linear
- * part, in pages or in further buffers, and are not moved. Bytes that cannot be read
- * (device memory) count as missing.
+ * The key of a packet in a socket buffer, computed by the core's own parser: it equals the key that
+ * XDP computes from the same bytes. Bytes are read in place, in the linear part, in pages or in
+ * further buffers, and are not moved. Bytes that cannot be read (device memory) count as missing.
  */
 #define EPF_PKT_READER
 #include <epf/hash.h>
@@ -37,8 +36,8 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n, u8
 	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
-/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear
- * part at once, others in pieces.
+/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear part at
+ * once, others in pieces.
  */
 static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 				 const struct epf_pkt *pkt, u32 off, u32 end)
@@ -64,6 +63,7 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 	}
 }
 
+#include "compat.h"
 #include "table.h"
 
 /**
@@ -88,3 +88,4 @@ int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at,
 		return -EINVAL;
 	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
 }
+EPF_EXPORT(epf_skb_digest);

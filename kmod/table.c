@@ -20,9 +20,7 @@
 
 static atomic64_t last_serial;
 
-/* Compute how many insertions CPUs keep, and when inserters call
- * epf_table_look().
- */
+/* Compute how many insertions CPUs keep, and when inserters call epf_table_look(). */
 static void epf_table_set_pace(struct epf_table *t)
 {
 	u64 step = max_t(u64, t->ops->fill_step(t), 1);
@@ -32,8 +30,8 @@ static void epf_table_set_pace(struct epf_table *t)
 	epf_pace_init(&t->pace, step, full_at, min3(full_at, 16 * step, t->room), nr_cpu_ids);
 }
 
-/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache
- * lines. 0: CPUs add to the count themselves.
+/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache lines. 0: CPUs add
+ * to the count themselves.
  */
 static u32 epf_table_groups_of_cpus(void)
 {
@@ -54,8 +52,7 @@ static void epf_table_set_params(struct epf_table *t, const struct epf_params *p
 	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
 
-/* The module of the operations may be unloaded as soon as its reference is gone, so
- * that is last.
+/* The module of the operations may be unloaded as soon as its reference is gone, so that is last.
  */
 static void epf_free_table(struct epf_table *t)
 {
@@ -71,8 +68,8 @@ static void epf_free_table(struct epf_table *t)
 	epf_kind_put(ops);
 }
 
-/* Runs after the grace period. No packet path has the table any more, and the timer
- * is cancelled or was never started, so only the work itself can requeue the work.
+/* Runs after the grace period. No packet path has the table any more, and the timer is cancelled or
+ * was never started, so only the work itself can requeue the work.
  */
 static void epf_free_table_work(struct work_struct *work)
 {
@@ -158,15 +155,14 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
  * @shape: for a locked kind, unchecked; unused for lanes
  * @key: hash key
  *
- * The lines use huge pages if possible, follow the caller's memory policy
- * (numactl), and are charged to its memory control group. The allocation fails
- * rather than wake the OOM killer.
+ * The lines use huge pages if possible, follow the caller's memory policy (numactl), and are
+ * charged to its memory control group. The allocation fails rather than wake the OOM killer.
  *
- * Context: process; sleeps, for seconds if the table has many GiB. After a fatal
- * signal the allocation fails, though not at once: vmalloc falls back from huge
- * pages to small ones, and completes that pass first.
- * Return: the table with one reference, or an error pointer: -EINVAL: bad shape;
- * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
+ * Context: process; sleeps, for seconds if the table has many GiB. After a fatal signal the
+ * allocation fails, though not at once: vmalloc falls back from huge pages to small ones, and
+ * completes that pass first.
+ * Return: the table with one reference, or an error pointer: -EINVAL: bad shape; -E2BIG, -ENOSPC:
+ * limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
  */
 struct epf_table *epf_table_new(const struct epf_params *params, const struct epf_shape *shape,
 				const u64 key[2])
@@ -229,8 +225,8 @@ void epf_table_retire(struct epf_table *t)
  * epf_table_put() - drop a reference
  * @t: table
  *
- * Context: any. After the last reference a worker frees the table, a grace period
- * later: packet paths may still be using it, and freeing many GiB takes long.
+ * Context: any. After the last reference a worker frees the table, a grace period later: packet
+ * paths may still be using it, and freeing many GiB takes long.
  */
 void epf_table_put(struct epf_table *t)
 {
@@ -239,9 +235,9 @@ void epf_table_put(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_put);
 
-/* Insertions of epoch @e, the current one, with those that groups and CPUs still
- * keep. Insertions go from CPU to group to count; this reads in the opposite order,
- * so it may miss some, and counts none twice.
+/* Insertions of epoch @e, the current one, with those that groups and CPUs still keep. Insertions
+ * go from CPU to group to count; this reads in the opposite order, so it may miss some, and counts
+ * none twice.
  */
 static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 {
@@ -298,9 +294,7 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 	epf_table_read_cpu_stats(t, stats);
 }
 
-/* Report the retained epochs, the current one first, at most eight. Caller holds
- * the lock.
- */
+/* Report the retained epochs, the current one first, at most eight. Caller holds the lock. */
 static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 				  struct epf_epoch_info *info)
 {
@@ -364,3 +358,4 @@ void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 	*desc = t->desc;
 	epf_table_unlock(t, flags);
 }
+EPF_EXPORT(epf_table_describe);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The background work of a table: the scan (for a locked kind, the ends of its
- * epochs), the estimate of the error rate with the verdict "saturated", and
- * notification. Each table has one work item, so these never run concurrently
- * with themselves. The worker never waits for a grace period: it is queued again
- * instead.
+ * The background work of a table: the scan (for a locked kind, the ends of its epochs), the
+ * estimate of the error rate with the verdict "saturated", and notification. Each table has one
+ * work item, so these never run concurrently with themselves. The worker never waits for a grace
+ * period: it is queued again instead.
  */
 #include "filter.h"
 #include "kind.h"
@@ -12,8 +11,8 @@
 #include <linux/ktime.h>
 #include <linux/poll.h>
 
-/* Store the estimates begun in epoch @e, without those of lanes that have been
- * reused since. Caller holds the lock.
+/* Store the estimates begun in epoch @e, without those of lanes that have been reused since. Caller
+ * holds the lock.
  */
 static void epf_worker_store_estimates(struct epf_table *t, u64 e, const struct epf_estimates *est)
 {

@@ -285,9 +285,9 @@ static void force(struct actor *a, struct epf_table *t)
 
 	atomic64_inc_return(&tally_of(t)->forced);
 	if (count == all && !epf_is_resizable(t))
-		epf_table_clear(t);
+		t->ops->rotate(t, t->ops->turnover(t));
 	else
-		epf_table_rotate(t, count);
+		t->ops->rotate(t, count);
 	atomic64_inc_return(&tally_of(t)->forced);
 	a->sums[ROTATIONS] += count;
 	a->sums[CLEARS] += count == all;
