@@ -44,8 +44,7 @@
 #define KF_TRUSTED_ARGS 0
 #endif
 
-/* 6.4 (and stable trees): destructors are only called through pointers, so CFI must not seal them.
- */
+/* 6.4 (and stable trees): destructors are called through pointers only; CFI must not seal them. */
 #ifndef CFI_NOSEAL
 #define CFI_NOSEAL(x)
 #endif
@@ -117,7 +116,7 @@ static inline void epf_timer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* 6.3: the flags of a mapping are written through functions. Faults insert page numbers (map.c),
+/* 6.3: the flags of a mapping are written through functions. Faults insert page numbers (memory.c),
  * which are not counted as memory of the process.
  */
 static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)

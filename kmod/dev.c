@@ -65,18 +65,6 @@ static int epf_dev_list(struct epf_file *file, struct epf_table *t, union epf_ar
 	return err;
 }
 
-/* Remember the state that EPF_IOC_INFO, or opening, has reported. */
-static void epf_dev_see(struct epf_file *file, const struct epf_table *t, u64 epoch, u64 flips,
-			bool saturated)
-{
-	mutex_lock(&file->lock);
-	file->seen_serial = t->serial;
-	file->seen_epoch = epoch;
-	file->seen_flips = flips;
-	file->seen_saturated = saturated;
-	mutex_unlock(&file->lock);
-}
-
 /* The descriptor is read-only, so no mapping of it can be made writable. */
 static int epf_dev_open(struct epf_file *unused, struct epf_table *none, union epf_args *a)
 {
@@ -94,8 +82,8 @@ static int epf_dev_open(struct epf_file *unused, struct epf_table *none, union e
 	mutex_init(&file->lock);
 	t = epf_filter_table(f);
 	if (t) {
-		epf_dev_see(file, t, epf_load(&t->state.epoch), atomic64_read(&t->flips),
-			    epf_table_saturated(t));
+		file->seen = (struct epf_seen){ t->serial, epf_load(&t->state.epoch),
+						atomic64_read(&t->flips), epf_table_saturated(t) };
 		epf_table_put(t);
 	}
 	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file, O_RDONLY | O_CLOEXEC);
@@ -123,7 +111,10 @@ static int epf_dev_info(struct epf_file *file, struct epf_table *t, union epf_ar
 	info->users = refcount_read(&f->refs) - 1; /* less the name's */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
-	epf_dev_see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
+	mutex_lock(&file->lock);
+	file->seen = (struct epf_seen){ t->serial, info->epoch, flips,
+					info->flags & EPF_INFO_SATURATED };
+	mutex_unlock(&file->lock);
 	return 0;
 }
 
@@ -154,7 +145,8 @@ static int epf_dev_rotate(struct epf_file *file, struct epf_table *t, union epf_
 /* Replace @t by an empty table with the same parameters. */
 static int epf_dev_clear_by_new(struct epf_filter *f, struct epf_table *t)
 {
-	struct epf_table *new = epf_table_new(&t->params, t->ops->shape(t), t->hash.key);
+	struct epf_table *new = epf_table_new(&t->params, t->ops->shape ? t->ops->shape(t) : NULL,
+					      t->hash.key);
 	struct epf_stats stats = {};
 	int err;
 
@@ -274,22 +266,14 @@ static void epf_dev_undo_journal(struct epf_file *file, const union epf_args *a)
 #define CONTROL (1u << 3) /* on the control descriptor; all others on that of a filter */
 #define TABLE (1u << 4)   /* gets the current table; called again if it returns -EAGAIN */
 
-/**
- * struct cmd - one command
- * @fn: performs it
- * @size: of its struct; 0: none
- * @first_size: size of its struct when first published; a shorter struct than @size is padded with
- *	zeros, down to this size
- * @how: ADMIN ... TABLE
- * @flags_in: flags that it accepts
- * @undo: reverts a success whose struct cannot be written back; NULL: the effect stays
- */
+/* One command. */
 struct cmd {
-	epf_cmd_fn *fn;
-	u16 size;
-	u16 first_size;
-	u32 how;
-	u32 flags_in;
+	epf_cmd_fn *fn; /* performs it */
+	u16 size;       /* of its struct; 0: none */
+	u16 first_size; /* when first published; a shorter struct is padded, down to this */
+	u32 how;        /* ADMIN ... TABLE */
+	u32 flags_in;   /* flags that it accepts */
+	/* Reverts a success whose struct cannot be written back; NULL: the effect stays. */
 	void (*undo)(struct epf_file *file, const union epf_args *a);
 };
 
@@ -421,14 +405,15 @@ static long epf_dev_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 
 static __poll_t epf_dev_news(const struct epf_file *file, const struct epf_table *t)
 {
-	bool same = t->serial == file->seen_serial;
+	const struct epf_seen *seen = &file->seen;
+	bool same = t->serial == seen->serial;
 	__poll_t mask = 0;
 
 	lockdep_assert_held(&file->lock);
-	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
+	if (!same || epf_load(&t->state.epoch) != seen->epoch)
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (same ? atomic64_read(&t->flips) != file->seen_flips :
-		   epf_table_saturated(t) != file->seen_saturated)
+	if (same ? atomic64_read(&t->flips) != seen->flips :
+		   epf_table_saturated(t) != seen->saturated)
 		mask |= EPOLLPRI;
 	return mask;
 }

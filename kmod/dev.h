@@ -8,29 +8,22 @@
 
 #include <linux/fs.h>
 
-/**
- * struct epf_file - an open descriptor of a filter
- * @filter: by reference
- * @lock: protects the fields below
- * @snap: table of the snapshot under way, by reference; NULL: none
- * @snap_pin: its pin of @snap
- * @journal: journal that was begun by this descriptor, or NULL
- * @seen_serial: serial of the table at the last EPF_IOC_INFO. With the next three fields: what
- *	poll() compares with to report changes
- * @seen_epoch: epoch at that time
- * @seen_flips: number of saturation changes at that time
- * @seen_saturated: whether it was saturated
- */
+/* What EPF_IOC_INFO, or opening, has reported, and poll() compares with. */
+struct epf_seen {
+	u64 serial; /* of the table */
+	u64 epoch;
+	u64 flips; /* changes of saturation */
+	bool saturated;
+};
+
+/* An open descriptor of a filter. */
 struct epf_file {
-	struct epf_filter *filter;
-	struct mutex lock;
-	struct epf_table *snap;
-	struct epf_pin snap_pin;
-	struct epf_journal *journal;
-	u64 seen_serial;
-	u64 seen_epoch;
-	u64 seen_flips;
-	bool seen_saturated;
+	struct epf_filter *filter;   /* by reference */
+	struct mutex lock;           /* protects the fields below */
+	struct epf_table *snap;      /* of the snapshot under way, by reference; NULL: none */
+	struct epf_pin snap_pin;     /* its pin of @snap */
+	struct epf_journal *journal; /* that was begun by this descriptor, or NULL */
+	struct epf_seen seen;
 };
 
 /* The struct of a command; each begins with its size and flags. */

@@ -16,11 +16,11 @@
 #include "journal.h"
 #include "kind.h"
 
+#include <epf/params.h>
+
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-#include <linux/ctype.h>
-#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -30,19 +30,6 @@ static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
 static DEFINE_MUTEX(registry);
 static u32 next_id;    /* @registry */
 static u32 nr_filters; /* within epf_max_filters(); @registry */
-
-static bool epf_filter_name_valid(const char name[EPF_NAME_LEN])
-{
-	size_t len = strnlen(name, EPF_NAME_LEN);
-	size_t i;
-
-	if (!len || len == EPF_NAME_LEN || name[0] == '.')
-		return false;
-	for (i = 0; i < len; i++)
-		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("._-", name[i])))
-			return false;
-	return true;
-}
 
 static struct epf_filter *epf_filter_find_name(const char *name)
 {
@@ -62,7 +49,7 @@ static struct epf_filter *epf_filter_find_locked(const struct epf_name *name)
 	struct epf_filter *f;
 
 	lockdep_assert_held(&registry);
-	if (name->reserved || (!name->id && !epf_filter_name_valid(name->name)))
+	if (name->reserved || (!name->id && !epf_name_valid(name->name)))
 		return ERR_PTR(-EINVAL);
 	f = name->id ? xa_load(&filters, name->id) : epf_filter_find_name(name->name);
 	return f ?: ERR_PTR(-ENOENT);
@@ -176,7 +163,7 @@ static int epf_filter_publish(struct epf_filter *f)
 
 static int epf_filter_create_args_check(const struct epf_create *args)
 {
-	if (args->reserved || !epf_filter_name_valid(args->params.name))
+	if (args->reserved || !epf_name_valid(args->params.name))
 		return -EINVAL;
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
 		return -EINVAL;
@@ -206,13 +193,8 @@ static int epf_filter_reserve(const char *name)
 	return err;
 }
 
-/**
- * epf_filter_create() - EPF_IOC_CREATE
- * @args: arguments
- * @id: set to the id of the new filter
- *
- * Context: process; see epf_table_new().
- * Return: 0, -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
+/* EPF_IOC_CREATE. @id: set to that of the new filter. Context: see epf_table_new(). Return: 0,
+ * -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
  */
 int epf_filter_create(const struct epf_create *args, u32 *id)
 {
@@ -274,13 +256,12 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 	struct epf_table *t = NULL;
 	struct epf_filter *f;
 	bool held = false;
-	int err = 0;
+	int err;
 
 	mutex_lock(&registry);
 	f = epf_filter_find_locked(name);
-	if (IS_ERR(f)) {
-		err = PTR_ERR(f);
-	} else {
+	err = PTR_ERR_OR_ZERO(f);
+	if (!err) {
 		held = !refcount_dec_if_one(&f->refs);
 		if (held && !force)
 			err = -EBUSY;
@@ -374,16 +355,10 @@ int epf_filter_swap(const struct epf_swap *args)
 	return err;
 }
 
-/**
- * epf_filter_replace() - give a filter another table
- * @f: filter, by reference
- * @t: new table; on success its reference passes to the filter
- * @instead: the table to replace; NULL: whichever table @f has
- *
- * If the epochs of the old table are aligned to the wall clock, those of the new table become
- * aligned too, provided that its kind and mode allow it.
- *
- * Context: process; sleeps.
+/* Give a filter another table. On success the reference of @t passes to the filter. @instead: the
+ * table to replace; NULL: whichever table @f has. If the epochs of the old table are aligned to the
+ * wall clock, those of the new one become aligned too, provided that its kind and mode allow it.
+ * Sleeps.
  * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)
@@ -393,10 +368,8 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct e
 
 	mutex_lock(&registry);
 	old = epf_filter_table_locked(f);
-	if (!old)
-		err = -ENODEV;
-	else if (instead && old != instead)
-		err = -EAGAIN;
+	if (!old || (instead && old != instead))
+		err = old ? -EAGAIN : -ENODEV;
 	if (!err) {
 		if (old->window.align_ns && !t->locked)
 			epf_window_align(&t->window); /* mode time only */

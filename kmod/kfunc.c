@@ -12,22 +12,7 @@
  * digest, as any other key does. The whole call uses that one digest, so test and insert refer to
  * the same key.
  *
- * Return values of every function that gives a verdict:
- *
- *   0        absent; for an insert: inserted
- *   1 + age  present; age in epochs since the key was last inserted
- *   -ENOSPC  do not know: the filter is saturated and fails open; the insert took place
- *   -ENODEV  do not know: the filter was destroyed by force
- *   -EINVAL  a length or option is out of range: nothing is known either
- *
- * The program decides what to do with "do not know". One that drops repeats lets the packet pass,
- * as if the key were absent; comparing with "> 0" does that. One that admits recent keys must not
- * take it for "not recent" by accident.
- *
- * Arguments: @f is the filter, and @key has @key__sz bytes, 1 .. EPF_KEY_MAX. @ctx is that of an
- * XDP program; fragments are read too. @opts says which bytes identify the packet, and @opts__sz is
- * sizeof(struct epf_pkt_opts). A digest is valid for its filter until the contents are swapped or
- * restored.
+ * Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -207,20 +192,28 @@ static __always_inline struct epf_table *epf_kfunc_xdp_table(struct epf_filter *
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
-/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: NULL if the filter was destroyed. */
-static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
-			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+/* As bpf_epf_xdp_digest(). @t: NULL if the filter was destroyed. */
+static __always_inline int epf_kfunc_xdp_digest(const struct epf_table *t, struct xdp_md *ctx,
+						const struct epf_pkt_opts *opts, u32 opts__sz,
+						u64 *digest)
 {
 	struct epf_pkt_opts o;
-	u64 digest;
-	int err;
 
 	if (unlikely(!t))
 		return -ENODEV;
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	err = epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
+	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
+}
+
+/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). */
+static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
+			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+{
+	u64 digest;
+	int err = epf_kfunc_xdp_digest(t, ctx, opts, opts__sz, &digest);
+
 	return err ?: epf_kfunc_do_digest(t, digest, op);
 }
 
@@ -244,24 +237,18 @@ static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog, 
 
 __bpf_kfunc_start_defs();
 
-/**
- * bpf_epf_acquire() - acquire a reference to a filter
- * @id: of the filter, as EPF_IOC_CREATE and EPF_IOC_LIST report it
- *
- * For syscall programs, which run in the context of the task that calls BPF_PROG_TEST_RUN. They put
+/* For syscall programs, which run in the context of the task that calls BPF_PROG_TEST_RUN. They put
  * the reference into a map (kptr), and programs of all other types take it from there. Access to
  * the map gives access to the filter. Ids can be guessed, so access by id needs CAP_NET_ADMIN in
- * the initial user namespace, as every other change of a filter does.
- *
- * Return: a reference, to be passed to bpf_epf_release() or stored as kptr; NULL: there is no
- * filter with that id, or the caller lacks the capability.
+ * the initial user namespace, as every other change of a filter does. Return: a reference, to be
+ * passed to bpf_epf_release() or stored as kptr; NULL: there is no filter with that id, or the
+ * caller lacks the capability.
  */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
 	return epf_kfunc_may_acquire() ? epf_filter_get_id(id) : NULL;
 }
 
-/* Release a reference. */
 __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 {
 	epf_filter_put(f);
@@ -274,27 +261,21 @@ __bpf_kfunc void bpf_epf_release_dtor(void *f)
 }
 CFI_NOSEAL(bpf_epf_release_dtor);
 
-/* Was the key inserted inside the window? */
 __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST);
 }
 
-/* Insert a key. Return: 0, -ENODEV, -EINVAL. */
 __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_INSERT);
 }
 
-/* Test a key and insert it, as one operation. When several CPUs see a new key at once, at least one
- * of them gets "absent", and exactly one if no rotation falls between them.
- */
 __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST_AND_INSERT);
 }
 
-/* Compute the digest of a key under the filter's hash key. Return: 0, -ENODEV, -EINVAL. */
 __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 key__sz, u64 *digest)
 {
 	struct epf_table *t;
@@ -309,62 +290,27 @@ __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 ke
 	return t ? 0 : -ENODEV;
 }
 
-/* As bpf_epf_test(), with a digest: of bpf_epf_key_digest() or bpf_epf_xdp_digest(), or any 64 bits
- * that are hard to predict. The same holds for the next two functions.
- */
 __bpf_kfunc int bpf_epf_test_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_TEST);
 }
 
-/* As bpf_epf_insert(). */
 __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_INSERT);
 }
 
-/* As bpf_epf_test_and_insert(). */
 __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_TEST_AND_INSERT);
 }
 
-/**
- * bpf_epf_xdp_digest() - compute the digest of a packet
- * @f: filter
- * @ctx: packet
- * @opts: the number that EPF_PKT_IFACE adds is the index of the receiving interface
- * @opts__sz: see above
- * @digest: result
- *
- * Return:
- * * 0
- * * -EINVAL: @opts or @opts__sz is invalid; EPF_PKT_MARK, since packets have no mark in XDP
- * * -ENODATA: the packet ends before the bytes that the key needs
- * * -EBADMSG: a header contradicts itself
- * * -EPROTO: not IP, and the options ask to pass such packets
- * * -ENOMSG: a fragment other than the first, and the options ask for ports (EPF_PKT_FIRST)
- * * -(EPF_CONTROL + enum epf_control): a control packet, and the options ask to pass those
- *   (EPF_PKT_PASS_CONTROL)
- * * -ENODEV: do not know, the filter was destroyed
- */
 __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz, u64 *digest)
 {
-	const struct epf_table *t = epf_kfunc_xdp_table(f);
-	struct epf_pkt_opts o;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
+	return epf_kfunc_xdp_digest(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, digest);
 }
 
-/* Test a packet and insert it, as one operation. Return: as bpf_epf_xdp_digest() if that is
- * negative, else the verdict. The same holds for the next two functions.
- */
 __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts, u32 opts__sz)
 {
@@ -384,16 +330,13 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md 
 				   OP_TEST_AND_INSERT);
 }
 
-/* Was a packet like this one inserted inside the window? This inserts nothing, so a flood of
- * packets that are only tested does not fill the filter.
- */
+/* It inserts nothing, so a flood of packets that are only tested does not fill the filter. */
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_TEST);
 }
 
-/* Insert a packet. */
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
 {

@@ -26,11 +26,8 @@
  * the section of O3 in lanes.h is an RCU section, which may be preempted; and locks are taken with
  * interrupts off (epf_table_lock()).
  *
- * They need Linux 6.9. Arguments: the first reference in the first value of the array map
- * @held__map is the filter. @opts says which bytes identify the packet, and @opts__sz is
- * sizeof(struct epf_pkt_opts). Packets begin at the link header in XDP and tc, and at the network
- * header (EPF_LINK_IP) in programs on cgroups and for netfilter. Fragments are read too; VLAN tags
- * that are stored beside the packet are not part of it.
+ * They need Linux 6.9. Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h. VLAN tags that are
+ * stored beside a packet are not part of it.
  */
 #include "filter.h"
 #include "compat.h"
@@ -71,105 +68,82 @@ static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 	return ret;
 }
 
-/* One operation on a packet. @t: NULL if the filter was destroyed. */
-static int epf_kfunc_skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
-			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
-{
-	struct epf_pkt_opts o;
-	u64 digest;
-	int err;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	err = epf_skb_digest(t, skb, 0, iface, &o, &digest);
-	return err ?: epf_table_op(t, digest, op);
-}
-
 static int epf_kfunc_skb_held(const struct bpf_map *map, const struct sk_buff *skb, u32 iface,
 			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
-	int ret;
+	struct epf_pkt_opts o;
+	struct epf_table *t;
+	int ret = -ENODEV;
+	u64 digest;
 
 	rcu_read_lock();
-	ret = epf_kfunc_skb_one(epf_kfunc_held_table(map), skb, iface, opts, opts__sz, op);
+	t = epf_kfunc_held_table(map);
+	if (likely(t && opts__sz == sizeof(o))) {
+		o = epf_pkt_opts_read(opts);
+		ret = epf_skb_digest(t, skb, 0, iface, &o, &digest) ?: epf_table_op(t, digest, op);
+	} else if (t) {
+		ret = -EINVAL;
+	}
 	rcu_read_unlock();
 	return ret;
 }
 
-/* Index of the interface that a packet comes from or goes to. */
-static u32 epf_kfunc_skb_iface(const struct sk_buff *skb)
+/* EPF_PKT_IFACE adds the interface that the packet comes from or goes to. */
+static int epf_kfunc_skb_dev_held(const struct bpf_map *map, struct __sk_buff *ctx,
+				  const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
-	return skb->dev ? skb->dev->ifindex : 0;
+	const struct sk_buff *skb = (struct sk_buff *)ctx;
+	u32 iface = skb->dev ? skb->dev->ifindex : 0;
+
+	return epf_kfunc_skb_held(map, skb, iface, opts, opts__sz, op);
 }
 
 __bpf_kfunc_start_defs();
 
-/* As bpf_epf_xdp_test(), with a filter that a map holds. Return: likewise; -ENODEV also if the map
- * holds no filter, but only for packets that have a key. The same holds for the next two functions.
- */
 __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
 }
 
-/* As bpf_epf_xdp_insert(). */
 __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
 					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
 }
 
-/* As bpf_epf_xdp_test_and_insert(). */
 __bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map, struct xdp_md *ctx,
 						 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
 
-/* Was a packet like this one inserted inside the window? The interface that EPF_PKT_IFACE adds is
- * the one that the packet comes from or goes to. Return: as bpf_epf_xdp_test(); -ENODEV also if the
- * map holds no filter. The same holds for the functions below, for an insertion without verdicts.
- */
 __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
 				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	const struct sk_buff *s = (struct sk_buff *)skb;
-
-	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_TEST);
+	return epf_kfunc_skb_dev_held(held__map, skb, opts, opts__sz, OP_TEST);
 }
 
-/* Insert a packet. */
 __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	const struct sk_buff *s = (struct sk_buff *)skb;
-
-	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_INSERT);
+	return epf_kfunc_skb_dev_held(held__map, skb, opts, opts__sz, OP_INSERT);
 }
 
-/* As bpf_epf_skb_test_held(). @skb is from the context of a netfilter program. It chooses @iface,
- * the number for EPF_PKT_IFACE, because the hook knows two interfaces.
- */
+/* The program chooses @iface, for EPF_PKT_IFACE, because the hook knows two interfaces. */
 __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, u32 iface,
 				     const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_TEST);
 }
 
-/* Insert a packet; arguments as for bpf_epf_nf_test_held(). */
 __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, u32 iface,
 				       const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
-/* Set the bits of @mask in a packet's mark to those of @value. @skb is from the context of a
- * netfilter program, which cannot write to it.
- */
+/* For netfilter programs, which cannot write to the packets of their context. */
 __bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
 {
 	skb->mark = (skb->mark & ~mask) | (value & mask);

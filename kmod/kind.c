@@ -11,7 +11,6 @@
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/printk.h>
 
 static DEFINE_MUTEX(others_lock);
 /* Written under @others_lock, and dereferenced under it only. Read without it as a hint: is the
@@ -33,54 +32,34 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	return ops;
 }
 
-/* Not under @others_lock, which the module takes to register. Whoever may create or restore a
- * filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so such a caller
- * can load this module and no other.
- */
-static void epf_kind_load_others(u8 kind)
-{
-	if (READ_ONCE(others))
-		return; /* it has no such kind */
-	request_module("epochfilter-kinds");
-	if (!READ_ONCE(others))
-		pr_notice_ratelimited(
-			"kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
-			kind);
-}
-
-/**
- * epf_kind_get() - the operations of a kind, with a reference to their module
- * @kind: any number
- *
- * Context: process; sleeps; without locks that the loading of a module may need.
- * Return: the operations, or an error pointer: -EOPNOTSUPP.
+/* The operations of any kind, with a reference to their module. Sleeps; without locks that the
+ * loading of a module may need, such as @others_lock, which the module takes to register. Whoever
+ * may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is
+ * fixed, so such a caller can load this module and no other. Return: an error pointer: -EOPNOTSUPP.
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
 	const struct epf_table_ops *ops = epf_kind_find_ops(kind);
 
-	if (!ops) {
-		epf_kind_load_others(kind);
+	if (!ops && !READ_ONCE(others)) { /* otherwise it has no such kind */
+		request_module("epochfilter-kinds");
 		ops = epf_kind_find_ops(kind);
+		if (!READ_ONCE(others))
+			pr_notice_ratelimited(
+				"kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
+				kind);
 	}
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/**
- * epf_kind_put() - drop the reference of epf_kind_get()
- * @ops: operations, which are not used any more
- */
+/* Drop the reference of epf_kind_get(). */
 void epf_kind_put(const struct epf_table_ops *ops)
 {
 	module_put(ops->owner);
 }
 
-/**
- * epf_params_check() - check whether the parameters are in range
- * @params: arbitrary values; the name is not checked
- *
- * Context: as epf_kind_get().
- * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
+/* Check whether the parameters are in range, but not the name. Context: as epf_kind_get(). Return:
+ * 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
  */
 int epf_params_check(const struct epf_params *params)
 {
@@ -94,18 +73,14 @@ int epf_params_check(const struct epf_params *params)
 	return err;
 }
 
-/**
- * epf_kinds_fit() - do another module and this one fit together?
- * @built: EPF_SIZES of that module
- *
- * It catches a module that was built with other headers where the kernel does not check the types
- * of symbols (CONFIG_MODVERSIONS).
- *
+/* Do another module, built with @built, and this one fit together? It catches a module that was
+ * built with other headers where the kernel does not check the types of symbols
+ * (CONFIG_MODVERSIONS).
  * Return: 0 or -ENOEXEC.
  */
 int epf_kinds_fit(const struct epf_sizes *built)
 {
-	const struct epf_sizes ours = EPF_SIZES;
+	const struct epf_sizes ours = { EPF_SIZES };
 
 	if (!memcmp(built, &ours, sizeof(ours)))
 		return 0;
@@ -114,12 +89,8 @@ int epf_kinds_fit(const struct epf_sizes *built)
 }
 EPF_EXPORT(epf_kinds_fit);
 
-/**
- * epf_kinds_set() - add or remove the locked kinds
- * @ops: the operations of a kind, or NULL if it is none of them; itself NULL: remove them
- *
- * Context: loading of their module, which fits this one; or its unloading, so no table has one of
- * its kinds: each would have a reference to it.
+/* Add the locked kinds, or with NULL remove them. Context: loading of their module, which fits this
+ * one; or its unloading, so no table has one of its kinds: each would have a reference to it.
  * Return: 0 or -EEXIST.
  */
 int epf_kinds_set(epf_kinds_fn *ops)

@@ -8,9 +8,7 @@
 #include <epf/params.h>
 
 #include <linux/jiffies.h>
-#include <linux/ktime.h>
 #include <linux/random.h>
-#include <linux/rcupdate.h>
 
 /* Lines of each part sampled between two calls of cond_resched(). */
 #define SAMPLE_LINES 128u
@@ -42,13 +40,6 @@ static u64 epf_lanes_fill_step(const struct epf_table *t)
 
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
-
-static const struct epf_shape *epf_lanes_shape(const struct epf_table *t)
-{
-	return NULL;
-}
-
-/* ---------------------------------------------------- ends of epochs ---- */
 
 /* Does the scan keep up, and is the grace period over that began when the lane's last epoch was
  * left?
@@ -127,19 +118,12 @@ static u32 epf_lanes_turnover(const struct epf_table *t)
 	return EPF_LANES;
 }
 
-static void epf_lanes_tick(struct epf_table *t)
-{
-	epf_table_try_rotate(t);
-}
-
 /* Rotate here if that is overdue, before the next pin. */
 static void epf_lanes_unpinned(struct epf_table *t)
 {
 	if (!epf_table_try_rotate(t) && epf_table_late(t))
 		mod_delayed_work(epf_wq, &t->work, 0);
 }
-
-/* --------------------------------------------------- the worker's part ---- */
 
 /* Scan the chunk that is due. Rotation is blocked for EPF_HOLD_WORDS at a time; a rotation in
  * between is harmless, since every line is still visited.
@@ -221,7 +205,6 @@ const struct epf_table_ops epf_lanes_ops = {
 	.make = epf_lanes_make,
 	.fill = epf_lanes_fill,
 	.fill_step = epf_lanes_fill_step,
-	.shape = epf_lanes_shape,
 	.may_end = epf_lanes_may_end,
 	.ended = epf_lanes_ended,
 	.late = epf_lanes_late,
@@ -229,7 +212,6 @@ const struct epf_table_ops epf_lanes_ops = {
 	.rotate = epf_lanes_rotate,
 	.turnover = epf_lanes_turnover,
 	.tick_ns = epf_table_epoch_tick_ns,
-	.tick = epf_lanes_tick,
 	.unpinned = epf_lanes_unpinned,
 	.work = epf_lanes_work,
 	.still = epf_lanes_still,

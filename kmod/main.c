@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Loading and unloading.
- */
+/* Loading and unloading. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "filter.h"
 
 #include <linux/module.h>
-#include <linux/rcupdate.h>
 
 static bool selftest;
 module_param(selftest, bool, 0444);

@@ -7,7 +7,6 @@
 #include "table.h"
 
 #include <linux/module.h>
-#include <linux/rcupdate.h>
 #include <linux/vmalloc.h>
 
 /* Limits, which may change at any time. */
@@ -51,13 +50,8 @@ static bool epf_memory_try_charge(u64 bytes)
 	return true;
 }
 
-/**
- * epf_wait_freed() - wait until destroyed tables are freed
- *
- * That takes place asynchronously, so callers wait here and try again before they report that there
- * is no memory.
- *
- * Context: process; sleeps; not the workers.
+/* Wait until destroyed tables are freed, which takes place asynchronously. So callers wait here and
+ * try again before they report that there is no memory. Sleeps; not for the workers.
  */
 void epf_wait_freed(void)
 {
@@ -66,13 +60,7 @@ void epf_wait_freed(void)
 }
 EPF_EXPORT(epf_wait_freed);
 
-/**
- * epf_charge() - charge memory against the limits
- * @bytes: of one filter
- *
- * Context: as epf_wait_freed().
- * Return: 0, -E2BIG, -ENOSPC.
- */
+/* Charge the memory of one filter against the limits. Sleeps. Return: 0, -E2BIG, -ENOSPC. */
 int epf_charge(u64 bytes)
 {
 	if (bytes > epf_memory_limit(&max_filter_mib))
@@ -89,15 +77,9 @@ void epf_uncharge(u64 bytes)
 	atomic64_sub(bytes, &total_bytes);
 }
 
-/**
- * epf_alloc_lines() - allocate zeroed memory that is charged already
- * @bytes: whole pages
- *
- * Use huge pages if they are readily available; compacting memory for them would keep a CPU busy
- * for many seconds. Do not try to allocate more than is available: that would first push everything
- * else out of memory.
- *
- * Context: process; sleeps.
+/* Allocate zeroed memory, of whole pages, that is charged already. Use huge pages if they are
+ * readily available; compacting memory for them would keep a CPU busy for many seconds. Do not try
+ * to allocate more than is available: that would first push everything else out of memory. Sleeps.
  * Return: the memory, or NULL.
  */
 struct epf_line *epf_alloc_lines(u64 bytes)
@@ -111,15 +93,10 @@ struct epf_line *epf_alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
-/**
- * epf_table_grow() - allocate more memory for a table, zeroed
- * @t: table
- * @words: size in 64-bit words
- *
- * Context: process; sleeps. Called by the worker of the table, or before the table is published.
- * For lanes, whose worker needs no memory, callers serialize themselves.
- * Return: the memory, charged against the limits, or an error pointer: -E2BIG, -ENOSPC: limits;
- * -ENOMEM.
+/* Allocate more memory for a table, zeroed, of @words 64-bit words. Sleeps. Called by the worker of
+ * the table, or before the table is published. For lanes, whose worker needs no memory, callers
+ * serialize themselves. Return: the memory, charged against the limits, or an error pointer:
+ * -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
@@ -141,14 +118,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 EPF_EXPORT(epf_table_grow);
 
-/**
- * epf_table_shrink() - free memory from epf_table_grow()
- * @t: table
- * @word: the memory
- * @words: its size, as passed to epf_table_grow()
- *
- * Context: as epf_table_grow(); no operation can still use the memory.
- */
+/* Free memory from epf_table_grow(), which no operation can still use. Context: likewise. */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 {
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
@@ -164,15 +134,9 @@ EPF_EXPORT(epf_table_shrink);
  */
 #define AROUND_BYTES (64 * PAGE_SIZE)
 
-/**
- * epf_map() - prepare a mapping, which stays read-only for good
- * @vma: neither writable nor executable
- * @first: page of the object at which it begins
- * @bytes: size of the object, whole pages
- * @ops: @fault calls epf_map_fault()
- * @owner: for @ops; keeps the object until the mapping is closed
- *
- * Return: 0; -EINVAL: it extends beyond the object.
+/* Prepare a mapping, which is neither writable nor executable and stays so for good, of @bytes
+ * (whole pages) from page @first on. @ops: its fault calls epf_map_fault(). @owner keeps the memory
+ * until the mapping is closed. Return: 0; -EINVAL: it extends beyond @bytes.
  */
 int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	    const struct vm_operations_struct *ops, void *owner)
@@ -187,19 +151,13 @@ int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	return 0;
 }
 
-/**
- * epf_map_fault() - handle a fault of a mapping
- * @vmf: fault of a mapping that epf_map() prepared
- * @mem: vmalloc memory: the object
- * @first: page of the file at which the object begins
- * @bytes: size of @mem, whole pages; no mapping extends beyond it
+/* Handle a fault of a mapping that epf_map() prepared. @mem: vmalloc memory of @bytes, which begins
+ * at page @first of the file.
  *
  * Pages are mapped by number (PFN): the memory belongs to the filter and is charged to its creator,
  * so a reader is not charged again in its RSS, by which the OOM killer chooses. Pages that are
- * mapped already stay as they are.
- *
- * Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes; VM_FAULT_OOM: no memory for the
- * page tables of the faulting page itself.
+ * mapped already stay as they are. Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes;
+ * VM_FAULT_OOM: no memory for the page tables of the faulting page itself.
  */
 vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 first, u64 bytes)
 {

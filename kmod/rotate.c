@@ -13,9 +13,6 @@
 #include "kind.h"
 #include "trace.h"
 
-#include <linux/ktime.h>
-#include <linux/rcupdate.h>
-
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
@@ -298,7 +295,10 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	t->ops->tick(t);
+	if (t->ops->tick)
+		t->ops->tick(t);
+	else
+		epf_table_try_rotate(t);
 	hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), t->ops->tick_ns(t)));
 	return HRTIMER_RESTART;
 }

@@ -9,12 +9,7 @@
 
 #include <linux/skbuff.h>
 
-/**
- * struct epf_pkt - a packet, as the core's parser reads it
- * @skb: buffer
- * @at: offset of the packet's first byte
- * @len: bytes from there
- */
+/* A packet, as the core's parser reads it: @len bytes from offset @at of @skb. */
 struct epf_pkt {
 	const struct sk_buff *skb;
 	u32 at;
@@ -66,17 +61,10 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "compat.h"
 #include "table.h"
 
-/**
- * epf_skb_digest() - compute the digest of a packet
- * @t: table, for its hash key
- * @skb: packet
- * @at: offset in @skb, within the linear part, of the header that @opts say is first
- * @iface: number of the interface, for EPF_PKT_IFACE
- * @opts: which bytes identify the packet; checked here
- * @digest: result
- *
- * Context: any.
- * Return: 0; -EINVAL: bad @opts; or as epf_pkt_digest_in().
+/* Compute the digest of a packet under the hash key of @t. @at: offset in @skb, within the linear
+ * part, of the header that @opts, which are checked here, say is first. @iface: number of the
+ * interface, for EPF_PKT_IFACE. Context: any. Return: 0; -EINVAL: bad @opts; or as
+ * epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
 		   const struct epf_pkt_opts *opts, u64 *digest)

@@ -9,9 +9,7 @@
 
 #include <epf/snapshot.h>
 
-#include <linux/ktime.h>
 #include <linux/sched/signal.h>
-#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 /* Lines copied between two calls of cond_resched(): 64 KiB. */
@@ -20,6 +18,7 @@
 static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t, struct epf_snap *a)
 {
 	struct epf_snap_header *h = &a->header;
+	const struct epf_journal *j;
 	struct epf_stats stats = {};
 	unsigned long flags;
 
@@ -36,8 +35,9 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t, struct
 	a->desc = t->desc;
 	epf_snap_save(h, &t->state, epf_count_of(epf_load(&t->state.count), t->state.epoch),
 		      a->now_ns);
+	j = epf_journal_locked(t);
+	a->journal = j ? j->serial : 0;
 	epf_table_unlock(t, flags);
-	a->journal = epf_journal_serial(t);
 }
 
 /* Pin the table, and make the layout of a locked kind stable. Not under file->lock, because it may
@@ -271,13 +271,9 @@ static int epf_snapshot_map_journal(struct epf_file *file, struct vm_area_struct
 	return err;
 }
 
-/**
- * epf_mmap() - map the lines of the snapshot under way, else the current ones; or the journal
- * @filp: of a filter descriptor
- * @vma: read-only
- *
- * Return: 0; -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV;
- * -EOPNOTSUPP: a locked kind; -EPERM: a journal, without the capability.
+/* Map the lines of the snapshot under way, else the current ones; or the journal. Return: 0;
+ * -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV; -EOPNOTSUPP:
+ * a locked kind; -EPERM: a journal, without the capability.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {

@@ -309,6 +309,12 @@ static inline bool epf_table_saturated(const struct epf_table *t)
 	return READ_ONCE(t->answer.now) == EPF_ANSWER_OPEN;
 }
 
+/* The answer of a filter that is not saturated. */
+static inline u8 epf_table_usual_answer(const struct epf_table *t)
+{
+	return t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
+}
+
 /* The result to report for @verdict; fails open while saturated. */
 static __always_inline int epf_table_verdict(struct epf_table *t, int verdict, u8 answer)
 {

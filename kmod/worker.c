@@ -8,7 +8,6 @@
 #include "filter.h"
 #include "kind.h"
 
-#include <linux/ktime.h>
 #include <linux/poll.h>
 
 /* Store the estimates begun in epoch @e, without those of lanes that have been reused since. Caller
@@ -40,12 +39,7 @@ static void epf_worker_notify(struct epf_table *t, __poll_t events)
 	rcu_read_unlock();
 }
 
-/**
- * epf_table_estimate() - sample the error rate and act on it
- * @t: table
- *
- * Context: process; sleeps. Called by the worker, or before @t is published.
- */
+/* Sample the error rate and act on it. Sleeps. Called by the worker, or before @t is published. */
 void epf_table_estimate(struct epf_table *t)
 {
 	struct epf_estimates est;
@@ -66,10 +60,7 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
-/**
- * epf_table_work() - do what is due, estimate, notify
- * @work: of a table
- */
+/* Do what is due, estimate, notify. */
 void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work), struct epf_table, work);
@@ -78,7 +69,7 @@ void epf_table_work(struct work_struct *work)
 	t->ops->work(t);
 	if (READ_ONCE(t->retired))
 		return;
-	still = t->ops->still(t);
+	still = t->ops->still && t->ops->still(t);
 	if (!still)
 		epf_table_estimate(t);
 	if (t->ops->worked)

@@ -450,7 +450,7 @@ static struct pernet_operations net_ops = {
 
 static int __init epf_mt_init(void)
 {
-	static const struct epf_sizes built = EPF_SIZES;
+	static const struct epf_sizes built = { EPF_SIZES };
 	int err = epf_kinds_fit(&built);
 
 	if (!err)

@@ -100,8 +100,7 @@ static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 
 #define FIXED_TABLE_OPS                                                                     \
 	.fill = epf_fixed_fill, .rotate = epf_fixed_rotate, .turnover = epf_fixed_turnover, \
-	.tick_ns = epf_table_epoch_tick_ns, .tick = epf_fixed_tick, .work = epf_fixed_work, \
-	.still = epf_fixed_still
+	.tick_ns = epf_table_epoch_tick_ns, .work = epf_fixed_work
 
 static const struct epf_table_ops fixed_table_ops = {
 	LOCKED_TABLE_OPS,
@@ -139,7 +138,7 @@ static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)
 	return ops->resizable ? &resizable_table_ops : &fixed_table_ops;
 }
 
-static const struct epf_sizes kinds = EPF_SIZES;
+static const struct epf_sizes kinds = { EPF_SIZES };
 
 static int __init epf_kinds_init(void)
 {
