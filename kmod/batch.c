@@ -287,13 +287,11 @@ int epf_batch_test(struct epf_file *file, struct epf_table *none, union epf_args
 	return epf_batch_run(file, &a->batch, OP_TEST);
 }
 
-/* EPF_IOC_INSERT. */
 int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_INSERT);
 }
 
-/* EPF_IOC_TEST_AND_INSERT. */
 int epf_batch_test_and_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_TEST_AND_INSERT);

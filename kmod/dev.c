@@ -394,7 +394,6 @@ static const struct cmd *epf_dev_find_cmd(unsigned int nr, bool control)
 	return cmds[i].fn && control == !!(cmds[i].how & CONTROL) ? &cmds[i] : NULL;
 }
 
-/* Of both descriptors. */
 static long epf_dev_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 {
 	struct epf_file *file = filp->f_op == &filter_fops ? filp->private_data : NULL;
@@ -470,7 +469,6 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-/* Register the device. Return: 0, or the error of the registration. */
 int epf_dev_init(void)
 {
 	return misc_register(&device);

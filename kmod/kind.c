@@ -52,7 +52,6 @@ const struct epf_table_ops *epf_kind_get(u8 kind)
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/* Drop the reference of epf_kind_get(). */
 void epf_kind_put(const struct epf_table_ops *ops)
 {
 	module_put(ops->owner);

@@ -46,9 +46,6 @@ err_wq:
 	return err;
 }
 
-/* Every descriptor, mapping and BPF program pins the module, so the filters that are left have no
- * users.
- */
 static void __exit epf_exit(void)
 {
 	epf_dev_exit();

@@ -27,7 +27,6 @@ EPF_EXPORT(epf_wq);
 
 static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
 
-/* Maximum number of filters. */
 u32 epf_max_filters(void)
 {
 	return READ_ONCE(max_filters);
@@ -71,7 +70,6 @@ int epf_charge(u64 bytes)
 	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
-/* The opposite of epf_charge(). */
 void epf_uncharge(u64 bytes)
 {
 	atomic64_sub(bytes, &total_bytes);

@@ -104,7 +104,6 @@ static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
 }
 
-/* Give a made table its memory and contents. */
 static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params *params,
 				    const u64 key[2])
 {

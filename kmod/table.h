@@ -9,8 +9,8 @@
  *
  * Shared words beside those of lanes.h, window.h, journal.h and capacity.c:
  *
- *   lock       Protects rotation, the scan and each field below that says so. Packet paths of lanes
- *              only try it; those of the locked kinds take it (kinds/locked.h). It is a raw lock,
+ *   lock       Protects rotation, the scan and the fields after it. Packet paths of lanes only try
+ *              it; those of the locked kinds take it (kinds/locked.h). It is a raw lock,
  *              taken with interrupts off and held for microseconds.
  *   retry      A CPU that wants to rotate sets it before it tries the lock; the holder reads it
  *              after releasing the lock (full barriers on both sides). So a due rotation never

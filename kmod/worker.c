@@ -60,7 +60,6 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
-/* Do what is due, estimate, notify. */
 void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work), struct epf_table, work);
