@@ -80,8 +80,9 @@ extern int bpf_epf_test_digest(struct epf_filter *f, __u64 digest) __ksym __weak
 extern int bpf_epf_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
 extern int bpf_epf_test_and_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
 
-/* XDP only; fragments are read too. @opts must be writable memory (stack, map value): the verifier requires that of
- * any memory passed to a kernel function.
+/* XDP only; fragments are read too. EPF_PKT_IFACE adds the index of the receiving interface.
+ * @opts must be writable memory (stack, map value): the verifier requires that of any memory
+ * passed to a kernel function.
  */
 extern int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 			      const struct epf_pkt_opts *opts, __u32 opts__sz,
