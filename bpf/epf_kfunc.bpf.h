@@ -11,9 +11,9 @@
  *
  * A verdict is 0: absent, 1 + age: present (age in epochs, 0..7), or
  *
- *   -ENOSPC  do not know: the filter is saturated and fails open
+ *   -ENOSPC  do not know: the filter is saturated and fails open; an insertion took place
  *   -ENODEV  do not know: the filter was destroyed by force: drop the reference
- *   -EINVAL  a length, or options, out of range
+ *   -EINVAL  a length, or options, out of range; in XDP, EPF_PKT_MARK: packets have no mark
  *
  * and from the packet forms also
  *
@@ -24,7 +24,9 @@
  *   -(EPF_CONTROL + enum epf_control)
  *            a control packet, and the options say to pass such packets
  *
- * A program that drops repeats should treat every negative value as "pass".
+ * A program that drops repeats should treat every negative value as "pass", as comparing
+ * with "> 0" does. One that admits recent keys must not take it for "not recent" by
+ * accident. An insertion without a test returns 0 or an error.
  */
 #ifndef EPF_KFUNC_BPF_H
 #define EPF_KFUNC_BPF_H
@@ -61,14 +63,16 @@ typedef struct epf_filter epf_filter_t;
 extern struct epf_filter *bpf_epf_acquire(__u32 id) __ksym __weak;
 extern void bpf_epf_release(struct epf_filter *f) __ksym __weak;
 
-/* @key: 1 .. EPF_KEY_MAX bytes */
+/* @key: 1 .. EPF_KEY_MAX bytes. When several CPUs see a new key at once, at least one of
+ * them gets "absent" from the third, and exactly one if no rotation falls between them.
+ */
 extern int bpf_epf_test(struct epf_filter *f, const void *key, __u32 key__sz) __ksym __weak;
 extern int bpf_epf_insert(struct epf_filter *f, const void *key, __u32 key__sz) __ksym __weak;
 extern int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 				   __u32 key__sz) __ksym __weak;
 
 /* The digest that the three functions below take, valid until the contents of the filter
- * are swapped or restored.
+ * are swapped or restored. They also take any 64 bits that are hard to predict.
  */
 extern int bpf_epf_key_digest(struct epf_filter *f, const void *key, __u32 key__sz,
 			      __u64 *digest) __ksym __weak;
@@ -76,8 +80,9 @@ extern int bpf_epf_test_digest(struct epf_filter *f, __u64 digest) __ksym __weak
 extern int bpf_epf_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
 extern int bpf_epf_test_and_insert_digest(struct epf_filter *f, __u64 digest) __ksym __weak;
 
-/* XDP only. @opts must be writable memory (stack, map value): the verifier requires that of
- * any memory passed to a kernel function.
+/* XDP only; fragments are read too. EPF_PKT_IFACE adds the index of the receiving interface.
+ * @opts must be writable memory (stack, map value): the verifier requires that of any memory
+ * passed to a kernel function.
  */
 extern int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 			      const struct epf_pkt_opts *opts, __u32 opts__sz,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: many keys in one call, in order. Keys are copied in by chunks, through a
- * kernel buffer. Within a chunk they are processed by groups: first all digests and
- * prefetches of a group, then its operations, in one RCU section.
+ * Batches: many keys in one call, in order. Keys are copied in by chunks, through a kernel buffer.
+ * Within a chunk they are processed by groups: first all digests and prefetches of a group, then
+ * its operations, in one RCU section.
  */
 #include "dev.h"
 #include "kind.h"
+
+#include <epf/batch.h>
 
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -15,38 +17,24 @@
 #define CHUNK_BYTES (64u * EPF_KEY_MAX)
 #define GROUP_KEYS 8u
 
-/**
- * struct chunk - some of the keys, and their results
- * @digests: the keys, if they are digests
- * @bytes: else their bytes
- * @lens: their lengths, if these differ
- * @ages: result: ages
- * @bitmap: result: presence
- */
+/* Some of the keys, and their results. */
 struct chunk {
 	union {
 		u64 digests[CHUNK_KEYS];
 		u8 bytes[CHUNK_BYTES];
 	};
-	u16 lens[CHUNK_KEYS];
+	u16 lens[CHUNK_KEYS]; /* if these differ */
 	u8 ages[CHUNK_KEYS];
 	u8 bitmap[CHUNK_KEYS / 8];
 };
 
-/**
- * struct run - a batch under way
- * @f: filter
- * @args: its arguments; done and present grow
- * @op: operation
- * @chunk: buffer
- * @key_bytes: bytes of keys before this chunk
- */
+/* A batch under way. */
 struct run {
 	struct epf_filter *f;
-	struct epf_batch *args;
+	struct epf_batch *args; /* @done and @present grow */
 	enum op op;
 	struct chunk *chunk;
-	u64 key_bytes;
+	u64 key_bytes; /* of keys before this chunk */
 };
 
 /* Where to look up a key; @probe is for lanes only. */
@@ -55,19 +43,6 @@ struct place {
 	struct epf_probe probe;
 };
 
-static int epf_batch_args_check(const struct epf_batch *a, enum op op)
-{
-	if (a->count > EPF_BATCH_MAX)
-		return -E2BIG;
-	if (a->key_len > EPF_KEY_MAX)
-		return -EINVAL;
-	if ((a->flags & EPF_BATCH_DIGESTS) ? a->key_len || a->lens : !a->key_len == !a->lens)
-		return -EINVAL;
-	if (op == OP_INSERT && (a->bitmap || a->ages))
-		return -EINVAL;
-	return 0;
-}
-
 static u32 epf_batch_key_len(const struct run *r, u32 i)
 {
 	if (r->args->flags & EPF_BATCH_DIGESTS)
@@ -75,8 +50,8 @@ static u32 epf_batch_key_len(const struct run *r, u32 i)
 	return r->args->key_len ?: r->chunk->lens[i];
 }
 
-/* Fetch lengths. Return: the number of keys that the chunk takes (a multiple of 8,
- * except in the last chunk); -EFAULT; -EINVAL: a length is out of range.
+/* Fetch lengths. Return: the number of keys that the chunk takes (a multiple of 8, except in the
+ * last chunk); -EFAULT; -EINVAL: a length is out of range.
  */
 static int epf_batch_fetch_lens(struct run *r, u32 nr)
 {
@@ -120,45 +95,17 @@ static int epf_batch_fetch(struct run *r, u32 *bytes)
 	return nr;
 }
 
-static int epf_batch_do_locked(struct epf_table *t, enum op op, u64 digest)
-{
-	switch (op) {
-	case OP_TEST:
-		return t->ops->test(t, digest);
-	case OP_INSERT:
-		return t->ops->insert(t, digest);
-	default:
-		return t->ops->test_and_insert(t, digest);
-	}
-}
-
-static int epf_batch_do_lanes(struct epf_table *t, enum op op, const struct place *p)
+static int epf_batch_do_op(struct epf_table *t, enum op op, const struct place *p)
 {
 	const struct epf_journal *j = epf_table_journal(t);
 
-	switch (op) {
-	case OP_TEST:
+	if (t->locked)
+		return t->ops->op[op](t, p->digest);
+	if (op == OP_TEST)
 		return epf_table_test(t, &p->probe);
-	case OP_INSERT:
+	if (op == OP_INSERT)
 		return epf_table_insert(t, &p->probe, j, p->digest);
-	default:
-		return epf_table_test_and_insert(t, &p->probe, j, p->digest);
-	}
-}
-
-static int epf_batch_do_op(struct epf_table *t, enum op op, const struct place *p)
-{
-	return t->locked ? epf_batch_do_locked(t, op, p->digest) : epf_batch_do_lanes(t, op, p);
-}
-
-/* What @ages reports for a verdict. */
-static u8 epf_batch_age_of(u32 flags, int verdict)
-{
-	bool unknown = flags & EPF_BATCH_UNKNOWN;
-
-	if (verdict > 0)
-		return min(verdict - EPF_PRESENT, (unknown ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT) - 1);
-	return unknown && verdict ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
+	return epf_table_test_and_insert(t, &p->probe, j, p->digest);
 }
 
 static void epf_batch_answer(struct run *r, u32 i, int verdict)
@@ -167,7 +114,7 @@ static void epf_batch_answer(struct run *r, u32 i, int verdict)
 
 	if (verdict == -ENOSPC)
 		r->args->flags |= EPF_BATCH_SATURATED;
-	r->chunk->ages[i] = epf_batch_age_of(r->args->flags, verdict);
+	r->chunk->ages[i] = epf_batch_age(r->args->flags, verdict);
 	r->chunk->bitmap[i / 8] |= present << (i % 8);
 	r->args->present += present;
 }
@@ -192,18 +139,16 @@ static void epf_batch_locate_group(const struct run *r, const struct epf_table *
 	}
 }
 
-/* Is a rotation due that the last insertion could not perform, and that is not blocked
- * by a pin?
- */
+/* Is a rotation due that the last insertion could not perform, and that is not blocked by a pin? */
 static bool epf_batch_must_settle(const struct epf_table *t, enum op op)
 {
 	return op != OP_TEST && unlikely(epf_table_late(t) || epf_table_full(t)) &&
 	       !epf_table_pinned(t, ktime_get_ns());
 }
 
-/* Process up to @nr keys from @i on. If a rotation has to take place first, fewer keys
- * are processed, and *@late is set to the table, by reference. Return: the number of
- * keys processed; -ENODEV.
+/* Process up to @nr keys from @i on. If a rotation has to take place first, fewer keys are
+ * processed, and *@late is set to the table, by reference. Return: the number of keys processed;
+ * -ENODEV.
  */
 static int epf_batch_do_group(struct run *r, u32 i, u32 nr, u32 off, struct epf_table **late)
 {
@@ -230,48 +175,32 @@ out:
 	return n;
 }
 
-static bool epf_batch_is_locked(const struct epf_filter *f)
-{
-	const struct epf_table *t;
-	bool locked;
-
-	rcu_read_lock();
-	t = rcu_dereference(f->table);
-	locked = t && t->locked;
-	rcu_read_unlock();
-	return locked;
-}
-
-/* As epf_batch_do_group(), but batches on a locked kind take turns, one group each. Packet paths
- * of such a kind wait for its lock, and everybody with a descriptor may test. So only
- * one batch at a time contends with packets, for one key at a time, however many callers
- * there are. A turn takes some microseconds and does not sleep, so waiting for it need
- * not be interruptible.
+/* As epf_batch_do_group(), but batches on a locked kind take turns, one group each. Packet paths of
+ * such a kind wait for its lock, and everybody with a descriptor may test. So only one batch at a
+ * time contends with packets, for one key at a time, however many callers there are. A turn takes
+ * some microseconds and does not sleep, so waiting for it need not be interruptible.
  */
 static int epf_batch_do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
 				      struct epf_table **late)
 {
+	const struct epf_table *t;
+	bool locked;
 	int n;
 
-	if (!epf_batch_is_locked(r->f))
-		return epf_batch_do_group(r, i, nr, off, late);
-	mutex_lock(&r->f->turn);
+	rcu_read_lock();
+	t = rcu_dereference(r->f->table);
+	locked = t && t->locked;
+	rcu_read_unlock();
+	if (locked)
+		mutex_lock(&r->f->turn);
 	n = epf_batch_do_group(r, i, nr, off, late);
-	mutex_unlock(&r->f->turn);
+	if (locked)
+		mutex_unlock(&r->f->turn);
 	return n;
 }
 
-static int epf_batch_settle(struct epf_table *t)
-{
-	int err = epf_table_settle(t);
-
-	epf_table_put(t);
-	return err;
-}
-
-/* Process a chunk. *@done is set to the number of keys processed: with -EINTR all of
- * them or a multiple of 8, so that the caller can continue in the bitmap. Return: 0 or
- * a negative errno.
+/* Process a chunk. *@done is set to the number of keys processed: with -EINTR all of them or a
+ * multiple of 8, so that the caller can continue in the bitmap. Return: 0 or a negative errno.
  */
 static int epf_batch_do_chunk(struct run *r, u32 nr, u32 *done)
 {
@@ -289,8 +218,10 @@ static int epf_batch_do_chunk(struct run *r, u32 nr, u32 *done)
 			return n;
 		for (; n; n--)
 			off += epf_batch_key_len(r, (*done)++);
-		if (late)
-			err = epf_batch_settle(late) ?: err;
+		if (late) {
+			err = epf_table_settle(late) ?: err;
+			epf_table_put(late);
+		}
 	}
 	return err;
 }
@@ -324,7 +255,7 @@ static int epf_batch_run_chunk(struct run *r)
 	return err ?: fault;
 }
 
-static int epf_run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
+static int epf_batch_run(struct epf_file *file, struct epf_batch *args, enum op op)
 {
 	struct run r = { .f = file->filter, .args = args, .op = op };
 	int err;
@@ -332,7 +263,7 @@ static int epf_run_batch(struct epf_file *file, struct epf_batch *args, enum op 
 	args->done = 0;
 	args->present = 0;
 	args->flags &= ~EPF_BATCH_SATURATED;
-	err = epf_batch_args_check(args, op);
+	err = epf_batch_check(args, op == OP_INSERT);
 	if (err)
 		return err;
 	r.chunk = kvmalloc(sizeof(*r.chunk), GFP_KERNEL);
@@ -348,27 +279,20 @@ static int epf_run_batch(struct epf_file *file, struct epf_batch *args, enum op 
 	return err;
 }
 
-/**
- * epf_batch_test() - EPF_IOC_TEST
- * @file: descriptor
- * @args: struct epf_batch; on return it says how many keys were processed
- *
- * Context: process; sleeps. The same holds for the next two functions.
- * Return: 0, -EINVAL, -E2BIG, -ENOMEM, -EFAULT, -EINTR, -ENODEV.
+/* EPF_IOC_TEST. On return @a says how many keys were processed; the same holds for the next two
+ * functions. Return: 0, -EINVAL, -E2BIG, -ENOMEM, -EFAULT, -EINTR, -ENODEV.
  */
-int epf_batch_test(struct epf_file *file, void *args)
+int epf_batch_test(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
-	return epf_run_batch(file, args, OP_TEST);
+	return epf_batch_run(file, &a->batch, OP_TEST);
 }
 
-/* EPF_IOC_INSERT; see epf_batch_test(). */
-int epf_batch_insert(struct epf_file *file, void *args)
+int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
-	return epf_run_batch(file, args, OP_INSERT);
+	return epf_batch_run(file, &a->batch, OP_INSERT);
 }
 
-/* EPF_IOC_TEST_AND_INSERT; see epf_batch_test(). */
-int epf_batch_test_and_insert(struct epf_file *file, void *args)
+int epf_batch_test_and_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
-	return epf_run_batch(file, args, OP_TEST_AND_INSERT);
+	return epf_batch_run(file, &a->batch, OP_TEST_AND_INSERT);
 }

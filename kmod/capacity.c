@@ -1,42 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failing open by count: how the promised error limit is kept without the worker.
- * This file is for lanes; kinds/locked.h describes what the other kinds count.
+ * Failing open by count: how the promised error limit is kept without the worker. This file is for
+ * lanes; kinds/locked.h describes what the other kinds count.
  *
- * When an epoch begins, the number of keys that it may take before the error of
- * the filter passes its limit is known: the errors of the seven epochs before it
- * follow from their counts, and epf/capacity.h turns what the limit leaves into a
- * number of keys, t->room. The inserter whose key reaches that number sets
- * t->answer to open, on its own path. So the limit holds however late the rotation
- * is (because of a grace period, the scan, a snapshot or the timer), and even if
- * the worker never runs. The trigger (table.h) is set so that an inserter checks in
- * time, and CPUs keep no insertions to themselves when the trigger is near.
+ * When an epoch begins, the number of keys that it may take before the error of the filter passes
+ * its limit is known: the errors of the seven epochs before it follow from their counts, and
+ * epf/capacity.h turns what the limit leaves into a number of keys, t->room. The inserter whose key
+ * reaches that number sets t->answer to open, on its own path. So the limit holds however late the
+ * rotation is (because of a grace period, the scan, a snapshot or the timer), and even if the
+ * worker never runs. The trigger (table.h) is set so that an inserter checks in time, and CPUs keep
+ * no insertions to themselves when the trigger is near.
  *
- * What is counted are keys that set bits in the lanes of their epoch, on each CPU
- * separately; a repeat within an epoch adds nothing to the error. Summing the
- * counts of the CPUs reads one cache line for each; it is done when an epoch ends
- * and when the trigger is reached. Some of the keys inserted while an epoch ends
- * count for both epochs:
+ * What is counted are keys that set bits in the lanes of their epoch, on each CPU separately; a
+ * repeat within an epoch adds nothing to the error. Summing the counts of the CPUs reads one cache
+ * line for each; it is done when an epoch ends and when the trigger is reached. Some of the keys
+ * inserted while an epoch ends count for both epochs:
  *
  *   keys_before  of the next epoch is summed before the epoch ends;
  *   share        of the epoch that ends is computed from a sum taken afterwards.
  *
- * An inserter may see the new epoch with the old keys_before and room. It then
- * takes the keys of both epochs for those of one, and opens too early rather than
- * too late: the error of two epochs is smaller than that of one epoch with the keys
- * of both.
+ * An inserter may see the new epoch with the old keys_before and room. It then takes the keys of
+ * both epochs for those of one, and opens too early rather than too late: the error of two epochs
+ * is smaller than that of one epoch with the keys of both.
  *
- * Not counted in time are: one insertion for each context that is between setting
- * its bits and counting, and one operation that read the answer before the opening.
- * An insertion that a rotation overtakes counts only for the epoch in which it ends,
- * or for none if the previous epoch had the key already: one for each context and
- * rotation.
+ * Not counted in time are: one insertion for each context that is between setting its bits and
+ * counting, and one operation that read the answer before the opening. An insertion that a rotation
+ * overtakes counts only for the epoch in which it ends, or for none if the previous epoch had the
+ * key already: one for each context and rotation.
  *
- * Closing. The worker judges with the lock held: it closes the filter if there is
- * room left and the sampled error is within the limit. It reads the answer first
- * and the counts afterwards, and writes with cmpxchg. An inserter that found no
- * room meanwhile has changed the number of openings, so the cmpxchg fails and the
- * worker judges again.
+ * Closing. The worker judges with the lock held: it closes the filter if there is room left and the
+ * sampled error is within the limit. It reads the answer first and the counts afterwards, and
+ * writes with cmpxchg. An inserter that found no room meanwhile has changed the number of openings,
+ * so the cmpxchg fails and the worker judges again.
  */
 #include "compat.h"
 #include "kind.h"
@@ -44,11 +39,18 @@
 
 #include <linux/mm.h>
 
-/* The table is empty: the shares of all epochs are zero. */
-static int epf_init_capacity(struct epf_table *t)
+/* Compute how many keys an empty table of lanes may take: the shares of all epochs are zero.
+ * Sleeps.
+ * Return: 0 or -ENOMEM.
+ */
+int epf_table_set_limit(struct epf_table *t)
 {
-	struct epf_capacity_work *work = kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct epf_capacity_work *work;
 
+	t->limited = t->params.limit_ppt < EPF_RATE_ONE;
+	if (!t->limited)
+		return 0;
+	work = kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!work)
 		return -ENOMEM;
 	epf_capacity_init(&t->capacity, &t->lanes.geom, epf_ppt_to_q56(t->params.limit_ppt), work);
@@ -57,23 +59,7 @@ static int epf_init_capacity(struct epf_table *t)
 	return 0;
 }
 
-/**
- * epf_table_set_limit() - compute how many keys an empty table of lanes may take
- * @t: table with parameters and geometry
- *
- * Context: process; sleeps.
- * Return: 0 or -ENOMEM.
- */
-int epf_table_set_limit(struct epf_table *t)
-{
-	t->limited = t->params.limit_ppt < EPF_RATE_ONE;
-	return t->limited ? epf_init_capacity(t) : 0;
-}
-
-/**
- * epf_table_keys() - number of keys that have set bits since the table was made
- * @t: table
- */
+/* Number of keys that have set bits since the table was made. */
 u64 epf_table_keys(const struct epf_table *t)
 {
 	u64 sum = 0;
@@ -86,12 +72,8 @@ u64 epf_table_keys(const struct epf_table *t)
 	return sum;
 }
 
-/**
- * epf_table_left() - number of keys that the current epoch may still take
- * @t: table
- *
- * Context: any; without the lock the result may be that of an epoch that is over.
- * Return: 0: the error may be at the limit.
+/* Number of keys that the current epoch may still take; 0: the error may be at the limit. Context:
+ * any; without the lock the result may be that of an epoch that is over.
  */
 u64 epf_table_left(const struct epf_table *t)
 {
@@ -106,11 +88,7 @@ u64 epf_table_left(const struct epf_table *t)
 	return room > keys ? room - keys : 0;
 }
 
-/**
- * epf_table_open() - fail open because epoch @e has reached its capacity
- * @t: table
- * @e: the current epoch, as the caller counted it
- *
+/* Fail open because epoch @e, the current one as the caller counted it, has reached its capacity.
  * Context: any; without the lock.
  */
 void epf_table_open(struct epf_table *t, u64 e)
@@ -134,26 +112,16 @@ void epf_table_open(struct epf_table *t, u64 e)
 }
 EPF_EXPORT(epf_table_open);
 
-/* Compute the room from the errors of epochs e-7 .. e-1. Caller holds the lock. */
+/* Compute the room from the errors of epochs e-7 .. e-1. */
 static void epf_capacity_set_room(struct epf_table *t, u64 before)
 {
-	u64 others[EPF_LIVE_EPOCHS];
-	u64 e = t->state.epoch;
-	u32 i;
-
 	lockdep_assert_held(&t->lock);
-	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
-		others[i] = t->share[(e - 1 - i) & 7];
-	WRITE_ONCE(t->room, epf_capacity_room(&t->capacity, others));
+	WRITE_ONCE(t->room, epf_capacity_room_of(&t->capacity, t->share, t->state.epoch));
 	smp_wmb(); /* pairs with epf_table_left() */
 	WRITE_ONCE(t->keys_before, before);
 }
 
-/**
- * epf_table_next_room() - compute the room of an epoch that has begun
- * @t: table, locked
- * @before: epf_table_keys() before it began
- */
+/* Compute the room of an epoch that has begun. @before: epf_table_keys() before that. */
 void epf_table_next_room(struct epf_table *t, u64 before)
 {
 	u64 over = t->state.epoch - 1;
@@ -165,12 +133,9 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 	epf_capacity_set_room(t, before);
 }
 
-/**
- * epf_table_measured_room() - compute the room of a restored table of lanes
- * @t: table, locked, estimated, not yet published
- *
- * The measured errors of the lanes are used instead of the counts in the snapshot:
- * those include repeats, and a merged snapshot has lanes with the keys of many.
+/* Compute the room of a restored table of lanes, locked, estimated, not yet published. The measured
+ * errors of the lanes are used instead of the counts in the snapshot: those include repeats, and a
+ * merged snapshot has lanes with the keys of many.
  */
 void epf_table_measured_room(struct epf_table *t)
 {
@@ -187,17 +152,7 @@ void epf_table_measured_room(struct epf_table *t)
 	epf_capacity_set_room(t, epf_table_keys(t) - keys);
 }
 
-static u8 epf_capacity_usual_answer(const struct epf_table *t)
-{
-	return t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
-}
-
-/**
- * epf_table_judge() - decide whether the filter is saturated
- * @t: table, locked, estimated
- *
- * Return: true if the state changed.
- */
+/* Decide whether the filter is saturated. @t: locked, estimated. Return: true if that changed. */
 bool epf_table_judge(struct epf_table *t)
 {
 	u64 limit = t->params.limit_ppt;
@@ -212,7 +167,7 @@ bool epf_table_judge(struct epf_table *t)
 		if (saturated == (old.now == EPF_ANSWER_OPEN))
 			return false;
 		new = old;
-		new.now = saturated ? EPF_ANSWER_OPEN : epf_capacity_usual_answer(t);
+		new.now = saturated ? EPF_ANSWER_OPEN : epf_table_usual_answer(t);
 	} while (!try_cmpxchg(&t->answer.word, &old.word, new.word));
 	atomic64_inc(&t->flips);
 	atomic64_add(saturated, &t->saturations);

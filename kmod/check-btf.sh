@@ -16,13 +16,17 @@ die() {
 	exit 1
 }
 
+# Not to /dev/stdout: on an error objcopy removes its output, which root then has no more.
 section() {
-	objcopy -O binary --only-section="$1" --set-section-flags "$1=alloc" \
-		"$ko" /dev/stdout 2>/dev/null
+	: > "$out"
+	objcopy -O binary --only-section="$1" --set-section-flags "$1=alloc" "$ko" "$out" 2>/dev/null
+	cat "$out" 2>/dev/null
 }
 
 [ -e "$ko" ] || die "$ko: not built"
 command -v objcopy >/dev/null || die "objcopy is missing: install binutils"
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
 [ "$(section .BTF | wc -c)" -gt 24 ] ||
 	die "$ko has no BTF, so BPF programs could not use it: install pahole, and kernel headers that have a vmlinux (Debian: 6.12 or newer), then 'make clean' and build again"
 section .BTF_ids | tr -d '\0' | grep -q . ||

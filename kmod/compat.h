@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations that differ between kernel versions, 6.1 to 7.2. This is the only
- * file that tests the version. Where a macro marks a change, its presence is
- * tested instead of the version, because stable trees backport changes.
+ * Operations that differ between kernel versions, 6.1 to 7.2. This is the only file that tests the
+ * version. Where a macro marks a change, its presence is tested instead of the version, because
+ * stable trees backport changes.
  */
 #ifndef EPF_COMPAT_H
 #define EPF_COMPAT_H
@@ -44,16 +44,13 @@
 #define KF_TRUSTED_ARGS 0
 #endif
 
-/* 6.4 (and stable trees): destructors are only called through pointers, so CFI
- * must not seal them.
- */
+/* 6.4 (and stable trees): destructors are called through pointers only; CFI must not seal them. */
 #ifndef CFI_NOSEAL
 #define CFI_NOSEAL(x)
 #endif
 
-/* 6.5: a filter of the set can check who loads a program. Older kernels need no
- * check: BPF tokens came with 6.9, callbacks of programs in process context with
- * 6.10.
+/* 6.5: a filter of the set can check who loads a program. Older kernels need no check: BPF tokens
+ * came with 6.9, callbacks of programs in process context with 6.10.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #define EPF_KFUNC_FILTER(fn) .filter = fn,
@@ -61,9 +58,9 @@
 #define EPF_KFUNC_FILTER(fn)
 #endif
 
-/* 6.4: netfilter programs exist, and programs on cgroups and sockets may call kernel
- * functions. @set: for socket filters; @skb_set: for programs whose context is a socket
- * buffer that begins at its network header; @nf_set: for netfilter programs.
+/* 6.4: netfilter programs exist, and programs on cgroups and sockets may call kernel functions.
+ * @set: for socket filters; @skb_set: for programs whose context is a socket buffer that begins at
+ * its network header; @nf_set: for netfilter programs.
  */
 static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 				       const struct btf_kfunc_id_set *skb_set,
@@ -87,9 +84,9 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 #define EPF_IMPORT() MODULE_IMPORT_NS(EPOCHFILTER)
 #endif
 
-/* 6.9: programs may pass a map to a kernel function (suffix __map). Return: where the
- * first value of array @map has its first reference with destructor @dtor; NULL if it
- * has none or @map is not an array.
+/* 6.9: programs may pass a map to a kernel function (suffix __map). Return: where the first value
+ * of array @map has its first reference with destructor @dtor; NULL if it has none or @map is not
+ * an array.
  */
 static inline void *epf_map_reference(const struct bpf_map *map, void (*dtor)(void *))
 {
@@ -119,8 +116,8 @@ static inline void epf_timer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* 6.3: the flags of a mapping are written through functions. Faults insert page
- * numbers (map.c), which are not counted as memory of the process.
+/* 6.3: the flags of a mapping are written through functions. Faults insert page numbers (memory.c),
+ * which are not counted as memory of the process.
  */
 static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
 {

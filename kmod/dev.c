@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device: copies arguments, checks what all commands have in common, and calls
- * the command.
+ * The device: copies arguments, checks what all commands have in common, and calls the command.
  *
- * A command is identified by its number. The size in _IOC_SIZE is ignored: each
- * struct begins with its size, so that programs built with an older or newer header
- * work.
+ * A command is identified by its number. The caller's size in _IOC_SIZE is ignored: each struct
+ * begins with its size, so that programs built with an older or newer header work.
  */
 #include "dev.h"
 #include "kind.h"
@@ -20,149 +18,109 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-/* All structs begin like this. */
-struct head {
-	u32 size;
-	u32 flags;
-};
+static const struct file_operations filter_fops;
 
-union args {
-	struct head head;
-	struct epf_create create;
-	struct epf_ref_args ref;
-	struct epf_list list;
-	struct epf_swap swap;
-	struct epf_info info;
-	struct epf_batch batch;
-	struct epf_rotate_args rotate;
-	struct epf_key_args key;
-	struct epf_snap snap;
-	struct epf_snap_read snap_read;
-	struct epf_restore restore;
-	struct epf_journal_args journal;
-	struct epf_describe describe;
-};
-
-#define ADMIN (1u << 0)   /* needs CAP_NET_ADMIN */
-#define OUT (1u << 1)     /* the struct is written back on success */
-#define PARTIAL (1u << 2) /* and on errors too: it says how far the command got */
-
-/**
- * struct cmd - one command
- * @fn: performs it; @file is NULL on the control descriptor
- * @size: of its struct; 0: none
- * @first_size: size of its struct when first published; a shorter struct than
- *	@size is padded with zeros, down to this size
- * @flags_in: flags that it accepts
- * @how: ADMIN, OUT, PARTIAL
- * @undo: reverts a success whose struct cannot be written back; NULL: the effect
- *	stays
- */
-struct cmd {
-	int (*fn)(struct epf_file *file, void *args);
-	u16 size;
-	u16 first_size;
-	u32 flags_in;
-	u32 how;
-	void (*undo)(struct epf_file *file, const void *args);
-};
-
-#define CMD(_fn, _type, _first, _flags, _how, ...)                                          \
-	{                                                                                   \
-		.fn = _fn, .size = sizeof(_type), .first_size = _first, .flags_in = _flags, \
-		.how = _how, __VA_ARGS__                                                    \
-	}
-
-static int epf_dev_do_create(struct epf_file *file, void *args)
+static int epf_dev_create(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_create *a = args;
-
-	return epf_filter_create(a, &a->id);
+	return epf_filter_create(&a->create, &a->create.id);
 }
 
-/* Destroy by id, which is not reused soon: a filter that has taken the name meanwhile is
- * another one. Destroy by force: the caller was never told that the filter exists.
+/* Destroy by id, which is not reused soon: a filter that has taken the name meanwhile is another
+ * one. Destroy by force: the caller was never told that the filter exists.
  */
-static void epf_dev_undo_create(struct epf_file *file, const void *args)
+static void epf_dev_undo_create(struct epf_file *file, const union epf_args *a)
 {
-	const struct epf_create *a = args;
-	struct epf_name name = { .id = a->id };
+	struct epf_name name = { .id = a->create.id };
 
 	epf_filter_destroy(&name, true);
 }
 
-static int epf_dev_do_destroy(struct epf_file *file, void *args)
+static int epf_dev_destroy(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_ref_args *a = args;
-
-	return epf_filter_destroy(&a->name, a->flags & EPF_DESTROY_FORCE);
+	return epf_filter_destroy(&a->ref.name, a->flags & EPF_DESTROY_FORCE);
 }
 
-static int epf_dev_do_swap(struct epf_file *file, void *args)
+static int epf_dev_swap(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	return epf_filter_swap(args);
+	return epf_filter_swap(&a->swap);
 }
 
-static int epf_dev_do_list(struct epf_file *file, void *args)
+static int epf_dev_list(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_list *a = args;
 	u32 room, nr;
 	u32 *ids;
 	int err = 0;
 
-	if (a->reserved)
+	if (a->list.reserved)
 		return -EINVAL;
-	room = min_t(u32, a->count, epf_filter_list(NULL, 0));
+	room = min_t(u32, a->list.count, epf_filter_list(NULL, 0));
 	ids = kvcalloc(max(room, 1u), sizeof(*ids), GFP_KERNEL);
 	if (!ids)
 		return -ENOMEM;
 	nr = epf_filter_list(ids, room);
-	if (copy_to_user(u64_to_user_ptr(a->ids), ids, min(room, nr) * sizeof(*ids)))
+	if (copy_to_user(u64_to_user_ptr(a->list.ids), ids, min(room, nr) * sizeof(*ids)))
 		err = -EFAULT;
-	a->count = nr;
+	a->list.count = nr;
 	kvfree(ids);
 	return err;
 }
 
-/* Remember the state that EPF_IOC_INFO, or opening, has reported. */
-static void epf_dev_see(struct epf_file *file, const struct epf_table *t, u64 epoch, u64 flips,
-			bool saturated)
+/* The descriptor is read-only, so no mapping of it can be made writable. */
+static int epf_dev_open(struct epf_file *unused, struct epf_table *none, union epf_args *a)
 {
-	mutex_lock(&file->lock);
-	file->seen_serial = t->serial;
-	file->seen_epoch = epoch;
-	file->seen_flips = flips;
-	file->seen_saturated = saturated;
-	mutex_unlock(&file->lock);
+	struct epf_filter *f = epf_filter_find(&a->ref.name);
+	struct epf_file *file;
+	struct epf_table *t;
+	int fd = -ENOMEM;
+
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		goto err_put;
+	file->filter = f;
+	mutex_init(&file->lock);
+	t = epf_filter_table(f);
+	if (t) {
+		file->seen = (struct epf_seen){ t->serial, epf_load(&t->state.epoch),
+						atomic64_read(&t->flips), epf_table_saturated(t) };
+		epf_table_put(t);
+	}
+	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		goto err_free;
+	return fd;
+
+err_free:
+	kfree(file);
+err_put:
+	epf_filter_put(f);
+	return fd;
 }
 
-static int epf_dev_do_info(struct epf_file *file, void *args)
+static int epf_dev_info(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
+	u64 flips = atomic64_read(&t->flips); /* read first: rather report a change twice */
 	struct epf_filter *f = file->filter;
-	struct epf_info *info = args;
-	u32 size = info->size;
-	struct epf_table *t;
-	u64 flips;
+	struct epf_info *info = &a->info;
+	u32 size = a->size;
 
-	t = epf_filter_table(f);
-	if (!t)
-		return -ENODEV;
 	memset(info, 0, sizeof(*info));
 	info->size = size;
 	info->id = f->id;
 	info->users = refcount_read(&f->refs) - 1; /* less the name's */
-	flips = atomic64_read(&t->flips);          /* read first: rather report a change twice */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
-	epf_dev_see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
-	epf_table_put(t);
+	mutex_lock(&file->lock);
+	file->seen = (struct epf_seen){ t->serial, info->epoch, flips,
+					info->flags & EPF_INFO_SATURATED };
+	mutex_unlock(&file->lock);
 	return 0;
 }
 
-/* If the table is retired but its filter still has one, RESTORE or CLEAR replaced the
- * table. The command has taken effect before the replacement, which has removed every
- * trace of it, so it succeeds. Retrying on the new table would never end if another
- * process restores without pause.
+/* If the table is retired but its filter still has one, RESTORE or CLEAR replaced the table. The
+ * command has taken effect before the replacement, which has removed every trace of it, so it
+ * succeeds. Retrying on the new table would never end if another process restores without pause.
  */
 static int epf_dev_replaced(const struct epf_filter *f, const struct epf_table *t, int err)
 {
@@ -172,31 +130,26 @@ static int epf_dev_replaced(const struct epf_filter *f, const struct epf_table *
 	return err;
 }
 
-static int epf_dev_do_rotate(struct epf_file *file, void *args)
+static int epf_dev_rotate(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_rotate_args *a = args;
-	struct epf_table *t;
+	u32 count = a->rotate.count;
 	int err;
 
-	if (a->reserved || !a->count || a->count > EPF_EPOCHS)
+	if (a->rotate.reserved || !count || count > EPF_EPOCHS)
 		return -EINVAL;
-	t = epf_filter_table(file->filter);
-	if (!t)
-		return -ENODEV;
-	err = epf_dev_replaced(file->filter, t, epf_table_rotate(t, a->count));
-	a->epoch = epf_load(&t->state.epoch);
-	epf_table_put(t);
+	err = epf_dev_replaced(file->filter, t, t->ops->rotate(t, count));
+	a->rotate.epoch = epf_load(&t->state.epoch);
 	return err;
 }
 
 /* Replace @t by an empty table with the same parameters. */
 static int epf_dev_clear_by_new(struct epf_filter *f, struct epf_table *t)
 {
+	struct epf_table *new = epf_table_new(&t->params, t->ops->shape ? t->ops->shape(t) : NULL,
+					      t->hash.key);
 	struct epf_stats stats = {};
-	struct epf_table *new;
 	int err;
 
-	new = epf_table_new(&t->params, t->ops->shape(t), t->hash.key);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	epf_table_stats(t, &stats);
@@ -208,58 +161,37 @@ static int epf_dev_clear_by_new(struct epf_filter *f, struct epf_table *t)
 	return err;
 }
 
-static int epf_dev_do_clear(struct epf_file *file, void *args)
+static int epf_dev_clear(struct epf_file *file, struct epf_table *t, union epf_args *none)
 {
-	struct epf_table *t;
-	int err;
+	u32 count = t->ops->turnover(t);
 
-	do {
-		t = epf_filter_table(file->filter);
-		if (!t)
-			return -ENODEV;
-		err = t->ops->turnover(t) ? epf_table_clear(t) :
-					    epf_dev_clear_by_new(file->filter, t);
-		err = epf_dev_replaced(file->filter, t, err);
-		epf_table_put(t);
-	} while (err == -EAGAIN);
-	return err;
+	return epf_dev_replaced(file->filter, t,
+				count ? t->ops->rotate(t, count) :
+					epf_dev_clear_by_new(file->filter, t));
 }
 
-static int epf_dev_do_key(struct epf_file *file, void *args)
+static int epf_dev_key(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_table *t = epf_filter_table(file->filter);
-	struct epf_key_args *a = args;
-
-	if (!t)
-		return -ENODEV;
-	memcpy(a->key, t->hash.key, sizeof(a->key));
-	epf_table_put(t);
+	memcpy(a->key.key, t->hash.key, sizeof(a->key.key));
 	return 0;
 }
 
-static int epf_dev_do_describe(struct epf_file *file, void *args)
+static int epf_dev_describe(struct epf_file *file, struct epf_table *t, union epf_args *a)
 {
-	struct epf_describe *a = args;
-	struct epf_table *t;
-
-	if (epf_key_desc_check(&a->desc))
+	if (epf_key_desc_check(&a->describe.desc))
 		return -EINVAL;
-	t = epf_filter_table(file->filter);
-	if (!t)
-		return -ENODEV;
-	epf_table_describe(t, &a->desc);
-	epf_table_put(t);
+	epf_table_describe(t, &a->describe.desc);
 	return 0;
 }
 
-static void epf_dev_undo_begin(struct epf_file *file, const void *args)
+static void epf_dev_undo_begin(struct epf_file *file, const union epf_args *a)
 {
 	epf_snap_cancel(file);
 }
 
-/* Begin a journal of the current table. It may be over when this returns, as at any
- * later time. If the table was replaced meanwhile, that may have happened before the
- * journal was attached; nobody else would stop the journal then.
+/* Begin a journal of the current table. It may be over when this returns, as at any later time. If
+ * the table was replaced meanwhile, that may have happened before the journal was attached; nobody
+ * else would stop the journal then.
  */
 static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order, u32 shards)
 {
@@ -306,9 +238,9 @@ static int epf_dev_end_journal(struct epf_file *file)
 	return 0;
 }
 
-static int epf_dev_do_journal(struct epf_file *file, void *args)
+static int epf_dev_journal(struct epf_file *file, struct epf_table *none, union epf_args *args)
 {
-	struct epf_journal_args *a = args;
+	struct epf_journal_args *a = &args->journal;
 
 	if (a->bytes || a->records || a->serial)
 		return -EINVAL;
@@ -322,60 +254,70 @@ static int epf_dev_do_journal(struct epf_file *file, void *args)
 	return epf_dev_begin_journal(file, a);
 }
 
-static void epf_dev_undo_journal(struct epf_file *file, const void *args)
+static void epf_dev_undo_journal(struct epf_file *file, const union epf_args *a)
 {
-	const struct epf_journal_args *a = args;
-
 	if (!(a->flags & EPF_JOURNAL_END))
 		epf_dev_end_journal(file);
 }
 
-static int epf_dev_do_open(struct epf_file *file, void *args);
+#define ADMIN (1u << 0)   /* needs CAP_NET_ADMIN */
+#define OUT (1u << 1)     /* the struct is written back on success */
+#define PARTIAL (1u << 2) /* and on errors too: it says how far the command got */
+#define CONTROL (1u << 3) /* on the control descriptor; all others on that of a filter */
+#define TABLE (1u << 4)   /* gets the current table; called again if it returns -EAGAIN */
+
+/* One command. */
+struct cmd {
+	epf_cmd_fn *fn; /* performs it */
+	u16 size;       /* of its struct; 0: none */
+	u16 first_size; /* when first published; a shorter struct is padded, down to this */
+	u32 how;        /* ADMIN ... TABLE */
+	u32 flags_in;   /* flags that it accepts */
+	/* Reverts a success whose struct cannot be written back; NULL: the effect stays. */
+	void (*undo)(struct epf_file *file, const union epf_args *a);
+};
 
 /* Flags that a struct may bring back because the last call has set them. */
 #define INFO_FLAGS (EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | EPF_INFO_ALIGNED)
 #define BATCH_FLAGS (EPF_BATCH_MASK | EPF_BATCH_SATURATED)
 
-/* Indexed by _IOC_NR. The first sizes are literal numbers because they never change. */
-static const struct cmd control_cmds[] = {
-	[_IOC_NR(EPF_IOC_CREATE)] = CMD(epf_dev_do_create, struct epf_create, 112, EPF_CREATE_MASK,
-					ADMIN | OUT, .undo = epf_dev_undo_create),
-	[_IOC_NR(EPF_IOC_DESTROY)] = CMD(epf_dev_do_destroy, struct epf_ref_args, 48,
-					 EPF_DESTROY_MASK, ADMIN),
-	[_IOC_NR(EPF_IOC_LIST)] = CMD(epf_dev_do_list, struct epf_list, 24, 0, OUT),
-	[_IOC_NR(EPF_IOC_OPEN)] = CMD(epf_dev_do_open, struct epf_ref_args, 48, 0, 0),
-	[_IOC_NR(EPF_IOC_SWAP)] = CMD(epf_dev_do_swap, struct epf_swap, 88, 0, ADMIN),
-};
+/* clang-format off */
+#define CMD(nr, _fn, _first, _how, _flags, ...) \
+	[_IOC_NR(nr)] = { .fn = _fn, .size = _IOC_SIZE(nr), .first_size = _first, .how = _how, \
+			  .flags_in = _flags, __VA_ARGS__ }
 
-static const struct cmd filter_cmds[] = {
-	[_IOC_NR(EPF_IOC_INFO)] = CMD(epf_dev_do_info, struct epf_info, 528, INFO_FLAGS, OUT),
-	[_IOC_NR(EPF_IOC_TEST)] = CMD(epf_batch_test, struct epf_batch, 56, BATCH_FLAGS,
-				      OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_INSERT)] = CMD(epf_batch_insert, struct epf_batch, 56, BATCH_FLAGS,
-					ADMIN | OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_TEST_AND_INSERT)] = CMD(epf_batch_test_and_insert, struct epf_batch, 56,
-						 BATCH_FLAGS, ADMIN | OUT | PARTIAL),
-	[_IOC_NR(EPF_IOC_ROTATE)] = CMD(epf_dev_do_rotate, struct epf_rotate_args, 24, 0,
-					ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN },
-	[_IOC_NR(EPF_IOC_KEY)] = CMD(epf_dev_do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] = CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
-					    .undo = epf_dev_undo_begin),
-	[_IOC_NR(EPF_IOC_SNAP_END)] = CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_RESTORE)] = CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
-	[_IOC_NR(EPF_IOC_JOURNAL)] = CMD(epf_dev_do_journal, struct epf_journal_args, 40,
-					 EPF_JOURNAL_MASK, ADMIN | OUT,
-					 .undo = epf_dev_undo_journal),
-	[_IOC_NR(EPF_IOC_SNAP_READ)] = CMD(epf_snap_read, struct epf_snap_read, 32,
-					   EPF_SNAP_READ_MASK, ADMIN),
-	[_IOC_NR(EPF_IOC_DESCRIBE)] = CMD(epf_dev_do_describe, struct epf_describe, 16, 0,
-					  ADMIN | OUT),
+/* The first sizes are literal numbers because they never change. */
+static const struct cmd cmds[] = {
+	CMD(EPF_IOC_CREATE, epf_dev_create, 112, CONTROL | ADMIN | OUT, EPF_CREATE_MASK,
+	    .undo = epf_dev_undo_create),
+	CMD(EPF_IOC_DESTROY, epf_dev_destroy, 48, CONTROL | ADMIN, EPF_DESTROY_MASK),
+	CMD(EPF_IOC_LIST, epf_dev_list, 24, CONTROL | OUT, 0),
+	CMD(EPF_IOC_OPEN, epf_dev_open, 48, CONTROL, 0),
+	CMD(EPF_IOC_SWAP, epf_dev_swap, 88, CONTROL | ADMIN, 0),
+	CMD(EPF_IOC_INFO, epf_dev_info, 528, TABLE | OUT, INFO_FLAGS),
+	CMD(EPF_IOC_TEST, epf_batch_test, 56, OUT | PARTIAL, BATCH_FLAGS),
+	CMD(EPF_IOC_INSERT, epf_batch_insert, 56, ADMIN | OUT | PARTIAL, BATCH_FLAGS),
+	CMD(EPF_IOC_TEST_AND_INSERT, epf_batch_test_and_insert, 56, ADMIN | OUT | PARTIAL,
+	    BATCH_FLAGS),
+	CMD(EPF_IOC_ROTATE, epf_dev_rotate, 24, TABLE | ADMIN | OUT, 0),
+	CMD(EPF_IOC_CLEAR, epf_dev_clear, 0, TABLE | ADMIN, 0),
+	CMD(EPF_IOC_KEY, epf_dev_key, 24, TABLE | ADMIN | OUT, 0),
+	CMD(EPF_IOC_SNAP_BEGIN, epf_snap_begin, 304, TABLE | ADMIN | OUT, 0,
+	    .undo = epf_dev_undo_begin),
+	CMD(EPF_IOC_SNAP_END, epf_snap_end, 304, ADMIN | OUT, 0),
+	CMD(EPF_IOC_RESTORE, epf_restore, 304, ADMIN, 0),
+	CMD(EPF_IOC_JOURNAL, epf_dev_journal, 40, ADMIN | OUT, EPF_JOURNAL_MASK,
+	    .undo = epf_dev_undo_journal),
+	CMD(EPF_IOC_SNAP_READ, epf_snap_read, 32, ADMIN, EPF_SNAP_READ_MASK),
+	CMD(EPF_IOC_DESCRIBE, epf_dev_describe, 16, TABLE | ADMIN | OUT, 0),
 };
+/* clang-format on */
 
-/* The copy gets the size that was checked, because other threads of the caller may
- * change the original meanwhile.
+/* The copy gets the size that was checked, because other threads of the caller may change the
+ * original meanwhile.
  */
-static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user *user, u32 *size)
+static int epf_dev_get_args(const struct cmd *cmd, union epf_args *args, void __user *user,
+			    u32 *size)
 {
 	int err;
 
@@ -388,12 +330,29 @@ static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user
 	err = copy_struct_from_user(args, cmd->size, user, *size);
 	if (err)
 		return err;
-	args->head.size = *size;
-	return args->head.flags & ~cmd->flags_in ? -EINVAL : 0;
+	args->size = *size;
+	return args->flags & ~cmd->flags_in ? -EINVAL : 0;
+}
+
+static int epf_dev_call(const struct cmd *cmd, struct epf_file *file, union epf_args *args)
+{
+	struct epf_table *t;
+	int ret;
+
+	if (!(cmd->how & TABLE))
+		return cmd->fn(file, NULL, args);
+	do {
+		t = epf_filter_table(file->filter);
+		if (!t)
+			return -ENODEV;
+		ret = cmd->fn(file, t, args);
+		epf_table_put(t);
+	} while (ret == -EAGAIN);
+	return ret;
 }
 
 /* The caller wipes @args, whatever the result. */
-static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file, union args *args,
+static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file, union epf_args *args,
 			    void __user *user)
 {
 	u32 size;
@@ -401,7 +360,7 @@ static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file, union 
 
 	if (ret)
 		return ret;
-	ret = cmd->fn(file, args);
+	ret = epf_dev_call(cmd, file, args);
 	if ((cmd->how & (ret < 0 ? PARTIAL : OUT)) &&
 	    copy_to_user(user, args, min_t(u32, size, cmd->size))) {
 		if (ret >= 0 && cmd->undo)
@@ -413,57 +372,52 @@ static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file, union 
 
 static long epf_dev_run(const struct cmd *cmd, struct epf_file *file, void __user *user)
 {
-	union args args;
+	union epf_args args;
 	int ret;
 
 	if ((cmd->how & ADMIN) && !capable(CAP_NET_ADMIN))
 		return -EPERM;
 	if (!cmd->size)
-		return cmd->fn(file, NULL);
+		return epf_dev_call(cmd, file, NULL);
 	ret = epf_dev_run_args(cmd, file, &args, user);
 	memzero_explicit(&args, sizeof(args)); /* hash keys */
 	return ret;
 }
 
-static const struct cmd *epf_dev_find_cmd(const struct cmd *cmds, size_t nr, unsigned int cmd)
+static const struct cmd *epf_dev_find_cmd(unsigned int nr, bool control)
 {
-	size_t i = _IOC_NR(cmd);
+	size_t i = _IOC_NR(nr);
 
-	if (_IOC_TYPE(cmd) != EPF_IOC_MAGIC || i >= nr)
+	if (_IOC_TYPE(nr) != EPF_IOC_MAGIC || i >= ARRAY_SIZE(cmds))
 		return NULL;
-	i = array_index_nospec(i, nr);
-	return cmds[i].fn ? &cmds[i] : NULL;
+	i = array_index_nospec(i, ARRAY_SIZE(cmds));
+	return cmds[i].fn && control == !!(cmds[i].how & CONTROL) ? &cmds[i] : NULL;
 }
 
-static long epf_dev_control_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
+static long epf_dev_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 {
-	const struct cmd *cmd = epf_dev_find_cmd(control_cmds, ARRAY_SIZE(control_cmds), nr);
+	struct epf_file *file = filp->f_op == &filter_fops ? filp->private_data : NULL;
+	const struct cmd *cmd = epf_dev_find_cmd(nr, !file);
 
-	return cmd ? epf_dev_run(cmd, NULL, (void __user *)arg) : -ENOTTY;
-}
-
-static long epf_dev_filter_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
-{
-	const struct cmd *cmd = epf_dev_find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds), nr);
-
-	return cmd ? epf_dev_run(cmd, filp->private_data, (void __user *)arg) : -ENOTTY;
+	return cmd ? epf_dev_run(cmd, file, (void __user *)arg) : -ENOTTY;
 }
 
 static __poll_t epf_dev_news(const struct epf_file *file, const struct epf_table *t)
 {
-	bool same = t->serial == file->seen_serial;
+	const struct epf_seen *seen = &file->seen;
+	bool same = t->serial == seen->serial;
 	__poll_t mask = 0;
 
 	lockdep_assert_held(&file->lock);
-	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
+	if (!same || epf_load(&t->state.epoch) != seen->epoch)
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (same ? atomic64_read(&t->flips) != file->seen_flips :
-		   epf_table_saturated(t) != file->seen_saturated)
+	if (same ? atomic64_read(&t->flips) != seen->flips :
+		   epf_table_saturated(t) != seen->saturated)
 		mask |= EPOLLPRI;
 	return mask;
 }
 
-static __poll_t epf_dev_filter_poll(struct file *filp, poll_table *wait)
+static __poll_t epf_dev_poll(struct file *filp, poll_table *wait)
 {
 	struct epf_file *file = filp->private_data;
 	__poll_t mask = EPOLLHUP;
@@ -480,7 +434,7 @@ static __poll_t epf_dev_filter_poll(struct file *filp, poll_table *wait)
 	return mask;
 }
 
-static int epf_dev_filter_release(struct inode *inode, struct file *filp)
+static int epf_dev_release(struct inode *inode, struct file *filp)
 {
 	struct epf_file *file = filp->private_data;
 
@@ -493,52 +447,17 @@ static int epf_dev_filter_release(struct inode *inode, struct file *filp)
 
 static const struct file_operations filter_fops = {
 	.owner = THIS_MODULE,
-	.release = epf_dev_filter_release,
-	.unlocked_ioctl = epf_dev_filter_ioctl,
+	.release = epf_dev_release,
+	.unlocked_ioctl = epf_dev_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = epf_mmap,
-	.poll = epf_dev_filter_poll,
+	.poll = epf_dev_poll,
 	.llseek = noop_llseek,
 };
 
-/* The descriptor is read-only, so no mapping of it can be made writable. */
-static int epf_dev_do_open(struct epf_file *unused, void *args)
-{
-	struct epf_ref_args *a = args;
-	struct epf_filter *f;
-	struct epf_table *t;
-	struct epf_file *file;
-	int fd = -ENOMEM;
-
-	f = epf_filter_find(&a->name);
-	if (IS_ERR(f))
-		return PTR_ERR(f);
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
-	if (!file)
-		goto err_put;
-	file->filter = f;
-	mutex_init(&file->lock);
-	t = epf_filter_table(f);
-	if (t) {
-		epf_dev_see(file, t, epf_load(&t->state.epoch), atomic64_read(&t->flips),
-			    epf_table_saturated(t));
-		epf_table_put(t);
-	}
-	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		goto err_free;
-	return fd;
-
-err_free:
-	kfree(file);
-err_put:
-	epf_filter_put(f);
-	return fd;
-}
-
 static const struct file_operations control_fops = {
 	.owner = THIS_MODULE,
-	.unlocked_ioctl = epf_dev_control_ioctl,
+	.unlocked_ioctl = epf_dev_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.llseek = noop_llseek,
 };
@@ -550,11 +469,6 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-/**
- * epf_dev_init() - register the device
- *
- * Return: 0, or the error of the registration.
- */
 int epf_dev_init(void)
 {
 	return misc_register(&device);

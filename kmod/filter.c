@@ -2,24 +2,25 @@
 /*
  * The registry: which filters exist, and which table each contains.
  *
- * The registry lock covers names, ids and every change of filter.table. It is
- * held only briefly: tables are allocated before it is taken and retired after
- * it is released. Packet paths look up filters by id under RCU.
+ * The registry lock covers names, ids and every change of filter.table. It is held only briefly:
+ * tables are allocated before it is taken and retired after it is released. Packet paths look up
+ * filters by id under RCU.
  *
- * A name is one reference. A filter is destroyed when only the name's reference
- * is left (the count goes from one to zero in one step, so nobody can get a new
- * reference in between) or by force. A forced destruction takes the table away
- * at once: every operation returns -ENODEV, and the last holder frees the rest.
+ * A name is one reference. A filter is destroyed when only the name's reference is left (the count
+ * goes from one to zero in one step, so nobody can get a new reference in between) or by force. A
+ * forced destruction takes the table away at once: every operation returns -ENODEV, and the last
+ * holder frees the rest.
  */
 #include "filter.h"
+#include "compat.h"
 #include "journal.h"
 #include "kind.h"
+
+#include <epf/params.h>
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-#include <linux/ctype.h>
-#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -27,21 +28,8 @@
 
 static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
 static DEFINE_MUTEX(registry);
-static u32 next_id;         /* @registry */
-static atomic_t nr_filters; /* within epf_max_filters() */
-
-static bool epf_filter_name_valid(const char name[EPF_NAME_LEN])
-{
-	size_t len = strnlen(name, EPF_NAME_LEN);
-	size_t i;
-
-	if (!len || len == EPF_NAME_LEN || name[0] == '.')
-		return false;
-	for (i = 0; i < len; i++)
-		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("._-", name[i])))
-			return false;
-	return true;
-}
+static u32 next_id;    /* @registry */
+static u32 nr_filters; /* within epf_max_filters(); @registry */
 
 static struct epf_filter *epf_filter_find_name(const char *name)
 {
@@ -55,15 +43,13 @@ static struct epf_filter *epf_filter_find_name(const char *name)
 	return NULL;
 }
 
-/* Caller holds @registry. Return: an error pointer: -EINVAL, -ENOENT. */
+/* Return: an error pointer: -EINVAL, -ENOENT. */
 static struct epf_filter *epf_filter_find_locked(const struct epf_name *name)
 {
 	struct epf_filter *f;
 
 	lockdep_assert_held(&registry);
-	if (name->reserved)
-		return ERR_PTR(-EINVAL);
-	if (!name->id && !epf_filter_name_valid(name->name))
+	if (name->reserved || (!name->id && !epf_name_valid(name->name)))
 		return ERR_PTR(-EINVAL);
 	f = name->id ? xa_load(&filters, name->id) : epf_filter_find_name(name->name);
 	return f ?: ERR_PTR(-ENOENT);
@@ -74,13 +60,7 @@ static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 	return rcu_dereference_protected(f->table, lockdep_is_held(&registry));
 }
 
-/**
- * epf_filter_find() - look up a filter by name or id
- * @name: which
- *
- * Return: a filter with a reference for the caller, or an error pointer:
- * -EINVAL, -ENOENT.
- */
+/* Look up a filter by name or id. Return: a reference, or an error pointer: -EINVAL, -ENOENT. */
 struct epf_filter *epf_filter_find(const struct epf_name *name)
 {
 	struct epf_filter *f;
@@ -92,14 +72,9 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 	mutex_unlock(&registry);
 	return f;
 }
+EPF_EXPORT(epf_filter_find);
 
-/**
- * epf_filter_get_id() - look up a filter by id
- * @id: any number
- *
- * Context: any; never waits.
- * Return: a filter with a reference for the caller, or NULL.
- */
+/* Look up a filter by id. Context: any; never waits. Return: a reference, or NULL. */
 struct epf_filter *epf_filter_get_id(u32 id)
 {
 	struct epf_filter *f;
@@ -112,11 +87,7 @@ struct epf_filter *epf_filter_get_id(u32 id)
 	return f;
 }
 
-/**
- * epf_filter_put() - drop a reference
- * @f: filter
- *
- * Context: any; never waits. The count reaches zero here only after a forced
+/* Drop a reference. Context: any; never waits. The count reaches zero here only after a forced
  * destruction, which has already taken the table away.
  */
 void epf_filter_put(struct epf_filter *f)
@@ -124,14 +95,9 @@ void epf_filter_put(struct epf_filter *f)
 	if (refcount_dec_and_test(&f->refs))
 		kfree_rcu(f, rcu);
 }
+EPF_EXPORT(epf_filter_put);
 
-/**
- * epf_filter_table() - get the table of a filter
- * @f: filter, by reference
- *
- * Return: a table with a reference for the caller; NULL if the filter was
- * destroyed.
- */
+/* Get the table of a filter. Return: a reference; NULL if the filter was destroyed. */
 struct epf_table *epf_filter_table(struct epf_filter *f)
 {
 	struct epf_table *t;
@@ -143,6 +109,7 @@ struct epf_table *epf_filter_table(struct epf_filter *f)
 	mutex_unlock(&registry);
 	return t;
 }
+EPF_EXPORT(epf_filter_table);
 
 static struct epf_filter *epf_filter_new(const struct epf_create *args)
 {
@@ -196,7 +163,7 @@ static int epf_filter_publish(struct epf_filter *f)
 
 static int epf_filter_create_args_check(const struct epf_create *args)
 {
-	if (args->reserved || !epf_filter_name_valid(args->params.name))
+	if (args->reserved || !epf_name_valid(args->params.name))
 		return -EINVAL;
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
 		return -EINVAL;
@@ -208,53 +175,38 @@ static int epf_filter_create_args_check(const struct epf_create *args)
 	return epf_params_check(&args->params);
 }
 
-/* The limit may have been lowered below the current number of filters. */
-static bool epf_filter_try_count(void)
+/* Take a place for a filter called @name, which epf_filter_publish() checks again. The limit may
+ * have been lowered below the current number of filters.
+ */
+static int epf_filter_reserve(const char *name)
 {
-	int old = atomic_read(&nr_filters);
-
-	do {
-		if ((u32)old >= epf_max_filters())
-			return false;
-	} while (!atomic_try_cmpxchg(&nr_filters, &old, old + 1));
-	return true;
-}
-
-static bool epf_filter_name_taken(const char *name)
-{
-	bool taken;
+	int err = 0;
 
 	mutex_lock(&registry);
-	taken = epf_filter_find_name(name);
+	if (epf_filter_find_name(name))
+		err = -EEXIST;
+	else if (nr_filters >= epf_max_filters())
+		err = -ENOSPC;
+	else
+		nr_filters++;
 	mutex_unlock(&registry);
-	return taken;
+	return err;
 }
 
-/**
- * epf_filter_create() - EPF_IOC_CREATE
- * @args: arguments
- * @id: set to the id of the new filter
- *
- * Context: process; see epf_table_new().
- * Return: 0, -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
+/* EPF_IOC_CREATE. @id: set to that of the new filter. Context: see epf_table_new(). Return: 0,
+ * -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
  */
 int epf_filter_create(const struct epf_create *args, u32 *id)
 {
+	int err = epf_filter_create_args_check(args) ?: epf_filter_reserve(args->params.name);
 	struct epf_filter *f;
-	int err;
 
-	err = epf_filter_create_args_check(args);
 	if (err)
 		return err;
-	if (epf_filter_name_taken(args->params.name))
-		return -EEXIST; /* early; epf_filter_publish() checks again */
-	if (!epf_filter_try_count())
-		return -ENOSPC;
 	f = epf_filter_new(args);
-	if (IS_ERR(f)) {
-		err = PTR_ERR(f);
-		goto err_uncount;
-	}
+	err = PTR_ERR_OR_ZERO(f);
+	if (err)
+		goto err_unreserve;
 	err = epf_filter_publish(f);
 	if (err)
 		goto err_free;
@@ -264,12 +216,14 @@ int epf_filter_create(const struct epf_create *args, u32 *id)
 err_free:
 	epf_table_put(rcu_dereference_protected(f->table, true));
 	kfree(f);
-err_uncount:
-	atomic_dec(&nr_filters);
+err_unreserve:
+	mutex_lock(&registry);
+	nr_filters--;
+	mutex_unlock(&registry);
 	return err;
 }
 
-/* Caller holds @registry. After this @f cannot be found and has no table. */
+/* After this @f cannot be found and has no table. */
 static struct epf_table *epf_filter_unpublish(struct epf_filter *f)
 {
 	struct epf_table *t = epf_filter_table_locked(f);
@@ -277,12 +231,11 @@ static struct epf_table *epf_filter_unpublish(struct epf_filter *f)
 	lockdep_assert_held(&registry);
 	xa_erase(&filters, f->id);
 	RCU_INIT_POINTER(f->table, NULL);
-	atomic_dec(&nr_filters);
+	nr_filters--;
 	return t;
 }
 
-/* Finish what epf_filter_unpublish() began, without @registry. @held: others hold
- * references to @f.
+/* Finish what epf_filter_unpublish() began, without @registry. @held: others hold references to @f.
  */
 static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool held)
 {
@@ -295,26 +248,20 @@ static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool h
 		kfree_rcu(f, rcu);
 }
 
-/**
- * epf_filter_destroy() - EPF_IOC_DESTROY
- * @name: of the filter
- * @force: destroy it even if others hold references
- *
- * Context: process; sleeps.
- * Return: 0, -EINVAL, -ENOENT, -EBUSY: others hold references.
+/* EPF_IOC_DESTROY. @force: even if others hold references. Context: process; sleeps. Return: 0,
+ * -EINVAL, -ENOENT, -EBUSY: others hold references.
  */
 int epf_filter_destroy(const struct epf_name *name, bool force)
 {
 	struct epf_table *t = NULL;
 	struct epf_filter *f;
 	bool held = false;
-	int err = 0;
+	int err;
 
 	mutex_lock(&registry);
 	f = epf_filter_find_locked(name);
-	if (IS_ERR(f)) {
-		err = PTR_ERR(f);
-	} else {
+	err = PTR_ERR_OR_ZERO(f);
+	if (!err) {
 		held = !refcount_dec_if_one(&f->refs);
 		if (held && !force)
 			err = -EBUSY;
@@ -327,11 +274,8 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 	return err;
 }
 
-/**
- * epf_filter_destroy_all() - destroy all filters at unload
- *
- * Context: process. Nobody else runs code of the module: descriptors, mappings
- * and BPF programs all pin it.
+/* Destroy all filters at unload. Nobody else runs code of the module: descriptors, mappings and BPF
+ * programs all pin it.
  */
 void epf_filter_destroy_all(void)
 {
@@ -349,13 +293,7 @@ void epf_filter_destroy_all(void)
 	xa_destroy(&filters);
 }
 
-/**
- * epf_filter_list() - list the ids of all filters
- * @ids: array of @room ids
- * @room: size of @ids; may be 0
- *
- * Return: the number of filters, which may exceed @room.
- */
+/* List the ids of all filters, at most @room. Return: their number, which may exceed @room. */
 u32 epf_filter_list(u32 *ids, u32 room)
 {
 	struct epf_filter *f;
@@ -372,12 +310,11 @@ u32 epf_filter_list(u32 *ids, u32 room)
 	return nr;
 }
 
-/* Make @t the table of @f in place of @old. Caller holds @registry.
+/* Make @t the table of @f in place of @old.
  *
- * The journal of @old ends before @t becomes visible. A reader that looks in
- * that journal for an insertion into @t must see that the journal is over. The
- * table lock keeps a new journal of @old from beginning in between. Case
- * swap-late of selftests/explore.
+ * The journal of @old ends before @t becomes visible. A reader that looks in that journal for an
+ * insertion into @t must see that the journal is over. The table lock keeps a new journal of @old
+ * from beginning in between. Case swap-late of selftests/explore.
  */
 static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct epf_table *old)
 {
@@ -390,58 +327,38 @@ static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct
 	rcu_assign_pointer(t->owner, f);
 	rcu_assign_pointer(f->table, t);
 	epf_table_unlock(old, flags);
+	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
 }
 
-static int epf_filter_swap_locked(struct epf_filter *a, struct epf_filter *b)
-{
-	struct epf_table *t = epf_filter_table_locked(a), *u = epf_filter_table_locked(b);
-
-	lockdep_assert_held(&registry);
-	if (a == b)
-		return -EINVAL;
-	epf_filter_install(a, u, t);
-	epf_filter_install(b, t, u);
-	wake_up_interruptible_poll(&a->wait, EPOLLIN | EPOLLPRI);
-	wake_up_interruptible_poll(&b->wait, EPOLLIN | EPOLLPRI);
-	return 0;
-}
-
-/**
- * epf_filter_swap() - EPF_IOC_SWAP
- * @args: arguments
- *
- * An operation that is under way finishes in the table in which it began.
- *
- * Return: 0; -EINVAL: also for a filter with itself; -ENOENT.
+/* EPF_IOC_SWAP. An operation that is under way finishes in the table in which it began. Return: 0;
+ * -EINVAL: also for a filter with itself; -ENOENT.
  */
 int epf_filter_swap(const struct epf_swap *args)
 {
 	struct epf_filter *a, *b;
+	struct epf_table *t, *u;
 	int err;
 
 	mutex_lock(&registry);
 	a = epf_filter_find_locked(&args->a);
 	b = epf_filter_find_locked(&args->b);
-	if (IS_ERR(a))
-		err = PTR_ERR(a);
-	else if (IS_ERR(b))
-		err = PTR_ERR(b);
-	else
-		err = epf_filter_swap_locked(a, b);
+	err = PTR_ERR_OR_ZERO(a) ?: PTR_ERR_OR_ZERO(b);
+	if (a == b && !err)
+		err = -EINVAL;
+	if (!err) {
+		t = epf_filter_table_locked(a);
+		u = epf_filter_table_locked(b);
+		epf_filter_install(a, u, t);
+		epf_filter_install(b, t, u);
+	}
 	mutex_unlock(&registry);
 	return err;
 }
 
-/**
- * epf_filter_replace() - give a filter another table
- * @f: filter, by reference
- * @t: new table; on success its reference passes to the filter
- * @instead: the table to replace; NULL: whichever table @f has
- *
- * If the epochs of the old table are aligned to the wall clock, those of the new
- * table become aligned too, provided that its kind and mode allow it.
- *
- * Context: process; sleeps.
+/* Give a filter another table. On success the reference of @t passes to the filter. @instead: the
+ * table to replace; NULL: whichever table @f has. If the epochs of the old table are aligned to the
+ * wall clock, those of the new one become aligned too, provided that its kind and mode allow it.
+ * Sleeps.
  * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)
@@ -451,10 +368,8 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct e
 
 	mutex_lock(&registry);
 	old = epf_filter_table_locked(f);
-	if (!old)
-		err = -ENODEV;
-	else if (instead && old != instead)
-		err = -EAGAIN;
+	if (!old || (instead && old != instead))
+		err = old ? -EAGAIN : -ENODEV;
 	if (!err) {
 		if (old->window.align_ns && !t->locked)
 			epf_window_align(&t->window); /* mode time only */
@@ -465,6 +380,5 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct e
 	if (err)
 		return err;
 	epf_table_retire(old);
-	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
 	return 0;
 }

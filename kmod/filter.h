@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter: the named object that descriptors and BPF programs refer to. It
- * contains a table, which swap and restore exchange for another one.
+ * A filter: the named object that descriptors and BPF programs refer to. It contains a table, which
+ * swap and restore exchange for another one. A mapping relies on the reference of its descriptor.
  */
 #ifndef EPF_FILTER_H
 #define EPF_FILTER_H
@@ -11,26 +11,13 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 
-/**
- * struct epf_filter - see above
- * @table: its contents; NULL after destruction. Written under the registry
- *	lock, read under RCU
- * @refs: one for its name, one for each descriptor and each BPF reference. A
- *	mapping relies on the reference of its descriptor
- * @id: never 0
- * @name: valid, NUL-terminated; constant
- * @turn: serializes batches on a locked kind, so that only one of them at a time
- *	contends for the table lock
- * @wait: tasks in poll()
- * @rcu: frees the filter after a grace period
- */
 struct epf_filter {
-	struct epf_table __rcu *table;
-	refcount_t refs;
-	u32 id;
-	char name[EPF_NAME_LEN];
-	struct mutex turn;
-	wait_queue_head_t wait;
+	struct epf_table __rcu *table; /* NULL after destruction; written under the registry lock */
+	refcount_t refs; /* one for its name, one for each descriptor and each BPF reference */
+	u32 id;          /* never 0 */
+	char name[EPF_NAME_LEN]; /* valid, NUL-terminated; constant */
+	struct mutex turn;       /* of batches on a locked kind: only one contends for the lock */
+	wait_queue_head_t wait;  /* tasks in poll() */
 	struct rcu_head rcu;
 };
 

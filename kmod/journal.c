@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Journals: beginning, mapping, ending. See journal.h.
- */
+/* Journals: beginning, mapping, ending. See journal.h. */
 #include "journal.h"
 #include "compat.h"
-#include "map.h"
 
 #include <linux/capability.h>
 #include <linux/mutex.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #define RECORD_WORDS (sizeof(struct epf_journal_record) / sizeof(u64))
@@ -16,43 +12,16 @@
 static DEFINE_MUTEX(memory); /* serializes charging tables for journals */
 static atomic64_t last_serial;
 
-/**
- * epf_journal_records_at() - offset of the first ring in the mapping
- * @shards: number of rings
- *
- * Return: bytes from the beginning of the mapping.
- */
+/* Offset of the first ring in the mapping, in bytes. */
 u64 epf_journal_records_at(u32 shards)
 {
 	return PAGE_ALIGN((1 + (u64)shards) * EPF_JOURNAL_SHARD_BYTES);
 }
 
-/**
- * epf_journal_bytes() - size of the mapping in bytes
- * @j: journal
- */
+/* Size of the mapping in bytes. */
 u64 epf_journal_bytes(const struct epf_journal *j)
 {
 	return PAGE_ALIGN(j->words * sizeof(u64));
-}
-
-/**
- * epf_journal_serial() - serial of the journal of a table
- * @t: table
- *
- * Return: its serial; 0 if there is no journal.
- */
-u64 epf_journal_serial(struct epf_table *t)
-{
-	const struct epf_journal *j;
-	unsigned long flags;
-	u64 serial;
-
-	epf_table_lock(t, &flags);
-	j = epf_journal_locked(t);
-	serial = j ? j->serial : 0;
-	epf_table_unlock(t, flags);
-	return serial;
 }
 
 static void epf_journal_unref(struct epf_journal *j)
@@ -79,28 +48,27 @@ static u64 *epf_journal_get_memory(struct epf_table *t, u64 words)
 static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order, u32 shards)
 {
 	struct epf_journal *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
+	u64 first = epf_journal_records_at(shards) / sizeof(u64);
 	struct epf_journal_ring r;
+	u64 *mem;
 	u32 i;
 
 	if (!j)
 		return ERR_PTR(-ENOMEM);
 	j->order = order;
 	j->shards = shards;
-	j->words = epf_journal_records_at(shards) / sizeof(u64) +
-		   ((u64)shards << order) * RECORD_WORDS;
-	j->mem = epf_journal_get_memory(t, j->words);
-	if (j->mem == ERR_PTR(-ENOSPC)) {
+	j->words = first + ((u64)shards << order) * RECORD_WORDS;
+	mem = epf_journal_get_memory(t, j->words);
+	if (mem == ERR_PTR(-ENOSPC)) {
 		epf_wait_freed();
-		j->mem = epf_journal_get_memory(t, j->words);
+		mem = epf_journal_get_memory(t, j->words);
 	}
-	if (IS_ERR(j->mem)) {
-		int err = PTR_ERR(j->mem);
-
+	if (IS_ERR(mem)) {
 		kfree(j);
-		return ERR_PTR(err);
+		return ERR_CAST(mem);
 	}
-	j->record = (struct epf_journal_record *)(j->mem +
-						  epf_journal_records_at(shards) / sizeof(u64));
+	j->mem = mem;
+	j->record = (struct epf_journal_record *)(mem + first);
 	for (i = 0; i < shards; i++) {
 		r = epf_journal_ring(j, i);
 		epf_journal_init(&r);
@@ -112,9 +80,7 @@ static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order, u32 s
 	return j;
 }
 
-/* Attach a journal to its table. The journal of a retired table is over from the
- * beginning.
- */
+/* Attach a journal to its table. The journal of a retired table is over from the beginning. */
 static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 {
 	unsigned long flags;
@@ -133,15 +99,9 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 	return err;
 }
 
-/**
- * epf_journal_begin() - begin a journal of a table
- * @t: table of kind lanes, by reference
- * @order: a ring has 2^@order records
- * @shards: number of rings, a power of two
- *
- * Context: process; sleeps for a grace period.
- * Return: the journal, which records all insertions that begin after this call;
- * or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
+/* Begin a journal of a table of lanes, of @shards (a power of two) rings with 2^@order records
+ * each. Sleeps for a grace period. Return: the journal, which records all insertions that begin
+ * after this call; or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
  * -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards)
@@ -160,12 +120,8 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards
 	return j;
 }
 
-/**
- * epf_journal_stop() - end a journal, if it still is that of its table
- * @j: journal
- *
- * Context: process; does not sleep. Writers may use the journal for another grace
- * period.
+/* End a journal, if it still is that of its table. It does not sleep: writers may use the journal
+ * for another grace period.
  */
 void epf_journal_stop(struct epf_journal *j)
 {
@@ -178,12 +134,7 @@ void epf_journal_stop(struct epf_journal *j)
 	epf_table_unlock(t, flags);
 }
 
-/**
- * epf_journal_end() - drop the descriptor's reference
- * @j: journal
- *
- * Context: process; sleeps for a grace period.
- */
+/* End a journal and drop the descriptor's reference. Sleeps for a grace period. */
 void epf_journal_end(struct epf_journal *j)
 {
 	epf_journal_stop(j);
@@ -207,8 +158,7 @@ static vm_fault_t epf_journal_vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_journal *j = vmf->vma->vm_private_data;
 
-	return epf_map_fault(vmf, j->mem, ((u64)vmf->pgoff << PAGE_SHIFT) - EPF_MMAP_JOURNAL,
-			     epf_journal_bytes(j));
+	return epf_map_fault(vmf, j->mem, EPF_MMAP_JOURNAL >> PAGE_SHIFT, epf_journal_bytes(j));
 }
 
 static const struct vm_operations_struct vma_ops = {
@@ -217,25 +167,16 @@ static const struct vm_operations_struct vma_ops = {
 	.fault = epf_journal_vma_fault,
 };
 
-/**
- * epf_journal_mmap() - map the rings
- * @j: journal; the mapping takes a reference of its own
- * @vma: neither writable nor executable, at EPF_MMAP_JOURNAL or above
- *
- * Return: 0, -EPERM, -EINVAL: beyond the rings.
+/* Map the rings at EPF_MMAP_JOURNAL or above; the mapping takes a reference of its own. Return: 0,
+ * -EPERM, -EINVAL: beyond the rings.
  */
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma)
 {
 	u64 first = vma->vm_pgoff - (EPF_MMAP_JOURNAL >> PAGE_SHIFT);
-	u64 pages = epf_journal_bytes(j) >> PAGE_SHIFT;
+	int err = capable(CAP_NET_ADMIN) ? 0 : -EPERM;
 
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
-	if (first > pages || vma_pages(vma) > pages - first)
-		return -EINVAL;
-	epf_vma_seal_readonly(vma);
-	refcount_inc(&j->refs);
-	vma->vm_ops = &vma_ops;
-	vma->vm_private_data = j;
-	return 0;
+	err = err ?: epf_map(vma, first, epf_journal_bytes(j), &vma_ops, j);
+	if (!err)
+		refcount_inc(&j->refs);
+	return err;
 }

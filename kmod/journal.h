@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Journals record the insertions into the lines of a table and the ends of its
- * epochs, for one reader that maps the rings (include/epf/journal.h).
+ * Journals record the insertions into the lines of a table and the ends of its epochs, for one
+ * reader that maps the rings (include/epf/journal.h).
  *
  * Shared words:
  *
@@ -21,27 +21,16 @@
 
 #include <epf/journal.h>
 
-/**
- * struct epf_journal - a journal
- * @table: the table that it records, by reference
- * @refs: its descriptor and mappings; packet paths hold none, they find it under
- *	RCU
- * @serial: different from that of every other journal
- * @mem: all the memory that is mapped
- * @words: size of @mem in words
- * @record: the rings, one after the other, in @mem
- * @order: a ring has 2^@order records
- * @shards: number of rings, a power of two
- */
+/* A journal. */
 struct epf_journal {
-	struct epf_table *table;
-	refcount_t refs;
-	u64 serial;
-	u64 *mem;
-	u64 words;
-	struct epf_journal_record *record;
-	u32 order;
-	u32 shards;
+	struct epf_table *table; /* that it records, by reference */
+	refcount_t refs;         /* descriptor and mappings; packet paths find it under RCU */
+	u64 serial;              /* different from that of every other journal */
+	u64 *mem;                /* all the memory that is mapped */
+	u64 words;               /* size of @mem */
+	struct epf_journal_record *record; /* the rings, one after the other, in @mem */
+	u32 order;                         /* a ring has 2^@order records */
+	u32 shards;                        /* number of rings, a power of two */
 };
 
 static inline struct epf_journal_head *epf_journal_head(const struct epf_journal *j)
@@ -61,7 +50,7 @@ static inline struct epf_journal_ring epf_journal_ring(const struct epf_journal 
 	return r;
 }
 
-/* Caller holds the lock of @t. */
+/* With the lock of @t. */
 static inline struct epf_journal *epf_journal_locked(struct epf_table *t)
 {
 	return rcu_dereference_protected(t->journal, lockdep_is_held(&t->lock));
@@ -75,7 +64,6 @@ void epf_journal_over_locked(struct epf_table *t);
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards);
 void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
-u64 epf_journal_serial(struct epf_table *t);
 u64 epf_journal_bytes(const struct epf_journal *j);
 u64 epf_journal_records_at(u32 shards);
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma);

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions for BPF programs that own a reference (kfunc_held.c: whose reference stays in its
- * map). They are thin wrappers; the verifier has checked pointers and lengths. Nothing here
- * sleeps or allocates. Calls on the locked kinds wait for a lock that is held for microseconds.
+ * Functions for BPF programs that own a reference (kfunc_held.c: whose reference stays in its map).
+ * They are thin wrappers; the verifier has checked pointers and lengths. Nothing here sleeps or
+ * allocates. Calls on the locked kinds wait for a lock that is held for microseconds.
  *
  * Names and signatures never change; new behaviour gets a new name.
  *
- * Keys and options lie in memory that other programs, and user space through a mapped
- * map, may write during the call. Lengths are passed in registers. Options are copied
- * once (epf_pkt_opts_read()), and only the copy is used. A key that changes while it is
- * hashed gets some digest, as any other key does. The whole call uses that one digest,
- * so test and insert refer to the same key.
+ * Keys and options lie in memory that other programs, and user space through a mapped map, may
+ * write during the call. Lengths are passed in registers. Options are copied once
+ * (epf_pkt_opts_read()), and only the copy is used. A key that changes while it is hashed gets some
+ * digest, as any other key does. The whole call uses that one digest, so test and insert refer to
+ * the same key.
  *
- * Return values of every function that gives a verdict:
- *
- *   0        absent; for an insert: inserted
- *   1 + age  present; age in epochs since the key was last inserted
- *   -ENOSPC  do not know: the filter is saturated and fails open
- *   -ENODEV  do not know: the filter was destroyed by force
- *   -EINVAL  a length or option is out of range: nothing is known either
- *
- * The program decides what to do with "do not know". One that drops repeats lets the
- * packet pass, as if the key were absent; comparing with "> 0" does that. One that
- * admits recent keys must not take it for "not recent" by accident.
+ * Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,12 +27,15 @@
 #include <linux/skbuff.h>
 #include <net/xdp.h>
 
-static __always_inline int epf_kfunc_do_lanes(struct epf_table *t, const struct epf_lanes *lanes,
-					      u64 digest, enum op op, const struct epf_journal *j)
+/* L is a constant here, so that the compiler keeps the probe in registers. */
+static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest, enum op op,
+					      u16 parts, const struct epf_journal *j)
 {
+	struct epf_lanes lanes = epf_table_lanes(t);
 	struct epf_probe p;
 
-	epf_probe(lanes, digest, &p);
+	lanes.geom.parts = parts;
+	epf_probe(&lanes, digest, &p);
 	if (op == OP_TEST)
 		return epf_table_test(t, &p);
 	if (op == OP_INSERT)
@@ -50,21 +43,13 @@ static __always_inline int epf_kfunc_do_lanes(struct epf_table *t, const struct 
 	return epf_table_test_and_insert(t, &p, j, digest);
 }
 
-/* L is a constant here, so that the compiler keeps the probe in registers. */
-static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest, enum op op,
-					      u16 parts, const struct epf_journal *j)
-{
-	struct epf_lanes lanes = epf_table_lanes(t);
-
-	lanes.geom.parts = parts;
-	return epf_kfunc_do_lanes(t, &lanes, digest, op, j);
-}
-
-/* Lanes with any L, with or without a journal. */
+/* One or two lines a key, a journal, or a locked kind. */
 static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enum op op)
 {
 	const struct epf_journal *j = epf_table_journal(t);
 
+	if (t->locked)
+		return t->ops->op[op](t, digest);
 	switch (t->lanes.geom.parts) {
 	case 1:
 		return epf_kfunc_do_parts(t, digest, op, 1, j);
@@ -75,27 +60,19 @@ static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enu
 	}
 }
 
-/* The next three functions are the out-of-line path, for all filters that are not plain:
- * one or two lines a key, a journal, or a locked kind.
- */
+/* The next three functions are the out-of-line path, for all filters that are not plain. */
 static noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
 {
-	if (t->locked)
-		return t->ops->test(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_TEST);
 }
 
 static noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
 {
-	if (t->locked)
-		return t->ops->insert(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_INSERT);
 }
 
 static noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
 {
-	if (t->locked)
-		return t->ops->test_and_insert(t, digest);
 	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
 }
 
@@ -110,13 +87,8 @@ static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest, 
 	return epf_kfunc_test_and_insert_aside(t, digest);
 }
 
-/**
- * epf_table_op() - perform one operation on a table of any kind
- * @t: table, found in the RCU section that the caller is in
- * @digest: under its hash key
- * @op: operation
- *
- * Return: as the functions for BPF programs below.
+/* Perform one operation on a table of any kind, which the caller found in its RCU section. Return:
+ * the verdict, see above.
  */
 int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 {
@@ -126,6 +98,7 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 		return epf_kfunc_do_digest(t, digest, OP_INSERT);
 	return epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
+EPF_EXPORT(epf_table_op);
 
 static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest, enum op op)
 {
@@ -156,8 +129,8 @@ static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *ke
 	return ret;
 }
 
-/* Add the fragments of @xdp to @pkt, which has the linear part. Their list lies in the
- * packet's buffer, which may be user memory, so it is read once and bounded.
+/* Add the fragments of @xdp to @pkt, which has the linear part. Their list lies in the packet's
+ * buffer, which may be user memory, so it is read once and bounded.
  */
 static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 					 struct epf_pkt *pkt)
@@ -174,15 +147,8 @@ static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *s
 	pkt->nr_segs += nr;
 }
 
-/**
- * epf_xdp_digest() - compute the digest of a packet
- * @h: hash key
- * @xdp: packet; fragments are read too
- * @opts: which bytes identify the packet; checked here
- * @digest: result
- *
- * Context: an XDP program.
- * Return: 0, or as bpf_epf_xdp_digest().
+/* Compute the digest of a packet in an XDP program. @opts is checked here. Return: 0, or as
+ * bpf_epf_xdp_digest().
  */
 noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 			    const struct epf_pkt_opts *opts, u64 *digest)
@@ -218,44 +184,51 @@ static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t, struct xd
 	return err ?: epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
-/* The caller is an XDP program. It runs with softirqs off, which is an RCU section that
- * begins before the program and ends after it.
+/* The caller is an XDP program. It runs with softirqs off, which is an RCU section that begins
+ * before the program and ends after it.
  */
 static __always_inline struct epf_table *epf_kfunc_xdp_table(struct epf_filter *f)
 {
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
-/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: NULL if the filter was destroyed. */
-static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
-			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+/* As bpf_epf_xdp_digest(). @t: NULL if the filter was destroyed. */
+static __always_inline int epf_kfunc_xdp_digest(const struct epf_table *t, struct xdp_md *ctx,
+						const struct epf_pkt_opts *opts, u32 opts__sz,
+						u64 *digest)
 {
 	struct epf_pkt_opts o;
-	u64 digest;
-	int err;
 
 	if (unlikely(!t))
 		return -ENODEV;
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	err = epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
+	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
+}
+
+/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). */
+static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
+			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+{
+	u64 digest;
+	int err = epf_kfunc_xdp_digest(t, ctx, opts, opts__sz, &digest);
+
 	return err ?: epf_kfunc_do_digest(t, digest, op);
 }
 
-/* May the caller acquire any filter? Timers and work queues of a program run in the
- * context of an arbitrary task, so they may not.
+/* May the caller acquire any filter? Timers and work queues of a program run in the context of an
+ * arbitrary task, so they may not.
  */
 static bool epf_kfunc_may_acquire(void)
 {
 	return in_task() && !(current->flags & PF_KTHREAD) && capable(CAP_NET_ADMIN);
 }
 
-/* Called at load time: only a task that may acquire any filter can load syscall programs
- * that call the module; the holder of a BPF token cannot. Otherwise the callback of a task
- * work (6.18), which runs in the context of another task, could call bpf_epf_acquire()
- * with the capabilities of that task. The type of @prog does not matter: an extension of a
- * syscall program counts as one.
+/* Called at load time: only a task that may acquire any filter can load syscall programs that call
+ * the module; the holder of a BPF token cannot. Otherwise the callback of a task work (6.18), which
+ * runs in the context of another task, could call bpf_epf_acquire() with the capabilities of that
+ * task. The type of @prog does not matter: an extension of a syscall program counts as one.
  */
 static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog, u32 kfunc_id)
 {
@@ -264,29 +237,18 @@ static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog, 
 
 __bpf_kfunc_start_defs();
 
-/**
- * bpf_epf_acquire() - acquire a reference to a filter
- * @id: of the filter, as EPF_IOC_CREATE and EPF_IOC_LIST report it
- *
- * For syscall programs, which run in the context of the task that calls
- * BPF_PROG_TEST_RUN. They put the reference into a map (kptr), and programs of
- * all other types take it from there. Access to the map gives access to the
- * filter. Ids can be guessed, so access by id needs CAP_NET_ADMIN in the initial
- * user namespace, as every other change of a filter does.
- *
- * Return:
- * * a reference, to be passed to bpf_epf_release() or stored as kptr
- * * NULL: there is no filter with that id, or the caller lacks the capability
+/* For syscall programs, which run in the context of the task that calls BPF_PROG_TEST_RUN. They put
+ * the reference into a map (kptr), and programs of all other types take it from there. Access to
+ * the map gives access to the filter. Ids can be guessed, so access by id needs CAP_NET_ADMIN in
+ * the initial user namespace, as every other change of a filter does. Return: a reference, to be
+ * passed to bpf_epf_release() or stored as kptr; NULL: there is no filter with that id, or the
+ * caller lacks the capability.
  */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
 	return epf_kfunc_may_acquire() ? epf_filter_get_id(id) : NULL;
 }
 
-/**
- * bpf_epf_release() - release a reference
- * @f: filter
- */
 __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 {
 	epf_filter_put(f);
@@ -299,170 +261,56 @@ __bpf_kfunc void bpf_epf_release_dtor(void *f)
 }
 CFI_NOSEAL(bpf_epf_release_dtor);
 
-/**
- * bpf_epf_test() - was the key inserted inside the window?
- * @f: filter
- * @key: bytes
- * @key__sz: 1 .. EPF_KEY_MAX
- *
- * Return:
- * * 0: absent
- * * 1 + age: present
- * * -ENOSPC: do not know, the filter is saturated
- * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of range
- */
 __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST);
 }
 
-/**
- * bpf_epf_insert() - insert a key
- * @f: filter
- * @key: bytes
- * @key__sz: 1 .. EPF_KEY_MAX
- *
- * Return:
- * * 0: inserted
- * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of range
- */
 __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_INSERT);
 }
 
-/**
- * bpf_epf_test_and_insert() - test a key and insert it, as one operation
- * @f: filter
- * @key: bytes
- * @key__sz: 1 .. EPF_KEY_MAX
- *
- * When several CPUs see a new key at once, at least one of them gets "absent", and
- * exactly one if no rotation falls between them.
- *
- * Return: as bpf_epf_test(), for the state before the insert. With -ENOSPC the key
- * was inserted.
- */
 __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key, u32 key__sz)
 {
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST_AND_INSERT);
 }
 
-/**
- * bpf_epf_key_digest() - compute the digest of a key under the filter's hash key
- * @f: filter
- * @key: bytes
- * @key__sz: 1 .. EPF_KEY_MAX
- * @digest: result; valid for this filter until its contents are swapped or
- *	restored
- *
- * Return:
- * * 0
- * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of range
- */
 __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 key__sz, u64 *digest)
 {
 	struct epf_table *t;
-	int ret = -ENODEV;
 
 	if (!key__sz || key__sz > EPF_KEY_MAX)
 		return -EINVAL;
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
-	if (t) {
+	if (t)
 		*digest = epf_digest(&t->hash, key, key__sz);
-		ret = 0;
-	}
 	rcu_read_unlock();
-	return ret;
+	return t ? 0 : -ENODEV;
 }
 
-/**
- * bpf_epf_test_digest() - as bpf_epf_test(), with a given digest
- * @f: filter
- * @digest: from bpf_epf_key_digest(), bpf_epf_xdp_digest(), or any 64 bits
- *	that are hard to predict
- *
- * Return: as bpf_epf_test().
- */
 __bpf_kfunc int bpf_epf_test_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_TEST);
 }
 
-/**
- * bpf_epf_insert_digest() - as bpf_epf_insert(), with a given digest
- * @f: filter
- * @digest: see bpf_epf_test_digest()
- *
- * Return: as bpf_epf_insert().
- */
 __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_INSERT);
 }
 
-/**
- * bpf_epf_test_and_insert_digest() - as bpf_epf_test_and_insert(), with a given digest
- * @f: filter
- * @digest: see bpf_epf_test_digest()
- *
- * Return: as bpf_epf_test_and_insert().
- */
 __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f, u64 digest)
 {
 	return epf_kfunc_by_digest(f, digest, OP_TEST_AND_INSERT);
 }
 
-/**
- * bpf_epf_xdp_digest() - compute the digest of a packet
- * @f: filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes identify the packet; the number that EPF_PKT_IFACE adds is the
- *	index of the receiving interface
- * @opts__sz: sizeof(struct epf_pkt_opts)
- * @digest: result; see bpf_epf_key_digest()
- *
- * Return:
- * * 0
- * * -EINVAL: @opts or @opts__sz is invalid; EPF_PKT_MARK, since packets have no mark
- *   in XDP
- * * -ENODATA: the packet ends before the bytes that the key needs
- * * -EBADMSG: a header contradicts itself
- * * -EPROTO: not IP, and the options ask to pass such packets
- * * -ENOMSG: a fragment other than the first, and the options ask for ports
- *   (EPF_PKT_FIRST)
- * * -(EPF_CONTROL + enum epf_control): a control packet, and the options ask to
- *   pass those (EPF_PKT_PASS_CONTROL)
- * * -ENODEV: do not know, the filter was destroyed
- */
 __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz, u64 *digest)
 {
-	const struct epf_table *t = epf_kfunc_xdp_table(f);
-	struct epf_pkt_opts o;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
+	return epf_kfunc_xdp_digest(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, digest);
 }
 
-/**
- * bpf_epf_xdp_test_and_insert() - test a packet and insert it, as one operation
- * @f: filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes identify the packet
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Return: as bpf_epf_xdp_digest() if that is negative, else as
- * bpf_epf_test_and_insert().
- */
 __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts, u32 opts__sz)
 {
@@ -482,33 +330,13 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md 
 				   OP_TEST_AND_INSERT);
 }
 
-/**
- * bpf_epf_xdp_test() - was a packet like this one inserted inside the window?
- * @f: filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes identify the packet
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Inserts nothing, so a flood of packets that are only tested does not fill the
- * filter.
- *
- * Return: as bpf_epf_xdp_digest() if that is negative, else as bpf_epf_test().
- */
+/* It inserts nothing, so a flood of packets that are only tested does not fill the filter. */
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_TEST);
 }
 
-/**
- * bpf_epf_xdp_insert() - insert a packet
- * @f: filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes identify the packet
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Return: as bpf_epf_xdp_digest() if that is negative, else as bpf_epf_insert().
- */
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
 {
@@ -517,8 +345,8 @@ __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 
 __bpf_kfunc_end_defs();
 
-/* A module may register only one set for each type of program. So there is one for XDP,
- * one for programs with socket buffers, one for netfilter and one for syscall programs.
+/* A module may register only one set for each type of program. So there is one for XDP, one for
+ * programs with socket buffers, one for netfilter and one for syscall programs.
  */
 #define COMMON_IDS                                                   \
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)              \
@@ -567,52 +395,27 @@ BTF_ID_LIST(dtor_ids)
 BTF_ID(struct, epf_filter)
 BTF_ID(func, bpf_epf_release_dtor)
 
-static const struct btf_kfunc_id_set common_set = {
-	.owner = THIS_MODULE,
-	.set = &common_ids,
-};
-
-static const struct btf_kfunc_id_set xdp_set = {
-	.owner = THIS_MODULE,
-	.set = &xdp_ids,
-};
-
-static const struct btf_kfunc_id_set skb_set = {
-	.owner = THIS_MODULE,
-	.set = &skb_ids,
-};
-
-static const struct btf_kfunc_id_set nf_set = {
-	.owner = THIS_MODULE,
-	.set = &nf_ids,
-};
-
 /* clang-format off */
-static const struct btf_kfunc_id_set syscall_set = {
-	.owner = THIS_MODULE,
-	.set = &syscall_ids,
-	EPF_KFUNC_FILTER(epf_kfunc_syscall_filter)
-};
+#define ID_SET(_name, ...) \
+	static const struct btf_kfunc_id_set _name##_set = { \
+		.owner = THIS_MODULE, .set = &_name##_ids, __VA_ARGS__ }
+
+ID_SET(common);
+ID_SET(xdp);
+ID_SET(skb);
+ID_SET(nf);
+ID_SET(syscall, EPF_KFUNC_FILTER(epf_kfunc_syscall_filter));
 /* clang-format on */
 
-static int epf_kfunc_register_dtor(void)
-{
-	const struct btf_id_dtor_kfunc dtor = {
-		.btf_id = dtor_ids[0],
-		.kfunc_btf_id = dtor_ids[1],
-	};
-
-	return register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
-}
-
-/**
- * epf_kfunc_init() - register the functions with the verifier
- *
- * Return: 0, also without BTF, in which case only the device works; or the error of
- * the registration. The verifier drops the registration with the module's BTF.
+/* Register the functions with the verifier. Return: 0, also without BTF, in which case only the
+ * device works; or the error of the registration. The verifier drops the registration with the
+ * module's BTF.
  */
 int epf_kfunc_init(void)
 {
+	const struct btf_id_dtor_kfunc dtor = { .btf_id = dtor_ids[0],
+						.kfunc_btf_id = dtor_ids[1] };
+
 	if (!epf_module_has_btf(THIS_MODULE)) {
 		pr_warn("this module has no BTF, so BPF programs cannot use it; rebuild it with pahole and the kernel's vmlinux\n");
 		return 0;
@@ -621,5 +424,5 @@ int epf_kfunc_init(void)
 		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set)   ?:
 		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
 		       epf_register_sockets(&common_set, &skb_set, &nf_set)           ?:
-		       epf_kfunc_register_dtor();
+		       register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
 }

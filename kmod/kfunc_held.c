@@ -2,30 +2,32 @@
 /*
  * Functions for BPF programs whose reference stays in its map.
  *
- * A program may use a reference only while it owns it. So a caller of the functions of
- * kfunc.c takes it out of the map, and a program that interrupts the caller finds none. The
- * functions here take the map instead, and find the reference in it under RCU. Any number
- * of programs can do so at a time, whatever they interrupt, and none of them changes the
- * reference.
+ * A program may use a reference only while it owns it. So a caller of the functions of kfunc.c
+ * takes it out of the map, and a program that interrupts the caller finds none. The functions here
+ * take the map instead, and find the reference in it under RCU. Any number of programs can do so at
+ * a time, whatever they interrupt, and none of them changes the reference.
  *
- * - Access to the map gives access to the filter, as in kfunc.c. An id would be a name that
- *   any program could make up.
- * - A field is known to refer to a filter by its destructor, which the verifier has taken
- *   from the type of the map's value.
- * - The program pins the map. If the reference is taken out meanwhile and released, the
- *   filter stays in memory until a grace period has passed (epf_filter_put()); after
- *   destruction, too (epf_filter_dispose()). The same holds for its table.
- *   bpf_kptr_xchg() orders the contents of the filter before the pointer; the load here
- *   has an address dependency.
- * - During swap, restore and destruction by force a call sees one table or none, and
- *   computes digest and operation on the same one.
+ * - Access to the map gives access to the filter, as in kfunc.c. An id would be a name that any
+ *   program could make up.
+ * - A field is known to refer to a filter by its destructor, which the verifier has taken from the
+ *   type of the map's value.
+ * - The program pins the map. If the reference is taken out meanwhile and released, the filter
+ *   stays in memory until a grace period has passed (epf_filter_put()); after destruction, too
+ *   (epf_filter_dispose()). The same holds for its table. bpf_kptr_xchg() orders the contents of
+ *   the filter before the pointer; the load here has an address dependency.
+ * - During swap, restore and destruction by force a call sees one table or none, and computes
+ *   digest and operation on the same one.
  *
- * Programs on cgroups run in process context with softirqs on, and may be preempted. At tc
- * egress softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT may
- * switch tasks there; without PREEMPT_RT_NEEDS_BH_LOCK also to other tasks that have
- * softirqs off. Neither harms the operations: lines are changed by locked instructions,
- * per-CPU counters by one instruction or a compare-and-exchange (epf_table_count()), and
- * locks are taken with interrupts off (epf_table_lock()).
+ * Programs on cgroups run in process context with softirqs on, and may be preempted. At tc egress
+ * softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT may switch tasks
+ * there; without PREEMPT_RT_NEEDS_BH_LOCK also to other tasks that have softirqs off. Neither harms
+ * the operations: lines are changed by locked instructions, per-CPU counters by one instruction or
+ * by a compare-and-exchange that fails after an interruption (epf_table_count()), whatever the CPU;
+ * the section of O3 in lanes.h is an RCU section, which may be preempted; and locks are taken with
+ * interrupts off (epf_table_lock()).
+ *
+ * They need Linux 6.9. Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h. VLAN tags that are
+ * stored beside a packet are not part of it.
  */
 #include "filter.h"
 #include "compat.h"
@@ -42,9 +44,8 @@ static struct epf_table *epf_kfunc_held_table(const struct bpf_map *map)
 	return f ? rcu_dereference(f->table) : NULL;
 }
 
-/* As bpf_epf_xdp_test_held() and its siblings. The error of a packet without a key is
- * returned even without a filter (any hash gives it), because the program may have to
- * let such packets pass (ARP).
+/* The error of a packet without a key is returned even without a filter (any hash gives it),
+ * because the program may have to let such packets pass (ARP).
  */
 static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
@@ -67,181 +68,82 @@ static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 	return ret;
 }
 
-/* One operation on a packet. @t: NULL if the filter was destroyed. */
-static int epf_kfunc_skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
-			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
-{
-	struct epf_pkt_opts o;
-	u64 digest;
-	int err;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	err = epf_skb_digest(t, skb, 0, iface, &o, &digest);
-	return err ?: epf_table_op(t, digest, op);
-}
-
-/* As bpf_epf_nf_test_held() and its siblings for socket buffers. */
 static int epf_kfunc_skb_held(const struct bpf_map *map, const struct sk_buff *skb, u32 iface,
 			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
-	int ret;
+	struct epf_pkt_opts o;
+	struct epf_table *t;
+	int ret = -ENODEV;
+	u64 digest;
 
 	rcu_read_lock();
-	ret = epf_kfunc_skb_one(epf_kfunc_held_table(map), skb, iface, opts, opts__sz, op);
+	t = epf_kfunc_held_table(map);
+	if (likely(t && opts__sz == sizeof(o))) {
+		o = epf_pkt_opts_read(opts);
+		ret = epf_skb_digest(t, skb, 0, iface, &o, &digest) ?: epf_table_op(t, digest, op);
+	} else if (t) {
+		ret = -EINVAL;
+	}
 	rcu_read_unlock();
 	return ret;
 }
 
-/* Index of the interface that a packet comes from or goes to. */
-static u32 epf_kfunc_skb_iface(const struct sk_buff *skb)
+/* EPF_PKT_IFACE adds the interface that the packet comes from or goes to. */
+static int epf_kfunc_skb_dev_held(const struct bpf_map *map, struct __sk_buff *ctx,
+				  const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
-	return skb->dev ? skb->dev->ifindex : 0;
+	const struct sk_buff *skb = (struct sk_buff *)ctx;
+	u32 iface = skb->dev ? skb->dev->ifindex : 0;
+
+	return epf_kfunc_skb_held(map, skb, iface, opts, opts__sz, op);
 }
 
 __bpf_kfunc_start_defs();
 
-/**
- * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), with a filter that a map holds
- * @held__map: array map; the first reference in its first value is the filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes identify the packet
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter; it is returned
- * only for packets that have a key.
- */
 __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
 }
 
-/**
- * bpf_epf_xdp_insert_held() - as bpf_epf_xdp_insert(), with a filter that a map holds
- * @held__map: as for bpf_epf_xdp_test_held()
- * @ctx: likewise
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_insert(), with -ENODEV as bpf_epf_xdp_test_held().
- */
 __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
 					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
 }
 
-/**
- * bpf_epf_xdp_test_and_insert_held() - as bpf_epf_xdp_test_and_insert(), with a filter
- *	that a map holds
- * @held__map: as for bpf_epf_xdp_test_held()
- * @ctx: likewise
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test_and_insert(), with -ENODEV as bpf_epf_xdp_test_held().
- */
 __bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map, struct xdp_md *ctx,
 						 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
 
-/**
- * bpf_epf_skb_test_held() - was a packet like this one inserted inside the window?
- * @held__map: as for bpf_epf_xdp_test_held()
- * @skb: in a tc program the packet begins at the link header; in a program on a cgroup
- *	at the network header (EPF_LINK_IP). Fragments are read too; VLAN tags that
- *	are stored beside the packet are not part of it
- * @opts: which bytes identify the packet; the interface that EPF_PKT_IFACE adds is the
- *	one that the packet comes from or goes to
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test_held().
- */
 __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
 				      const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	const struct sk_buff *s = (struct sk_buff *)skb;
-
-	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_TEST);
+	return epf_kfunc_skb_dev_held(held__map, skb, opts, opts__sz, OP_TEST);
 }
 
-/**
- * bpf_epf_skb_insert_held() - insert a packet
- * @held__map: as for bpf_epf_xdp_test_held()
- * @skb: as for bpf_epf_skb_test_held()
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_insert(). -ENODEV also if the map holds no filter.
- */
 __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 					const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	const struct sk_buff *s = (struct sk_buff *)skb;
-
-	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_INSERT);
+	return epf_kfunc_skb_dev_held(held__map, skb, opts, opts__sz, OP_INSERT);
 }
 
-/**
- * bpf_epf_nf_test_held() - was a packet like this one inserted inside the window?
- * @held__map: as for bpf_epf_xdp_test_held()
- * @skb: from the context of a netfilter program; the packet begins at the network header
- *	(EPF_LINK_IP), as the data of such an skb does
- * @iface: number for EPF_PKT_IFACE; the program chooses it, because the hook knows two
- *	interfaces
- * @opts: as for bpf_epf_skb_test_held()
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test_held().
- */
+/* The program chooses @iface, for EPF_PKT_IFACE, because the hook knows two interfaces. */
 __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, u32 iface,
 				     const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_TEST);
 }
 
-/**
- * bpf_epf_nf_insert_held() - insert a packet
- * @held__map: as for bpf_epf_nf_test_held()
- * @skb: likewise
- * @iface: likewise
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_skb_insert_held().
- */
 __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, u32 iface,
 				       const struct epf_pkt_opts *opts, u32 opts__sz)
 {
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
-/**
- * bpf_epf_nf_set_mark() - set bits of a packet's mark
- * @skb: from the context of a netfilter program, which cannot write to it
- * @value: the new bits; bits outside @mask are ignored
- * @mask: the bits to write; all others stay
- */
+/* For netfilter programs, which cannot write to the packets of their context. */
 __bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
 {
 	skb->mark = (skb->mark & ~mask) | (value & mask);

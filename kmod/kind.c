@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which kinds there are: lanes, and those of epochfilter_kinds.ko, which is loaded
- * when the first filter of another kind is created or restored.
+ * Which kinds there are: lanes, and those of epochfilter_kinds.ko, which is loaded when the first
+ * filter of another kind is created or restored.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -11,13 +11,12 @@
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/printk.h>
 
 static DEFINE_MUTEX(others_lock);
-/* Written under @others_lock, and dereferenced under it only. Read without it as a hint:
- * is the module loaded? Nothing is ordered by it.
+/* Written under @others_lock, and dereferenced under it only. Read without it as a hint: is the
+ * module loaded? Nothing is ordered by it.
  */
-static const struct epf_kinds *others;
+static epf_kinds_fn *others;
 
 static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 {
@@ -26,61 +25,40 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	if (kind == EPF_KIND_LANES)
 		return &epf_lanes_ops;
 	mutex_lock(&others_lock);
-	ops = others ? others->ops(kind) : NULL;
+	ops = others ? others(kind) : NULL;
 	if (ops && !try_module_get(ops->owner)) /* it is being unloaded */
 		ops = NULL;
 	mutex_unlock(&others_lock);
 	return ops;
 }
 
-/* Not under @others_lock, which the module takes to register. Whoever may create or restore
- * a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so
- * such a caller can load this module and no other.
- */
-static void epf_kind_load_others(u8 kind)
-{
-	if (READ_ONCE(others))
-		return; /* it has no such kind */
-	request_module("epochfilter-kinds");
-	if (!READ_ONCE(others))
-		pr_notice_ratelimited(
-			"kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
-			kind);
-}
-
-/**
- * epf_kind_get() - the operations of a kind, with a reference to their module
- * @kind: any number
- *
- * Context: process; sleeps; without locks that the loading of a module may need.
- * Return: the operations, or an error pointer: -EOPNOTSUPP.
+/* The operations of any kind, with a reference to their module. Sleeps; without locks that the
+ * loading of a module may need, such as @others_lock, which the module takes to register. Whoever
+ * may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is
+ * fixed, so such a caller can load this module and no other. Return: an error pointer: -EOPNOTSUPP.
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
 	const struct epf_table_ops *ops = epf_kind_find_ops(kind);
 
-	if (!ops) {
-		epf_kind_load_others(kind);
+	if (!ops && !READ_ONCE(others)) { /* otherwise it has no such kind */
+		request_module("epochfilter-kinds");
 		ops = epf_kind_find_ops(kind);
+		if (!READ_ONCE(others))
+			pr_notice_ratelimited(
+				"kind %u needs the module epochfilter_kinds, which could not be loaded: try 'modprobe epochfilter_kinds'\n",
+				kind);
 	}
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/**
- * epf_kind_put() - drop the reference of epf_kind_get()
- * @ops: operations, which are not used any more
- */
 void epf_kind_put(const struct epf_table_ops *ops)
 {
 	module_put(ops->owner);
 }
 
-/**
- * epf_params_check() - check whether the parameters are in range
- * @params: arbitrary values; the name is not checked
- *
- * Context: as epf_kind_get().
- * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
+/* Check whether the parameters are in range, but not the name. Context: as epf_kind_get(). Return:
+ * 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
  */
 int epf_params_check(const struct epf_params *params)
 {
@@ -94,45 +72,36 @@ int epf_params_check(const struct epf_params *params)
 	return err;
 }
 
-/**
- * epf_kinds_register() - add the locked kinds
- * @kinds: constant until epf_kinds_unregister()
- *
- * The sizes catch a module that was built with other headers where the kernel does
- * not check the types of symbols (CONFIG_MODVERSIONS).
- *
- * Context: the last step of loading their module.
- * Return: 0; -EEXIST; -ENOEXEC: that module and this one do not fit together.
+/* Do another module, built with @built, and this one fit together? It catches a module that was
+ * built with other headers where the kernel does not check the types of symbols
+ * (CONFIG_MODVERSIONS).
+ * Return: 0 or -ENOEXEC.
  */
-int epf_kinds_register(const struct epf_kinds *kinds)
+int epf_kinds_fit(const struct epf_sizes *built)
+{
+	const struct epf_sizes ours = { EPF_SIZES };
+
+	if (!memcmp(built, &ours, sizeof(ours)))
+		return 0;
+	pr_err("a module was built from another version: install all modules of one version, then reload them\n");
+	return -ENOEXEC;
+}
+EPF_EXPORT(epf_kinds_fit);
+
+/* Add the locked kinds, or with NULL remove them. Context: loading of their module, which fits this
+ * one; or its unloading, so no table has one of its kinds: each would have a reference to it.
+ * Return: 0 or -EEXIST.
+ */
+int epf_kinds_set(epf_kinds_fn *ops)
 {
 	int err = 0;
 
-	if (kinds->table_bytes != sizeof(struct epf_table) ||
-	    kinds->ops_bytes != sizeof(struct epf_table_ops)) {
-		pr_err("epochfilter_kinds was built from another version: install both modules of one version, then reload them\n");
-		return -ENOEXEC;
-	}
 	mutex_lock(&others_lock);
-	if (others)
+	if (ops && others)
 		err = -EEXIST;
 	else
-		WRITE_ONCE(others, kinds);
+		WRITE_ONCE(others, ops);
 	mutex_unlock(&others_lock);
 	return err;
 }
-EPF_EXPORT(epf_kinds_register);
-
-/**
- * epf_kinds_unregister() - remove the locked kinds
- *
- * Context: unloading of their module, so no table has one of its kinds: each would
- * have a reference to it.
- */
-void epf_kinds_unregister(void)
-{
-	mutex_lock(&others_lock);
-	WRITE_ONCE(others, NULL);
-	mutex_unlock(&others_lock);
-}
-EPF_EXPORT(epf_kinds_unregister);
+EPF_EXPORT(epf_kinds_set);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of lanes: their sizes, what the end of an epoch waits for, the scan,
- * the estimate. Their packet path is inline in table.h.
+ * The operations of lanes: their sizes, what the end of an epoch waits for, the scan, the estimate.
+ * Their packet path is inline in table.h.
  */
 #include "kind.h"
 
 #include <epf/params.h>
 
 #include <linux/jiffies.h>
-#include <linux/ktime.h>
 #include <linux/random.h>
-#include <linux/rcupdate.h>
 
 /* Lines of each part sampled between two calls of cond_resched(). */
 #define SAMPLE_LINES 128u
-/* While a rotation is overdue the worker runs with each tick, to poll the grace
- * period. It then estimates only this often. Nothing depends on a fresher estimate
- * that the inserters' own count does not cover.
+/* While a rotation is overdue the worker runs with each tick, to poll the grace period. It then
+ * estimates only this often. Nothing depends on a fresher estimate that the inserters' own count
+ * does not cover.
  */
 #define ESTIMATE_NS (10 * NSEC_PER_MSEC)
 
@@ -43,15 +41,8 @@ static u64 epf_lanes_fill_step(const struct epf_table *t)
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
-static const struct epf_shape *epf_lanes_shape(const struct epf_table *t)
-{
-	return NULL;
-}
-
-/* ---------------------------------------------------- ends of epochs ---- */
-
-/* Does the scan keep up, and is the grace period over that began when the lane's last
- * epoch was left?
+/* Does the scan keep up, and is the grace period over that began when the lane's last epoch was
+ * left?
  */
 static bool epf_lanes_may_end(const struct epf_table *t)
 {
@@ -64,16 +55,16 @@ static void epf_lanes_ended(struct epf_table *t, u64 e)
 	t->cookie[e & 7] = start_poll_synchronize_rcu();
 }
 
-/* The worker can only poll the grace period again, with the next tick. A queued run is
- * not postponed: frequent calls would otherwise keep the worker from running.
+/* The worker can only poll the grace period again, with the next tick. A queued run is not
+ * postponed: frequent calls would otherwise keep the worker from running.
  */
 static void epf_lanes_late(struct epf_table *t)
 {
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
 
-/* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin
- * also counts as ready: the caller has to deal with it.
+/* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin also counts as
+ * ready: the caller has to deal with it.
  */
 static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 {
@@ -127,11 +118,6 @@ static u32 epf_lanes_turnover(const struct epf_table *t)
 	return EPF_LANES;
 }
 
-static void epf_lanes_tick(struct epf_table *t)
-{
-	epf_table_try_rotate(t);
-}
-
 /* Rotate here if that is overdue, before the next pin. */
 static void epf_lanes_unpinned(struct epf_table *t)
 {
@@ -139,10 +125,8 @@ static void epf_lanes_unpinned(struct epf_table *t)
 		mod_delayed_work(epf_wq, &t->work, 0);
 }
 
-/* --------------------------------------------------- the worker's part ---- */
-
-/* Scan the chunk that is due. Rotation is blocked for EPF_HOLD_WORDS at a time; a
- * rotation in between is harmless, since every line is still visited.
+/* Scan the chunk that is due. Rotation is blocked for EPF_HOLD_WORDS at a time; a rotation in
+ * between is harmless, since every line is still visited.
  */
 static void epf_lanes_scan_chunk(struct epf_table *t)
 {
@@ -221,7 +205,6 @@ const struct epf_table_ops epf_lanes_ops = {
 	.make = epf_lanes_make,
 	.fill = epf_lanes_fill,
 	.fill_step = epf_lanes_fill_step,
-	.shape = epf_lanes_shape,
 	.may_end = epf_lanes_may_end,
 	.ended = epf_lanes_ended,
 	.late = epf_lanes_late,
@@ -229,7 +212,6 @@ const struct epf_table_ops epf_lanes_ops = {
 	.rotate = epf_lanes_rotate,
 	.turnover = epf_lanes_turnover,
 	.tick_ns = epf_table_epoch_tick_ns,
-	.tick = epf_lanes_tick,
 	.unpinned = epf_lanes_unpinned,
 	.work = epf_lanes_work,
 	.still = epf_lanes_still,

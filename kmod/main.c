@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Loading and unloading.
- */
+/* Loading and unloading. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "filter.h"
 
 #include <linux/module.h>
-#include <linux/rcupdate.h>
 
 static bool selftest;
 module_param(selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "run the self-test at load time; refuse to load if it fails");
 
-/* RCU callbacks of tables that are being freed queue work on epf_wq, so they
- * must run before the workqueue is destroyed.
+/* RCU callbacks of tables that are being freed queue work on epf_wq, so they must run before the
+ * workqueue is destroyed.
  */
 static void epf_main_free_workqueue(void)
 {
@@ -49,9 +46,6 @@ err_wq:
 	return err;
 }
 
-/* Every descriptor, mapping and BPF program pins the module, so the filters
- * that are left have no users.
- */
 static void __exit epf_exit(void)
 {
 	epf_dev_exit();

@@ -1,23 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of tables: charged against the limits before it is allocated, by
- * compare-and-swap, so that the limits hold for any number of callers.
+ * Memory of tables: charged against the limits before it is allocated, by compare-and-swap, so that
+ * the limits hold for any number of callers; and its mappings in user space.
  */
 #include "compat.h"
-#include "limits.h"
 #include "table.h"
 
-#include <linux/rcupdate.h>
+#include <linux/module.h>
 #include <linux/vmalloc.h>
+
+/* Limits, which may change at any time. */
+static unsigned int max_filters = 1024;
+module_param(max_filters, uint, 0644);
+MODULE_PARM_DESC(max_filters, "maximum number of filters");
+
+static unsigned int max_filter_mib;
+module_param(max_filter_mib, uint, 0644);
+MODULE_PARM_DESC(max_filter_mib, "maximum size of one filter in MiB (0: half of the RAM)");
+
+static unsigned int max_total_mib;
+module_param(max_total_mib, uint, 0644);
+MODULE_PARM_DESC(max_total_mib, "maximum size of all filters together in MiB (0: half of the RAM)");
 
 struct workqueue_struct *epf_wq;
 EPF_EXPORT(epf_wq);
 
 static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
 
+u32 epf_max_filters(void)
+{
+	return READ_ONCE(max_filters);
+}
+
+static u64 epf_memory_limit(const unsigned int *mib)
+{
+	return (u64)READ_ONCE(*mib) << 20 ?: (u64)totalram_pages() << PAGE_SHIFT >> 1;
+}
+
 static bool epf_memory_try_charge(u64 bytes)
 {
-	s64 limit = epf_max_total_bytes();
+	s64 limit = epf_memory_limit(&max_total_mib);
 	s64 old = atomic64_read(&total_bytes);
 
 	do {
@@ -27,13 +49,8 @@ static bool epf_memory_try_charge(u64 bytes)
 	return true;
 }
 
-/**
- * epf_wait_freed() - wait until destroyed tables are freed
- *
- * Destroyed tables are freed asynchronously, so callers wait here and try again
- * before they report that there is no memory.
- *
- * Context: process; sleeps; not the workers.
+/* Wait until destroyed tables are freed, which takes place asynchronously. So callers wait here and
+ * try again before they report that there is no memory. Sleeps; not for the workers.
  */
 void epf_wait_freed(void)
 {
@@ -42,16 +59,10 @@ void epf_wait_freed(void)
 }
 EPF_EXPORT(epf_wait_freed);
 
-/**
- * epf_charge() - charge memory against the limits
- * @bytes: of one filter
- *
- * Context: as epf_wait_freed().
- * Return: 0, -E2BIG, -ENOSPC.
- */
+/* Charge the memory of one filter against the limits. Sleeps. Return: 0, -E2BIG, -ENOSPC. */
 int epf_charge(u64 bytes)
 {
-	if (bytes > epf_max_filter_bytes())
+	if (bytes > epf_memory_limit(&max_filter_mib))
 		return -E2BIG;
 	if (epf_memory_try_charge(bytes))
 		return 0;
@@ -59,24 +70,14 @@ int epf_charge(u64 bytes)
 	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
-/**
- * epf_uncharge() - the opposite of epf_charge()
- * @bytes: that have been charged
- */
 void epf_uncharge(u64 bytes)
 {
 	atomic64_sub(bytes, &total_bytes);
 }
 
-/**
- * epf_alloc_lines() - allocate zeroed memory that is charged already
- * @bytes: whole pages
- *
- * Use huge pages if they are readily available; compacting memory for them would
- * keep a CPU busy for many seconds. Do not try to allocate more than is available:
- * that would first push everything else out of memory.
- *
- * Context: process; sleeps.
+/* Allocate zeroed memory, of whole pages, that is charged already. Use huge pages if they are
+ * readily available; compacting memory for them would keep a CPU busy for many seconds. Do not try
+ * to allocate more than is available: that would first push everything else out of memory. Sleeps.
  * Return: the memory, or NULL.
  */
 struct epf_line *epf_alloc_lines(u64 bytes)
@@ -90,24 +91,18 @@ struct epf_line *epf_alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
-/**
- * epf_table_grow() - allocate more memory for a table, zeroed
- * @t: table
- * @words: size in 64-bit words
- *
- * Context: process; sleeps. Called by the worker of the table, or before the table
- * is published. For lanes, whose worker needs no memory, callers serialize
- * themselves.
- * Return: the memory, charged against the limits, or an error pointer: -E2BIG,
- * -ENOSPC: limits; -ENOMEM.
+/* Allocate more memory for a table, zeroed, of @words 64-bit words. Sleeps. Called by the worker of
+ * the table, or before the table is published. For lanes, whose worker needs no memory, callers
+ * serialize themselves. Return: the memory, charged against the limits, or an error pointer:
+ * -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
+	u64 most = epf_memory_limit(&max_filter_mib);
 	u64 *word;
 
-	if (bytes > epf_max_filter_bytes() ||
-	    atomic64_read(&t->bytes) > epf_max_filter_bytes() - bytes)
+	if (bytes > most || atomic64_read(&t->bytes) > most - bytes)
 		return ERR_PTR(-E2BIG);
 	if (!epf_memory_try_charge(bytes))
 		return ERR_PTR(-ENOSPC);
@@ -121,14 +116,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 EPF_EXPORT(epf_table_grow);
 
-/**
- * epf_table_shrink() - free memory from epf_table_grow()
- * @t: table
- * @word: the memory
- * @words: its size, as passed to epf_table_grow()
- *
- * Context: as epf_table_grow(); no operation can still use the memory.
- */
+/* Free memory from epf_table_grow(), which no operation can still use. Context: likewise. */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 {
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
@@ -138,3 +126,52 @@ void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 	epf_uncharge(bytes);
 }
 EPF_EXPORT(epf_table_shrink);
+
+/* A fault maps the aligned 256 KiB around its address, because a copy of gigabytes would otherwise
+ * take one fault for each page.
+ */
+#define AROUND_BYTES (64 * PAGE_SIZE)
+
+/* Prepare a mapping, which is neither writable nor executable and stays so for good, of @bytes
+ * (whole pages) from page @first on. @ops: its fault calls epf_map_fault(). @owner keeps the memory
+ * until the mapping is closed. Return: 0; -EINVAL: it extends beyond @bytes.
+ */
+int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
+	    const struct vm_operations_struct *ops, void *owner)
+{
+	u64 pages = bytes >> PAGE_SHIFT;
+
+	if (first > pages || vma_pages(vma) > pages - first)
+		return -EINVAL;
+	epf_vma_seal_readonly(vma);
+	vma->vm_ops = ops;
+	vma->vm_private_data = owner;
+	return 0;
+}
+
+/* Handle a fault of a mapping that epf_map() prepared. @mem: vmalloc memory of @bytes, which begins
+ * at page @first of the file.
+ *
+ * Pages are mapped by number (PFN): the memory belongs to the filter and is charged to its creator,
+ * so a reader is not charged again in its RSS, by which the OOM killer chooses. Pages that are
+ * mapped already stay as they are. Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes;
+ * VM_FAULT_OOM: no memory for the page tables of the faulting page itself.
+ */
+vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 first, u64 bytes)
+{
+	const u8 *page = (const u8 *)mem + ((vmf->pgoff - first) << PAGE_SHIFT);
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long from = round_down(vmf->address, AROUND_BYTES);
+	unsigned long end = min(vma->vm_end, from + AROUND_BYTES);
+	unsigned long at, here = round_down(vmf->address, PAGE_SIZE);
+	vm_fault_t ret = VM_FAULT_NOPAGE, one;
+
+	if (vmf->pgoff - first >= bytes >> PAGE_SHIFT)
+		return VM_FAULT_SIGBUS;
+	for (at = max(vma->vm_start, from); at < end; at += PAGE_SIZE) {
+		one = vmf_insert_pfn(vma, at, vmalloc_to_pfn(page + (at - here)));
+		if (at == here)
+			ret = one;
+	}
+	return ret;
+}

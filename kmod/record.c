@@ -2,16 +2,16 @@
 /*
  * Journals: writing, and what rotations do to them. See journal.h.
  *
- * A record is written after the bits are set, so that it never names a key that is
- * not there, and before the insertion is counted and returns, so that a reader that
- * has read all records up to a moment has all keys inserted before it.
+ * A record is written after the bits are set, so that it never names a key that is not there, and
+ * before the insertion is counted and returns, so that a reader that has read all records up to a
+ * moment has all keys inserted before it.
  */
 #include "journal.h"
 
 #include <linux/smp.h>
 
-/* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is
- * off because the reader has to wait for a writer that has begun a record.
+/* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is off because
+ * the reader has to wait for a writer that has begun a record.
  */
 static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value, u64 more)
 {
@@ -23,25 +23,15 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
 	preempt_enable();
 }
 
-/**
- * epf_journal_inserted() - record an insertion
- * @j: journal
- * @digest: of the key
- * @e: epoch that has the key
- * @lanes: see epf_lanes_insert_into()
- *
- * Context: a packet path, in the RCU section in which it found @j.
+/* Record an insertion into epoch @e; @lanes: see epf_lanes_insert_into(). Context: a packet path,
+ * in the RCU section in which it found @j.
  */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes)
 {
 	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
 }
 
-/**
- * epf_journal_rotated() - record that an epoch has begun
- * @t: table, locked
- * @now_ns: when
- */
+/* Record that an epoch has begun, with @t locked. */
 void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 {
 	const struct epf_journal *j = epf_journal_locked(t);
@@ -52,15 +42,12 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 			       now_ns);
 }
 
-/**
- * epf_journal_over_locked() - end the journal of a table that its filter no longer has
- * @t: table, of any kind, locked
- *
+/* End the journal, if there is one, of a table of any kind, locked, that its filter no longer has.
  * The descriptor and the mappings keep the journal, but nobody writes to it.
  *
- * An insertion that finds no journal may return before this function does. A reader
- * that then looks for the key in the journal must see that the journal is over. So
- * @over is written first. Case end-late of selftests/explore.
+ * An insertion that finds no journal may return before this function does. A reader that then looks
+ * for the key in the journal must see that the journal is over. So @over is written first. Case
+ * end-late of selftests/explore.
  */
 void epf_journal_over_locked(struct epf_table *t)
 {

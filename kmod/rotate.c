@@ -2,31 +2,22 @@
 /*
  * When epochs end, and what a rotation waits for.
  *
- * A rotation is one store (epf_state_rotate). It may take place if the scan keeps up, if
- * the grace period that began when the lane's last epoch was left is over (O3 of
- * lanes.h), and if no snapshot pins the table. Otherwise it is overdue. That is
- * safe: the window is longer meanwhile. The worker, the timer and, now and then,
- * inserters retry an overdue rotation. Rotations of the locked kinds are always
- * overdue, because the worker has to empty memory first.
+ * A rotation is one store (epf_state_rotate). It may take place if the scan keeps up, if the grace
+ * period that began when the lane's last epoch was left is over (O3 of lanes.h), and if no snapshot
+ * pins the table. Otherwise it is overdue. That is safe: the window is longer meanwhile. The
+ * worker, the timer and, now and then, inserters retry an overdue rotation. Rotations of the locked
+ * kinds are always overdue, because the worker has to empty memory first.
  */
 #include "compat.h"
 #include "journal.h"
 #include "kind.h"
 #include "trace.h"
 
-#include <linux/ktime.h>
-#include <linux/rcupdate.h>
-
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
-/**
- * epf_table_unlock() - release the lock and perform a pending rotation
- * @t: table
- * @flags: as epf_table_lock() set them
- *
- * A CPU that found the lock contended has set @t->retry before; its rotation takes
- * place here.
+/* Release the lock, and perform the rotation of a CPU that found it contended and has set @t->retry
+ * before.
  */
 void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
 {
@@ -37,19 +28,14 @@ void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->l
 }
 EPF_EXPORT(epf_table_unlock);
 
-/**
- * epf_table_lock() - take the lock, which blocks rotation
- * @t: table
- * @flags: set to the state of interrupts, for epf_table_unlock()
+/* Take the lock, which blocks rotation. @flags: the state of interrupts, for epf_table_unlock().
  *
- * Packet paths take the lock in softirqs, and netpoll does so with interrupts
- * disabled. Hence no caller may leave softirqs enabled, nor enable interrupts that
- * were disabled. The holder of a raw lock with interrupts disabled is not preempted
- * on a real-time kernel either, so that no CPU spins for longer than a section takes.
+ * Packet paths take the lock in softirqs, and netpoll does so with interrupts disabled. Hence no
+ * caller may leave softirqs enabled, nor enable interrupts that were disabled. The holder of a raw
+ * lock with interrupts disabled is not preempted on a real-time kernel either, so that no CPU spins
+ * for longer than a section takes: microseconds, see EPF_HOLD_WORDS.
  *
- * Context: not from a packet path, except those of the locked kinds. Interrupts are
- * disabled until epf_table_unlock(): hold the lock for microseconds, see
- * EPF_HOLD_WORDS.
+ * Context: not from a packet path, except those of the locked kinds.
  */
 void epf_table_lock(struct epf_table *t, unsigned long *flags) __acquires(&t->lock)
 {
@@ -57,18 +43,14 @@ void epf_table_lock(struct epf_table *t, unsigned long *flags) __acquires(&t->lo
 }
 EPF_EXPORT(epf_table_lock);
 
-/**
- * epf_table_pinned() - does a snapshot block rotation?
- * @t: table; unless it is locked the result is a hint
- * @now_ns: monotonic
- */
+/* Does a snapshot block rotation? Unless @t is locked the result is a hint. */
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 {
 	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
 EPF_EXPORT(epf_table_pinned);
 
-/* Set *@batch to @to; without @raise only if that is less. */
+/* Without @raise only if that is less. */
 static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
 {
 	u32 old = READ_ONCE(*batch);
@@ -80,12 +62,11 @@ static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
 			;
 }
 
-/* Limit what CPUs and groups keep to what there is room for.
- * @sum: the count of the current epoch. If it is stale, or of an epoch that is over,
- *	batches become smaller than they need be, until the next epoch.
- * @raise: batches may grow. Only with the lock held, and with the trigger set anew
- *	after that: a trigger that is set at the same time assumes smaller batches.
- * Return: the keys that may still come, by a count made after the last store.
+/* Limit what CPUs and groups keep to what there is room for. @sum: the count of the current epoch.
+ * If it is stale, or of an epoch that is over, batches become smaller than they need be, until the
+ * next epoch. @raise: batches may grow. Only with the lock held, and with the trigger set anew
+ * after that: a trigger that is set at the same time assumes smaller batches. Return: the keys that
+ * may still come, by a count made after the last store.
  */
 static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 {
@@ -108,9 +89,8 @@ static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 	return left;
 }
 
-/**
- * epf_table_reset_trigger() - set trigger and batches for what is now in the epoch
- * @t: table, locked or not yet published; its epoch is new, or overdue
+/* Set trigger and batches for what is now in the epoch, which is new or overdue. @t is locked or
+ * not yet published.
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
@@ -124,11 +104,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_reset_trigger);
 
-/**
- * epf_table_end_epoch() - end the current epoch and begin the next
- * @t: table, locked, whose next epoch is ready
- * @now_ns: monotonic
- */
+/* End the current epoch and begin the next, which is ready. */
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
@@ -148,8 +124,8 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 }
 EPF_EXPORT(epf_table_end_epoch);
 
-/* End the current epoch. Caller holds the lock. Return: 0; -EBUSY: pinned; -EAGAIN:
- * the scan, the grace period or the worker of a locked kind is not ready.
+/* End the current epoch. Caller holds the lock. Return: 0; -EBUSY: pinned; -EAGAIN: the scan, the
+ * grace period or the worker of a locked kind is not ready.
  */
 static int epf_rotate_now(struct epf_table *t, u64 now_ns)
 {
@@ -162,8 +138,8 @@ static int epf_rotate_now(struct epf_table *t, u64 now_ns)
 	return 0;
 }
 
-/* Duration of epoch @e, the current one. If the wall clock is set after the timer was
- * armed, the timer fires too early, or late by at most epf_align_near().
+/* Duration of epoch @e, the current one. If the wall clock is set after the timer was armed, the
+ * timer fires too early, or late by at most epf_align_near().
  */
 static u64 epf_rotate_epoch_lasts(const struct epf_table *t, u64 e)
 {
@@ -186,9 +162,7 @@ static bool epf_rotate_is_due(const struct epf_table *t, u64 now_ns)
 	return epf_window_due(&t->window, epf_count_of(epf_load(&t->state.count), e), ns);
 }
 
-/* End the epoch if it is due; record that it is overdue if it cannot end. Caller
- * holds the lock. Return: true if it ended.
- */
+/* End the epoch if it is due; record that it is overdue if it cannot. Return: true if it ended. */
 static bool epf_rotate_due(struct epf_table *t)
 {
 	u64 now = ktime_get_ns();
@@ -208,15 +182,12 @@ static bool epf_rotate_due(struct epf_table *t)
 	return false;
 }
 
-/**
- * epf_table_after_pin() - queue the worker for when the pin expires
- * @t: table; unless it is locked the expiry may already be that of a later pin
+/* Queue the worker for when the pin expires, or a later pin if @t is not locked.
  *
- * A run that is queued for earlier stays. The worker is not queued at once, because
- * it can do nothing about an overdue rotation while the table is pinned. The timer,
- * which finds the rotation overdue each millisecond, could then requeue the worker
- * during each of its runs. A pin that is released before it expires queues the
- * worker itself.
+ * A run that is queued for earlier stays. The worker is not queued at once, because it can do
+ * nothing about an overdue rotation while the table is pinned. The timer, which finds the rotation
+ * overdue each millisecond, could then requeue the worker during each of its runs. A pin that is
+ * released before it expires queues the worker itself.
  *
  * Context: any.
  */
@@ -228,8 +199,7 @@ void epf_table_after_pin(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_after_pin);
 
-/* Queue the worker: at once if an epoch has ended, and as the kind needs it if the end
- * is overdue.
+/* Queue the worker: at once if an epoch has ended, and as the kind needs it if the end is overdue.
  */
 static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 {
@@ -241,14 +211,8 @@ static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 		t->ops->late(t);
 }
 
-/**
- * epf_table_try_rotate() - end the current epoch if it is due
- * @t: table
- *
- * If the lock is contended, its holder performs the rotation.
- *
- * Context: any except hardirq; never waits.
- * Return: true if the epoch ended here.
+/* End the current epoch if it is due. If the lock is contended, its holder does so. Context: any
+ * except hardirq; never waits. Return: true if the epoch ended here.
  */
 bool epf_table_try_rotate(struct epf_table *t)
 {
@@ -271,15 +235,9 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_try_rotate);
 
-/**
- * epf_table_full() - may insertions have filled the current epoch?
- * @t: table
- *
- * The inserter that filled it may have found the lock contended. The rotation is
- * then up to the holder, which may not have performed it yet, nor recorded that it
- * is overdue.
- *
- * Context: any; without the lock.
+/* May insertions have filled the current epoch? The inserter that filled it may have found the lock
+ * contended. The rotation is then up to the holder, which may not have performed it yet, nor
+ * recorded that it is overdue. Context: any; without the lock.
  */
 bool epf_table_full(const struct epf_table *t)
 {
@@ -289,13 +247,8 @@ bool epf_table_full(const struct epf_table *t)
 	       epf_rotate_is_due(t, ktime_get_ns());
 }
 
-/**
- * epf_table_look() - act on a count that has reached the trigger
- * @t: table
- * @e: the epoch counted
- * @sum: its insertions; 0: @e is not the epoch that is counted (any more)
- *
- * Context: a packet path.
+/* Act on a count that has reached the trigger: @sum insertions of epoch @e; 0: @e is not the epoch
+ * that is counted (any more). Context: a packet path.
  */
 void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 {
@@ -318,19 +271,13 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 }
 EPF_EXPORT(epf_table_look);
 
-/**
- * epf_table_epoch_tick_ns() - time until the timer has to check again
- * @t: table
- *
- * Return: ns from now, at least TICK_MIN_NS: being late is safe.
- */
+/* Time until the timer has to check again, in ns, at least TICK_MIN_NS: being late is safe. */
 u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 	u64 ns = ktime_get_ns() - READ_ONCE(t->state.ring[e & 7].start_ns);
-	u64 lasts;
+	u64 lasts = epf_rotate_epoch_lasts(t, e);
 
-	lasts = epf_rotate_epoch_lasts(t, e);
 	if (ns < lasts)
 		return max_t(u64, lasts - ns, TICK_MIN_NS);
 	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
@@ -339,14 +286,8 @@ u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 }
 EPF_EXPORT(epf_table_epoch_tick_ns);
 
-/**
- * epf_table_tick() - timer callback, for the modes that involve time
- * @timer: of a table
- *
- * Only the callback re-arms the timer. After a rotation by count it fires once too
- * early, and goes on from there.
- *
- * Context: softirq.
+/* Timer callback, for the modes that involve time. Only the callback re-arms the timer. After a
+ * rotation by count it fires once too early, and goes on from there. Context: softirq.
  */
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 {
@@ -354,16 +295,15 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	t->ops->tick(t);
+	if (t->ops->tick)
+		t->ops->tick(t);
+	else
+		epf_table_try_rotate(t);
 	hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), t->ops->tick_ns(t)));
 	return HRTIMER_RESTART;
 }
 
-/**
- * epf_table_rotate_now() - end the current epoch if that is possible now
- * @t: table
- * @e: set to the epoch that is current afterwards
- *
+/* End the current epoch if that is possible now. @e: set to the epoch that is current afterwards.
  * Return: 0; -EBUSY: pinned; -EAGAIN: see the wait operation.
  */
 int epf_table_rotate_now(struct epf_table *t, u64 *e)
@@ -378,41 +318,8 @@ int epf_table_rotate_now(struct epf_table *t, u64 *e)
 	return err;
 }
 
-/**
- * epf_table_rotate() - end epochs now
- * @t: table, by reference
- * @count: number of epochs to end
- *
- * Context: process; sleeps for whatever the ends wait for, and until the error rate
- * has been estimated again.
- * Return: 0; -EBUSY: pinned; -EINTR: a signal, some epochs may have ended;
- * -ENODEV: destroyed meanwhile; -EOVERFLOW: the clock of a resizable kind cannot
- * advance any further.
- */
-int epf_table_rotate(struct epf_table *t, u32 count)
-{
-	return t->ops->rotate(t, count);
-}
-
-/**
- * epf_table_clear() - remove all keys
- * @t: table, by reference, whose kind has a turnover
- *
- * Context, return: as epf_table_rotate().
- */
-int epf_table_clear(struct epf_table *t)
-{
-	return epf_table_rotate(t, t->ops->turnover(t));
-}
-
-/**
- * epf_table_settle() - wait for an overdue rotation
- * @t: table, by reference
- *
- * Batches call this after an insertion, so that bulk loading keeps the pace of the
- * window, as it does if there is nothing to wait for.
- *
- * Context: process; sleeps.
+/* Wait for an overdue rotation. Batches call this after an insertion, so that bulk loading keeps
+ * the pace of the window, as it does if there is nothing to wait for. Context: process; sleeps.
  * Return: 0, also if a snapshot pins the table; -EINTR.
  */
 int epf_table_settle(struct epf_table *t)
@@ -440,13 +347,8 @@ int epf_table_settle(struct epf_table *t)
 	return 0;
 }
 
-/**
- * epf_table_pin() - block rotation for a snapshot
- * @t: table
- * @pin_ns: for at most so long
- * @pin: set, except @moves
- *
- * Return: 0; -EBUSY: another snapshot is under way and its pin has not expired.
+/* Block rotation for a snapshot, for at most @pin_ns. @pin: set, except @moves. Return: 0; -EBUSY:
+ * another snapshot is under way and its pin has not expired.
  */
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -472,12 +374,7 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	return err;
 }
 
-/**
- * epf_table_unpin() - release the pin of a snapshot
- * @t: table
- * @pin: of the snapshot; if another snapshot has pinned the table since, its pin
- *	stays
- */
+/* Release the pin of a snapshot. If another snapshot has pinned the table since, its pin stays. */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
 	unsigned long flags;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The key of a packet in a socket buffer, computed by the core's own parser: it equals
- * the key that XDP computes from the same bytes. Bytes are read in place, in the linear
- * part, in pages or in further buffers, and are not moved. Bytes that cannot be read
- * (device memory) count as missing.
+ * The key of a packet in a socket buffer, computed by the core's own parser: it equals the key that
+ * XDP computes from the same bytes. Bytes are read in place, in the linear part, in pages or in
+ * further buffers, and are not moved. Bytes that cannot be read (device memory) count as missing.
  */
 #define EPF_PKT_READER
 #include <epf/hash.h>
 
 #include <linux/skbuff.h>
 
-/**
- * struct epf_pkt - a packet, as the core's parser reads it
- * @skb: buffer
- * @at: offset of the packet's first byte
- * @len: bytes from there
- */
+/* A packet, as the core's parser reads it: @len bytes from offset @at of @skb. */
 struct epf_pkt {
 	const struct sk_buff *skb;
 	u32 at;
@@ -37,8 +31,8 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n, u8
 	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
-/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear
- * part at once, others in pieces.
+/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear part at
+ * once, others in pieces.
  */
 static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 				 const struct epf_pkt *pkt, u32 off, u32 end)
@@ -64,19 +58,13 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 	}
 }
 
+#include "compat.h"
 #include "table.h"
 
-/**
- * epf_skb_digest() - compute the digest of a packet
- * @t: table, for its hash key
- * @skb: packet
- * @at: offset in @skb, within the linear part, of the header that @opts say is first
- * @iface: number of the interface, for EPF_PKT_IFACE
- * @opts: which bytes identify the packet; checked here
- * @digest: result
- *
- * Context: any.
- * Return: 0; -EINVAL: bad @opts; or as epf_pkt_digest_in().
+/* Compute the digest of a packet under the hash key of @t. @at: offset in @skb, within the linear
+ * part, of the header that @opts, which are checked here, say is first. @iface: number of the
+ * interface, for EPF_PKT_IFACE. Context: any. Return: 0; -EINVAL: bad @opts; or as
+ * epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
 		   const struct epf_pkt_opts *opts, u64 *digest)
@@ -88,3 +76,4 @@ int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at,
 		return -EINVAL;
 	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
 }
+EPF_EXPORT(epf_skb_digest);

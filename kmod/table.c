@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tables: making, freeing, and statistics.
- */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
+/* Tables: making, freeing, and statistics. */
 #include "filter.h"
 #include "compat.h"
 #include "journal.h"
 #include "kind.h"
 
-#include <linux/init.h>
-#include <linux/ktime.h>
-#include <linux/printk.h>
-#include <linux/random.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 static atomic64_t last_serial;
 
-/* Compute how many insertions CPUs keep, and when inserters call
- * epf_table_look().
- */
+/* Compute how many insertions CPUs keep, and when inserters call epf_table_look(). */
 static void epf_table_set_pace(struct epf_table *t)
 {
 	u64 step = max_t(u64, t->ops->fill_step(t), 1);
@@ -32,8 +21,8 @@ static void epf_table_set_pace(struct epf_table *t)
 	epf_pace_init(&t->pace, step, full_at, min3(full_at, 16 * step, t->room), nr_cpu_ids);
 }
 
-/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache
- * lines. 0: CPUs add to the count themselves.
+/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache lines. 0: CPUs add
+ * to the count themselves.
  */
 static u32 epf_table_groups_of_cpus(void)
 {
@@ -42,20 +31,7 @@ static u32 epf_table_groups_of_cpus(void)
 	return groups > 1 ? roundup_pow_of_two(groups) : 0;
 }
 
-static void epf_table_set_params(struct epf_table *t, const struct epf_params *params,
-				 const u64 key[2])
-{
-	t->params = *params;
-	memset(t->params.name, 0, sizeof(t->params.name));
-	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
-	epf_window_init_epochs(&t->window, params->mode, params->refresh, params->window_inserts,
-			       params->window_ns, t->epochs);
-	epf_hash_init(&t->hash, key[0], key[1], params->hash);
-	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
-}
-
-/* The module of the operations may be unloaded as soon as its reference is gone, so
- * that is last.
+/* The module of the operations may be unloaded as soon as its reference is gone, so that is last.
  */
 static void epf_free_table(struct epf_table *t)
 {
@@ -71,8 +47,8 @@ static void epf_free_table(struct epf_table *t)
 	epf_kind_put(ops);
 }
 
-/* Runs after the grace period. No packet path has the table any more, and the timer
- * is cancelled or was never started, so only the work itself can requeue the work.
+/* Runs after the grace period. No packet path has the table any more, and the timer is cancelled or
+ * was never started, so only the work itself can requeue the work.
  */
 static void epf_free_table_work(struct work_struct *work)
 {
@@ -82,10 +58,17 @@ static void epf_free_table_work(struct work_struct *work)
 	epf_free_table(t);
 }
 
-static void epf_init_table(struct epf_table *t)
+static void epf_init_table(struct epf_table *t, const struct epf_params *params, const u64 key[2])
 {
 	int i;
 
+	t->params = *params;
+	memset(t->params.name, 0, sizeof(t->params.name));
+	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
+	epf_window_init_epochs(&t->window, params->mode, params->refresh, params->window_inserts,
+			       params->window_ns, t->epochs);
+	epf_hash_init(&t->hash, key[0], key[1], params->hash);
+	t->answer.now = epf_table_usual_answer(t);
 	t->created_ns = ktime_get_ns();
 	epf_state_init(&t->state, t->created_ns);
 	t->serial = atomic64_inc_return(&last_serial);
@@ -101,7 +84,10 @@ static void epf_init_table(struct epf_table *t)
 	t->room = EPF_NO_LIMIT;
 }
 
-static int epf_table_fill_counts(struct epf_table *t)
+/* Allocate everything that a table owns, except itself and the state of its kind. Return: 0,
+ * -ENOMEM, -EINTR.
+ */
+static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	u32 groups = epf_table_groups_of_cpus();
@@ -109,15 +95,7 @@ static int epf_table_fill_counts(struct epf_table *t)
 	t->cpu = alloc_percpu_gfp(struct epf_cpu, gfp);
 	if (groups)
 		t->group = kcalloc(groups, sizeof(*t->group), gfp);
-	return !t->cpu || (groups && !t->group) ? -ENOMEM : 0;
-}
-
-/* Allocate everything that a table owns, except itself and the state of its kind.
- * Return: 0, -ENOMEM, -EINTR.
- */
-static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
-{
-	if (epf_table_fill_counts(t))
+	if (!t->cpu || (groups && !t->group))
 		return -ENOMEM;
 	if (lines_bytes)
 		t->lanes.line = epf_alloc_lines(lines_bytes);
@@ -126,7 +104,6 @@ static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
 }
 
-/* Give a made table its memory and contents. */
 static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params *params,
 				    const u64 key[2])
 {
@@ -142,8 +119,7 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
 	err = epf_fill_table(t, lines_bytes);
 	if (err)
 		return err;
-	epf_table_set_params(t, params, key);
-	epf_init_table(t);
+	epf_init_table(t, params, key);
 	err = t->ops->fill(t);
 	if (err)
 		return err;
@@ -158,15 +134,14 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
  * @shape: for a locked kind, unchecked; unused for lanes
  * @key: hash key
  *
- * The lines use huge pages if possible, follow the caller's memory policy
- * (numactl), and are charged to its memory control group. The allocation fails
- * rather than wake the OOM killer.
+ * The lines use huge pages if possible, follow the caller's memory policy (numactl), and are
+ * charged to its memory control group. The allocation fails rather than wake the OOM killer. After
+ * a fatal signal it fails, though not at once: vmalloc falls back from huge pages to small ones,
+ * and completes that pass first.
  *
- * Context: process; sleeps, for seconds if the table has many GiB. After a fatal
- * signal the allocation fails, though not at once: vmalloc falls back from huge
- * pages to small ones, and completes that pass first.
- * Return: the table with one reference, or an error pointer: -EINVAL: bad shape;
- * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
+ * Context: process; sleeps, for seconds if the table has many GiB.
+ * Return: the table with one reference, or an error pointer: -EINVAL: bad shape; -E2BIG, -ENOSPC:
+ * limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
  */
 struct epf_table *epf_table_new(const struct epf_params *params, const struct epf_shape *shape,
 				const u64 key[2])
@@ -191,12 +166,7 @@ struct epf_table *epf_table_new(const struct epf_params *params, const struct ep
 }
 EPF_EXPORT(epf_table_new);
 
-/**
- * epf_table_start() - start the clock of a table
- * @t: table, before it is published
- * @owner: the filter that publishes it
- * @id: of @owner
- */
+/* Start the clock of a table, before it is published by @owner. */
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 {
 	t->owner_id = id;
@@ -205,12 +175,7 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)), HRTIMER_MODE_REL_SOFT);
 }
 
-/**
- * epf_table_retire() - drop the publication and its reference
- * @t: table that can no longer be found
- *
- * Context: process; sleeps.
- */
+/* Drop the publication and its reference; the table can no longer be found. Sleeps. */
 void epf_table_retire(struct epf_table *t)
 {
 	unsigned long flags;
@@ -225,11 +190,7 @@ void epf_table_retire(struct epf_table *t)
 	epf_table_put(t);
 }
 
-/**
- * epf_table_put() - drop a reference
- * @t: table
- *
- * Context: any. After the last reference a worker frees the table, a grace period
+/* Drop a reference. Context: any. After the last one a worker frees the table, a grace period
  * later: packet paths may still be using it, and freeing many GiB takes long.
  */
 void epf_table_put(struct epf_table *t)
@@ -239,9 +200,9 @@ void epf_table_put(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_put);
 
-/* Insertions of epoch @e, the current one, with those that groups and CPUs still
- * keep. Insertions go from CPU to group to count; this reads in the opposite order,
- * so it may miss some, and counts none twice.
+/* Insertions of epoch @e, the current one, with those that groups and CPUs still keep. Insertions
+ * go from CPU to group to count; this reads in the opposite order, so it may miss some, and counts
+ * none twice.
  */
 static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 {
@@ -258,7 +219,6 @@ static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 	return sum;
 }
 
-/* Caller holds the lock. */
 static void epf_table_read_locked_stats(const struct epf_table *t, struct epf_stats *stats)
 {
 	lockdep_assert_held(&t->lock);
@@ -283,11 +243,7 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	}
 }
 
-/**
- * epf_table_stats() - read the counters
- * @t: table, by reference or under RCU
- * @stats: zeroed
- */
+/* Read the counters. @stats: zeroed. @t: by reference or under RCU, as for epf_table_info(). */
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 {
 	unsigned long flags;
@@ -298,9 +254,7 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 	epf_table_read_cpu_stats(t, stats);
 }
 
-/* Report the retained epochs, the current one first, at most eight. Caller holds
- * the lock.
- */
+/* Report the retained epochs, the current one first, at most eight. */
 static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 				  struct epf_epoch_info *info)
 {
@@ -320,11 +274,7 @@ static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 	}
 }
 
-/**
- * epf_table_info() - fill in everything except id, users and name
- * @t: table, by reference or under RCU
- * @info: zeroed
- */
+/* Fill in everything except id, users and name. @info: zeroed. */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
 	unsigned long flags;
@@ -350,10 +300,8 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	epf_table_read_cpu_stats(t, &info->stats);
 }
 
-/**
- * epf_table_describe() - record how the keys of coming insertions are made
- * @t: table, by reference
- * @desc: valid; set to the description that covers all keys of the table
+/* Record how the keys of coming insertions are made. @desc: valid; set to the description that
+ * covers all keys of the table.
  */
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 {
@@ -364,3 +312,4 @@ void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 	*desc = t->desc;
 	epf_table_unlock(t, flags);
 }
+EPF_EXPORT(epf_table_describe);

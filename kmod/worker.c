@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The background work of a table: the scan (for a locked kind, the ends of its
- * epochs), the estimate of the error rate with the verdict "saturated", and
- * notification. Each table has one work item, so these never run concurrently
- * with themselves. The worker never waits for a grace period: it is queued again
- * instead.
+ * The background work of a table: the scan (for a locked kind, the ends of its epochs), the
+ * estimate of the error rate with the verdict "saturated", and notification. Each table has one
+ * work item, so these never run concurrently with themselves. The worker never waits for a grace
+ * period: it is queued again instead.
  */
 #include "filter.h"
 #include "kind.h"
 
-#include <linux/ktime.h>
 #include <linux/poll.h>
 
-/* Store the estimates begun in epoch @e, without those of lanes that have been
- * reused since. Caller holds the lock.
+/* Store the estimates begun in epoch @e, without those of lanes that have been reused since. Caller
+ * holds the lock.
  */
 static void epf_worker_store_estimates(struct epf_table *t, u64 e, const struct epf_estimates *est)
 {
@@ -41,12 +39,7 @@ static void epf_worker_notify(struct epf_table *t, __poll_t events)
 	rcu_read_unlock();
 }
 
-/**
- * epf_table_estimate() - sample the error rate and act on it
- * @t: table
- *
- * Context: process; sleeps. Called by the worker, or before @t is published.
- */
+/* Sample the error rate and act on it. Sleeps. Called by the worker, or before @t is published. */
 void epf_table_estimate(struct epf_table *t)
 {
 	struct epf_estimates est;
@@ -67,10 +60,6 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
-/**
- * epf_table_work() - do what is due, estimate, notify
- * @work: of a table
- */
 void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work), struct epf_table, work);
@@ -79,7 +68,7 @@ void epf_table_work(struct work_struct *work)
 	t->ops->work(t);
 	if (READ_ONCE(t->retired))
 		return;
-	still = t->ops->still(t);
+	still = t->ops->still && t->ops->still(t);
 	if (!still)
 		epf_table_estimate(t);
 	if (t->ops->worked)

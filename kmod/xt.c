@@ -11,14 +11,24 @@
  * A filter that was destroyed by force can be found by its name for as long as rules
  * hold it. Otherwise iptables-legacy could no longer change any other rule of the same
  * table.
+ *
+ * A match may be called in process context. A packet that a process sends reaches
+ * LOCAL_OUT with softirqs on, and the task may be preempted and migrated (nf_tables).
+ * So a softirq of the same CPU, or another task, may use the same filter between any
+ * two instructions. Nothing is lost by that, for the reasons in kfunc_held.c, and
+ * because the filter is held by the rule's own reference, not in a per-CPU slot that
+ * another context could find empty. So this file disables nothing.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include "filter.h"
 #include "compat.h"
-#include "skb.h"
+#include "kind.h"
 
 #include <epf/rule.h>
 
+#include <linux/capability.h>
+#include <linux/epochfilter_xt.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -27,12 +37,13 @@
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/seq_file_net.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
 static_assert(sizeof(struct xt_epf_info) == 64);
 
-/* The result for a packet, from the return value of epf_skb_look(). */
+/* The result for a packet, from the return value of epf_xt_look(). */
 enum outcome {
 	RECENT,
 	NEW,
@@ -100,14 +111,141 @@ static enum outcome epf_xt_outcome_of(const struct xt_epf_rule *r, int ret)
 	return MALFORMED;
 }
 
-/* Also called in process context: see skb.c. */
+/* ------------------------------------------------------- one packet ---- */
+
+/* Does every epoch of @t last at least epoch_ns, except the first one of an aligned
+ * window?
+ */
+static bool epf_xt_has_clock(const struct epf_table *t)
+{
+	return !t->locked && (t->window.mode == EPF_MODE_TIME || t->window.mode == EPF_MODE_BOTH);
+}
+
+static int epf_xt_recent(const struct epf_table *t, const struct xt_epf_rule *r, int ret)
+{
+	return epf_rule_recent(r, ret, t->window.epoch_ns);
+}
+
+static int epf_xt_lookup(struct epf_table *t, const struct sk_buff *skb,
+			 const struct xt_epf_rule *r)
+{
+	u64 d;
+	int ret;
+
+	ret = epf_skb_digest(t, skb, skb_network_offset(skb), 0, &r->key, &d);
+	if (ret)
+		return ret;
+	if (!r->ask)
+		return epf_table_op(t, d, OP_INSERT);
+	if (r->within_ns && !epf_xt_has_clock(t)) {
+		/* The contents were swapped since the check. Insert all the same. */
+		if (r->learn)
+			epf_table_op(t, d, OP_INSERT);
+		return -EOPNOTSUPP;
+	}
+	if (r->learn == XT_EPF_LEARN)
+		return epf_xt_recent(t, r, epf_table_op(t, d, OP_TEST_AND_INSERT));
+	ret = epf_xt_recent(t, r, epf_table_op(t, d, OP_TEST));
+	/* Also after "do not know": insertion goes on while a filter is saturated. */
+	if (ret <= 0 && r->learn)
+		epf_table_op(t, d, OP_INSERT);
+	return ret;
+}
+
+/* Test a packet with its network header set, and insert it, as the rule says. The whole call
+ * uses one table, whatever a swap does meanwhile. Return:
+ * * 1: recent
+ * * 0: new; if the rule asks nothing: inserted
+ * * -ENOSPC: do not know, the filter is saturated; the insertion took place
+ * * -ENODEV: do not know, the filter was destroyed
+ * * -EOPNOTSUPP: do not know, a swap has given the filter contents without times; the
+ *   insertion took place
+ * * -ENODATA: the packet ends before the bytes that the key needs
+ * * -EBADMSG: a header contradicts itself
+ * * -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST)
+ */
+static int epf_xt_look(struct epf_filter *f, const struct sk_buff *skb, const struct xt_epf_rule *r)
+{
+	struct epf_table *t;
+	int ret = -ENODEV;
+
+	rcu_read_lock();
+	t = rcu_dereference(f->table);
+	if (likely(t))
+		ret = epf_xt_lookup(t, skb, r);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Also called in process context: see above. */
 static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 {
 	const struct xt_epf_info *info = par->matchinfo;
-	int ret = epf_skb_look(info->use->filter, skb, &info->rule);
+	int ret = epf_xt_look(info->use->filter, skb, &info->rule);
 
 	this_cpu_inc(info->use->counts->of[epf_xt_outcome_of(&info->rule, ret)]);
 	return epf_rule_holds(&info->rule, ret);
+}
+
+/* ------------------------------------------------- rules and filters ---- */
+
+static bool epf_xt_key_sound(const struct epf_pkt_opts *o)
+{
+	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST | EPF_PKT_ZONE;
+
+	return o->link == EPF_LINK_IP && o->key >= EPF_PKT_FLOW && !(o->flags & ~flags) &&
+	       !epf_pkt_opts_check(o);
+}
+
+/* Record how the keys of @f are made, so that user space can test the same keys. */
+static void epf_xt_describe(struct epf_filter *f, const struct epf_pkt_opts *o)
+{
+	struct epf_key_desc desc = epf_key_desc_packet(o);
+	struct epf_table *t = epf_filter_table(f);
+
+	if (!t)
+		return;
+	epf_table_describe(t, &desc);
+	epf_table_put(t);
+}
+
+/* Can @f serve the rule @r, which is unchecked? If so, and if the rule inserts, the filter
+ * records how its keys are made. If the filter was destroyed, only the rule itself is checked.
+ * Return: 0, -EINVAL, -ERANGE, -EOPNOTSUPP (epochfilter_xt.h).
+ */
+static int epf_xt_check_rule(struct epf_filter *f, const struct xt_epf_rule *r)
+{
+	const struct epf_table *t;
+	int err = 0;
+
+	if (!epf_xt_key_sound(&r->key) || !epf_rule_sound(r))
+		return -EINVAL;
+	rcu_read_lock();
+	t = rcu_dereference(f->table);
+	if (t && r->within_ns)
+		err = !epf_xt_has_clock(t)               ? -EOPNOTSUPP :
+		      r->within_ns > t->params.window_ns ? -ERANGE :
+							   0;
+	rcu_read_unlock();
+	if (!err && r->learn)
+		epf_xt_describe(f, &r->key);
+	return err;
+}
+
+/* Get the filter for a rule, by reference. The caller may insert afterwards, and names do not
+ * belong to a network namespace. So it needs the capability that changing a filter through
+ * the device needs, which root of a user namespace does not have. Return: an error pointer:
+ * -EPERM, -EINVAL, -ENOENT.
+ */
+static struct epf_filter *epf_xt_filter(const char *name)
+{
+	struct epf_name by = {};
+
+	if (!capable(CAP_NET_ADMIN))
+		return ERR_PTR(-EPERM);
+	if (strscpy(by.name, name, sizeof(by.name)) < 0)
+		return ERR_PTR(-EINVAL);
+	return epf_filter_find(&by);
 }
 
 /* Find the use of @f or, if @f is an error pointer, the use of @name. Caller holds
@@ -150,7 +288,7 @@ static struct epf_xt_use *epf_xt_add(struct net *net, struct epf_filter *f, cons
  */
 static struct epf_xt_use *epf_xt_get_locked(struct net *net, const char *name)
 {
-	struct epf_filter *f = epf_skb_filter(name);
+	struct epf_filter *f = epf_xt_filter(name);
 	struct epf_xt_use *use;
 
 	lockdep_assert_held(&lock);
@@ -160,13 +298,13 @@ static struct epf_xt_use *epf_xt_get_locked(struct net *net, const char *name)
 	if (IS_ERR(f))
 		return use ?: ERR_CAST(f);
 	if (use) {
-		epf_skb_put(f);
+		epf_filter_put(f);
 		return use;
 	}
 	use = epf_xt_add(net, f, name);
 	if (use)
 		return use;
-	epf_skb_put(f);
+	epf_filter_put(f);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -193,7 +331,7 @@ static void epf_xt_put(struct epf_xt_use *use)
 	mutex_unlock(&lock);
 	if (!last)
 		return;
-	epf_skb_put(use->filter);
+	epf_filter_put(use->filter);
 	free_percpu(use->counts);
 	kfree(use);
 }
@@ -238,7 +376,7 @@ static int epf_mt_check(const struct xt_mtchk_param *par)
 	info->use = epf_xt_get(par->net, info->name);
 	if (IS_ERR(info->use))
 		return epf_xt_refuse(info->name, PTR_ERR(info->use));
-	err = epf_skb_check(info->use->filter, &info->rule);
+	err = epf_xt_check_rule(info->use->filter, &info->rule);
 	if (!err)
 		return 0;
 	epf_xt_put(info->use);
@@ -272,7 +410,7 @@ static void epf_xt_show_use(struct seq_file *m, const struct epf_xt_use *use)
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < OUTCOMES; i++)
 			sum.of[i] += READ_ONCE(per_cpu_ptr(use->counts, cpu)->of[i]);
-	seq_printf(m, "%s id %u rules %u", use->name, epf_skb_filter_id(use->filter), use->rules);
+	seq_printf(m, "%s id %u rules %u", use->name, use->filter->id, use->rules);
 	for (i = 0; i < OUTCOMES; i++)
 		seq_printf(m, " %s %llu", outcome_names[i], sum.of[i]);
 	seq_putc(m, '\n');
@@ -312,8 +450,11 @@ static struct pernet_operations net_ops = {
 
 static int __init epf_mt_init(void)
 {
-	int err = register_pernet_subsys(&net_ops);
+	static const struct epf_sizes built = { EPF_SIZES };
+	int err = epf_kinds_fit(&built);
 
+	if (!err)
+		err = register_pernet_subsys(&net_ops);
 	if (err)
 		return err;
 	err = xt_register_matches(matches, ARRAY_SIZE(matches));

@@ -67,12 +67,7 @@ EPF_FN void epf_bpf_set_open_at(struct epf_bpf_slot *s, __u64 kept)
 /* The keys that the current epoch of @s may take, given the errors of those before. */
 EPF_FN __u64 epf_bpf_room(const struct epf_bpf_slot *s, const struct epf_capacity *c)
 {
-	__u64 others[EPF_LIVE_EPOCHS];
-	__u32 i;
-
-	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
-		others[i] = s->share[(s->state.epoch - 1 - i) & 7];
-	return epf_capacity_room(c, others);
+	return epf_capacity_room_of(c, s->share, s->state.epoch);
 }
 
 #endif /* EPF_BPF_ROTATE_H */

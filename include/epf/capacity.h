@@ -261,4 +261,15 @@ EPF_FN_BIG __u64 epf_capacity_room(const struct epf_capacity *c, const __u64 *q5
 	return epf_capacity_keys(c, epf_frac_q56(c->limit_q56 - any, EPF_Q56_ONE - any));
 }
 
+/* The room of epoch @e. @share: errors of the epochs that are over, by epoch modulo 8. */
+EPF_FN_BIG __u64 epf_capacity_room_of(const struct epf_capacity *c, const __u64 *share, __u64 e)
+{
+	__u64 others[EPF_LIVE_EPOCHS];
+	__u32 i;
+
+	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
+		others[i] = share[(e - 1 - i) % EPF_LANES];
+	return epf_capacity_room(c, others);
+}
+
 #endif /* EPF_CAPACITY_H */

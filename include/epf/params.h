@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Which parameters make a valid filter: one source for the module, for pure BPF, for
- * filters in a process, and for the headers of snapshots. Names are not checked.
+ * filters in a process, and for the headers of snapshots. Names are checked separately.
  */
 #ifndef EPF_PARAMS_H
 #define EPF_PARAMS_H
 
 #include "geometry.h"
 #include "window.h"
+
+/* Is it a name: 1 to EPF_NAME_LEN - 1 of A-Z a-z 0-9 . _ - and no leading dot? */
+EPF_FN_BIG bool epf_name_valid(const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < EPF_NAME_LEN && name[i]; i++)
+		if (!(name[i] >= 'A' && name[i] <= 'Z') && !(name[i] >= 'a' && name[i] <= 'z') &&
+		    !(name[i] >= '0' && name[i] <= '9') && name[i] != '_' && name[i] != '-' &&
+		    (name[i] != '.' || !i))
+			return false;
+	return i && i < EPF_NAME_LEN;
+}
 
 /**
  * epf_params_check_common() - are the parameters that all kinds have in range?

@@ -539,25 +539,7 @@ u32 epf_fixed_turnover(const struct epf_table *t)
 	return t->locked->core.slices;
 }
 
-/**
- * epf_fixed_tick() - the timer has fired
- * @t: table of a fixed-size kind
- */
-void epf_fixed_tick(struct epf_table *t)
-{
-	epf_table_try_rotate(t);
-}
-
 /* ------------------------------------------------------------ status ---- */
-
-/**
- * epf_fixed_still() - is the last estimate still good enough?
- * @t: table of a fixed-size kind
- */
-bool epf_fixed_still(struct epf_table *t)
-{
-	return false;
-}
 
 /* Take all samples of an estimate. If an epoch becomes overdue meanwhile, end it
  * between two samples instead of letting it wait.

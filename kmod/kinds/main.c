@@ -96,14 +96,11 @@ static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 	.read = epf_locked_read, .restore = epf_locked_restore
 
 /* Operations on keys under the lock of the filter. */
-#define ONE_LOCK_OPS                                          \
-	.test = epf_locked_test, .insert = epf_locked_insert, \
-	.test_and_insert = epf_locked_test_and_insert
+#define ONE_LOCK_OPS .op = { epf_locked_test, epf_locked_insert, epf_locked_test_and_insert }
 
 #define FIXED_TABLE_OPS                                                                     \
 	.fill = epf_fixed_fill, .rotate = epf_fixed_rotate, .turnover = epf_fixed_turnover, \
-	.tick_ns = epf_table_epoch_tick_ns, .tick = epf_fixed_tick, .work = epf_fixed_work, \
-	.still = epf_fixed_still
+	.tick_ns = epf_table_epoch_tick_ns, .work = epf_fixed_work
 
 static const struct epf_table_ops fixed_table_ops = {
 	LOCKED_TABLE_OPS,
@@ -114,9 +111,7 @@ static const struct epf_table_ops fixed_table_ops = {
 static const struct epf_table_ops line_lock_table_ops = {
 	LOCKED_TABLE_OPS,
 	FIXED_TABLE_OPS,
-	.test = epf_line_test,
-	.insert = epf_line_insert,
-	.test_and_insert = epf_line_test_and_insert,
+	.op = { epf_line_test, epf_line_insert, epf_line_test_and_insert },
 };
 
 static const struct epf_table_ops resizable_table_ops = {
@@ -143,15 +138,11 @@ static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)
 	return ops->resizable ? &resizable_table_ops : &fixed_table_ops;
 }
 
-static const struct epf_kinds kinds = {
-	.table_bytes = sizeof(struct epf_table),
-	.ops_bytes = sizeof(struct epf_table_ops),
-	.ops = epf_kinds_table_ops,
-};
+static const struct epf_sizes kinds = { EPF_SIZES };
 
 static int __init epf_kinds_init(void)
 {
-	return epf_kinds_register(&kinds);
+	return epf_kinds_fit(&kinds) ?: epf_kinds_set(epf_kinds_table_ops);
 }
 
 /* Nobody runs code of this module: each table with operations of it has a reference
@@ -159,7 +150,7 @@ static int __init epf_kinds_init(void)
  */
 static void __exit epf_kinds_exit(void)
 {
-	epf_kinds_unregister();
+	epf_kinds_set(NULL);
 }
 
 module_init(epf_kinds_init);

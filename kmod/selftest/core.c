@@ -7,6 +7,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "filter.h"
+#include "kind.h"
 
 #include <linux/init.h>
 #include <linux/printk.h>
@@ -133,7 +134,7 @@ static int __init law_saturation(struct epf_table *t)
 		pr_err("selftest: a saturated filter does not fail open\n");
 		return -EINVAL;
 	}
-	err = epf_table_rotate(t, EPF_EPOCHS);
+	err = t->ops->rotate(t, EPF_EPOCHS);
 	if (err)
 		return err;
 	if (law_op(t, epf_word(0, 1), LAW_TEST) != EPF_ABSENT || epf_table_saturated(t)) {

@@ -190,7 +190,7 @@ static int put(struct epf_table *t, u64 digest, bool sight)
 	struct epf_probe p;
 
 	if (t->locked)
-		return sight ? t->ops->test_and_insert(t, digest) : t->ops->insert(t, digest);
+		return t->ops->op[sight ? OP_TEST_AND_INSERT : OP_INSERT](t, digest);
 	epf_probe(&t->lanes, digest, &p);
 	return sight ? epf_table_test_and_insert(t, &p, NULL, 0) : epf_table_insert(t, &p, NULL, 0);
 }
@@ -200,7 +200,7 @@ static int ask(struct epf_table *t, u64 digest)
 	struct epf_probe p;
 
 	if (t->locked)
-		return t->ops->test(t, digest);
+		return t->ops->op[OP_TEST](t, digest);
 	epf_probe(&t->lanes, digest, &p);
 	return epf_table_test(t, &p);
 }

@@ -285,9 +285,9 @@ static void force(struct actor *a, struct epf_table *t)
 
 	atomic64_inc_return(&tally_of(t)->forced);
 	if (count == all && !epf_is_resizable(t))
-		epf_table_clear(t);
+		t->ops->rotate(t, t->ops->turnover(t));
 	else
-		epf_table_rotate(t, count);
+		t->ops->rotate(t, count);
 	atomic64_inc_return(&tally_of(t)->forced);
 	a->sums[ROTATIONS] += count;
 	a->sums[CLEARS] += count == all;
@@ -330,7 +330,8 @@ static void replace(struct actor *a, struct epf_table *t)
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
 	const u64 key[2] = { draw(a, ~0ULL), draw(a, ~0ULL) };
-	struct epf_table *new = epf_table_new(&t->params, t->ops->shape(t), key);
+	struct epf_table *new = epf_table_new(&t->params, t->ops->shape ? t->ops->shape(t) : NULL,
+					      key);
 	struct epf_filter *f = epf_filter_find(&name);
 
 	if (!IS_ERR(new) && !IS_ERR(f) && !epf_filter_replace(f, new, NULL))

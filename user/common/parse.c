@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "epf/window.h"
+#include "epf/params.h"
 
 struct unit {
 	const char *name;
@@ -157,13 +157,7 @@ bool parse_hash_key(const char *what, const char *text, __u64 key[2])
 
 bool parse_name(const char *name)
 {
-	size_t len = strlen(name);
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
-			break;
-	if (len && i == len && len < EPF_NAME_LEN && name[0] != '.')
+	if (epf_name_valid(name))
 		return true;
 	fail("'%s' is not a name: use 1 to %d of A-Z a-z 0-9 . _ - and no "
 	     "leading dot",

@@ -2,25 +2,11 @@
 /* Batches of keys: digests are computed here; a BPF program tests and inserts. */
 #include "calls.h"
 
+#include <epf/batch.h>
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-
-#define AGE_MAX 254
-#define AGE_MAX_TELLING 253
-
-static int args_check(const struct epf_batch *a, enum epf_bpf_op op)
-{
-	if (a->count > EPF_BATCH_MAX)
-		return -E2BIG;
-	if (a->key_len > EPF_KEY_MAX || a->flags & ~EPF_BATCH_MASK)
-		return -EINVAL;
-	if (a->flags & EPF_BATCH_DIGESTS ? a->key_len || a->lens : !a->key_len == !a->lens)
-		return -EINVAL;
-	if (op == EPF_BPF_INSERT && (a->bitmap || a->ages))
-		return -EINVAL;
-	return 0;
-}
 
 /* Compute the digests of keys from @a->done on, whose bytes begin at offset @bytes. Return:
  * bytes used; a negative errno.
@@ -52,15 +38,11 @@ static void answer(struct epf_batch *a, __u32 i, int verdict)
 {
 	__u8 *ages = (__u8 *)(uintptr_t)a->ages;
 	__u8 *bitmap = (__u8 *)(uintptr_t)a->bitmap;
-	bool telling = a->flags & EPF_BATCH_UNKNOWN;
-	int most = telling ? AGE_MAX_TELLING : AGE_MAX;
 
 	if (verdict < 0)
 		a->flags |= EPF_BATCH_SATURATED;
-	if (ages && verdict > 0)
-		ages[i] = (__u8)(verdict - 1 < most ? verdict - 1 : most);
-	else if (ages)
-		ages[i] = verdict && telling ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
+	if (ages)
+		ages[i] = epf_batch_age(a->flags, verdict);
 	if (bitmap && i % 8 == 0)
 		bitmap[i / 8] = 0;
 	if (bitmap && verdict > 0)
@@ -107,10 +89,11 @@ static int check_half(struct ebpf_filter *f)
 
 int ebpf_batch(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op)
 {
-	int ret = args_check(a, op) ?: check_half(f);
+	int ret = a->flags & ~EPF_BATCH_MASK ? -EINVAL : epf_batch_check(a, op == EPF_BPF_INSERT);
 	__u64 bytes = 0;
 	__s64 took;
 
+	ret = ret ?: check_half(f);
 	a->done = 0;
 	a->present = 0;
 	while (!ret && a->done < a->count) {

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 
 #include <epf/keydesc.h>
+#include <epf/snapshot.h>
 
 #include <errno.h>
 #include <stdint.h>
@@ -85,39 +86,11 @@ int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch)
 
 /* ---- other contents ---- */
 
-static int header_check(const struct epf_snap_header *h)
-{
-	int i;
-
-	if (h->magic != EPF_SNAP_MAGIC || h->version != EPF_SNAP_VERSION ||
-	    h->header_bytes != sizeof(*h))
-		return -EBADMSG;
-	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_begin > h->epoch_end ||
-	    h->epoch_end >= 1ULL << (64 - EPF_COUNT_BITS))
-		return -EBADMSG;
-	for (i = 0; i < EPF_EPOCHS; i++)
-		if (h->epochs[i].inserts > EPF_INSERTS_MAX || h->epochs[i].age_ns > EPF_NS_MAX)
-			return -EBADMSG;
-	return 0;
-}
-
-/* Treat the snapshot as if it was taken now, so that no key is retained for a shorter time
- * than promised.
- */
 static void restore_state(struct epf_bpf_slot *s, const struct epf_snap_header *h)
 {
-	__u64 now = now_ns(), e = h->epoch_end;
-	int i;
-
-	s->state.epoch = e;
-	s->state.scanned = e; /* what is stale is emptied below */
-	s->quiet = e;
+	epf_snap_load(h, &s->state, now_ns()); /* what is stale is emptied below */
+	s->quiet = h->epoch_end;
 	s->base_inserts = h->inserts;
-	for (i = 0; i < EPF_EPOCHS; i++) {
-		s->state.ring[i].inserts = h->epochs[i].inserts;
-		s->state.ring[i].start_ns = now - h->epochs[i].age_ns;
-	}
-	s->state.count = epf_count_pack(e, h->epochs[e & 7].inserts);
 }
 
 /*
@@ -258,12 +231,12 @@ static int restore(struct ebpf_filter *f, const struct ebpf_filter *d)
 int ebpf_restore(struct ebpf_filter *f, const struct epf_restore *a)
 {
 	struct ebpf_filter *d;
-	int ret = header_check(&a->header);
+	int ret;
 
-	if (!ret && epf_key_desc_check(&a->desc))
-		ret = -EBADMSG;
-	if (!ret)
-		ret = open_draft(f->shared->cpus, &d);
+	if (!epf_snap_sound(&a->header, (1ULL << (64 - EPF_COUNT_BITS)) - 1) ||
+	    epf_key_desc_check(&a->desc))
+		return -EBADMSG;
+	ret = open_draft(f->shared->cpus, &d);
 	if (ret)
 		return ret;
 	ret = fill_draft(d, a) ?: restore(f, d);

@@ -2,6 +2,8 @@
 /* Snapshots: block rotation, and describe the copy. */
 #include "calls.h"
 
+#include <epf/snapshot.h>
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -20,29 +22,18 @@ static void fill(struct ebpf_filter *f, struct epf_snap *a)
 	const struct epf_bpf_slot *s = ebpf_slot(f);
 	struct epf_snap_header *h = &a->header;
 	struct epf_info info = { 0 };
-	int i;
 
 	memset(h, 0, sizeof(*h));
 	ebpf_info(f, &info);
-	h->magic = EPF_SNAP_MAGIC;
-	h->version = EPF_SNAP_VERSION;
-	h->header_bytes = sizeof(*h);
 	h->params = info.params;
 	memcpy(h->key, s->hash.key, sizeof(h->key));
 	h->epoch_begin = f->snap_begin;
-	h->epoch_end = s->state.epoch;
 	h->inserts = info.stats.inserts;
 	a->now_ns = clock_ns(CLOCK_MONOTONIC);
 	h->realtime_ns = clock_ns(CLOCK_REALTIME);
 	a->desc = s->desc;
 	a->journal = 0;
-	for (i = 0; i < EPF_EPOCHS; i++) {
-		if (!s->state.ring[i].start_ns)
-			continue; /* no epoch yet */
-		h->epochs[i].inserts = s->state.ring[i].inserts;
-		h->epochs[i].age_ns = a->now_ns - s->state.ring[i].start_ns;
-	}
-	h->epochs[h->epoch_end & 7].inserts = ebpf_inserts(f);
+	epf_snap_save(h, &s->state, ebpf_inserts(f), a->now_ns);
 }
 
 static int begin(struct ebpf_filter *f, struct epf_snap *a)

@@ -86,13 +86,8 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 /* Compute the room of the current epoch from the seven epochs before it. */
 static void set_room(struct epf_mem *m)
 {
-	__u64 others[EPF_LIVE_EPOCHS];
-	__u32 i;
-
-	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
-		others[i] = m->share[(m->state.epoch - 1 - i) % EPF_LANES];
 	m->keys = 0;
-	m->room = epf_capacity_room(&m->limits, others);
+	m->room = epf_capacity_room_of(&m->limits, m->share, m->state.epoch);
 }
 
 static int init_limit(struct epf_mem *m)
