@@ -16,6 +16,9 @@ cc=$1 required=$2 other=$3
 cost() {
 	case $1 in
 	libpcap-dev) echo "no 'dedup', no audits of captures" ;;
+	zlib1g-dev) echo 'no input compressed by gzip' ;;
+	liblzma-dev) echo 'no input compressed by xz' ;;
+	libzstd-dev) echo 'no input compressed by zstd' ;;
 	libcsv-dev) echo 'no audits of CSV or of nfdump' ;;
 	libfixbuf-dev | pkg-config) echo 'no audits of IPFIX' ;;
 	libbpf-dev | clang) echo "no 'attach'" ;;

@@ -4,7 +4,9 @@
 from cached copies and piece by piece.
 """
 
+import gzip
 import json
+import lzma
 import os
 import subprocess
 import time
@@ -52,6 +54,17 @@ def every_engine():
             fault = column("digests", engine=engine, threads=threads)
             if fault:
                 return f"{engine}, {threads} threads: {fault}"
+    return None
+
+
+def compressed():
+    """The same records, by gzip and xz."""
+    for name, pack in (("gz", gzip.compress), ("xz", lzma.compress)):
+        with open(files.path("keys.csv." + name), "wb") as f:
+            f.write(pack(files.read("keys.csv")))
+        fault = records("keys.csv." + name, format="csv", header=True, fields="key")
+        if fault:
+            return f"{name}: {fault}"
     return None
 
 
@@ -243,6 +256,7 @@ CASES = [
     ("CSV by number, told by its contents",
      lambda: records("keys.csv", format="csv", header=True, fields="2")),
     ("JSON", lambda: records("keys.json", format="json", fields="key")),
+    ("compressed CSV", compressed),
     ("the records that are present", lambda: selected(False)),
     ("the records that are absent", lambda: selected(True)),
     ("every engine, by name", every_engine),

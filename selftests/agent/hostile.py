@@ -6,7 +6,10 @@ agent survives, leaks no descriptor and does not grow.
 """
 
 import copy
+import errno
+import gzip
 import json
+import lzma
 import os
 import resource
 import signal
@@ -239,6 +242,25 @@ def bad_contents():
                        ("no such engine", {"engine": "none"})):
         answer = audit(**more)
         if refused(answer, what) or "error" not in answer:
+            return f"{what}: answered {answer}"
+    return alive()
+
+
+def compressed():
+    """Compressed records: windows above the agent's limit are refused, and the memory of a
+    window counts."""
+    wide = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 64 << 20}]
+    cut = gzip.compress(files.read("keys.csv"))[:-9]
+    for memory, what, number, data in (
+            ("64M", "cut off", errno.EBADMSG, cut),
+            ("64M", "more than 8 MiB", errno.E2BIG, lzma.compress(b"a\n", filters=wide)),
+            ("17M", "needs 18 MiB", errno.EOPNOTSUPP, cut)):
+        with open(files.path("packed"), "wb") as f:
+            f.write(data)
+        with a.Agent(files.dir, "--memory", memory, name="packing") as g, a.Client(g) as c:
+            answer = c.audit(*files.request("packed", records={"format": "csv"}))
+        files.close()
+        if answer.get("errno") != number or what not in answer["error"]:
             return f"{what}: answered {answer}"
     return alive()
 
@@ -704,6 +726,7 @@ CASES = [
     ("descriptors of what is no file, or open for something else", no_files),
     ("files that are no data", other_file_systems),
     ("snapshots and keys that are not sound", bad_contents),
+    ("compressed records", compressed),
     ("marks of a client's own making", own_marks),
     ("a long way behind where an audit goes on", far_on),
     ("a column truncated while it is read in pieces",

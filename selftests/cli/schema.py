@@ -257,6 +257,9 @@ def captures():
     return first([says("dedup", path("in.pcap"), out),
                   says("dedup", "--removed", path("gone.pcap"), path("in.pcap"), out),
                   says("dedup", "--filter", "--window", "1M", path("in.pcap"), out),
+                  says("build", path("b.epf"), "--time", "1h", "--rate", "10",
+                       path("in.pcap")),
+                  says("test", "--snapshot", path("b.epf"), "k", status=(1,)),
                   says("doctor", status=(0, 1, 2))])
 
 

@@ -415,8 +415,10 @@ def cases():
                                       "not a readable capture")),
         ("input ends in the header", lambda: input_case(
             "head.pcap", whole()[:17], "not a readable capture")),
-        ("input is compressed", lambda: input_case(
-            "zipped.pcap", gzip.compress(whole()), "compressed")),
+        ("input is compressed twice", lambda: input_case(
+            "zipped.pcap", gzip.compress(gzip.compress(whole())), "compressed twice")),
+        ("compressed input is cut off", lambda: input_case(
+            "cut.pcap", gzip.compress(whole())[:-9], "cut off")),
         ("input cut off: pcap", truncated_pcap),
         ("input cut off: pcapng", truncated_pcapng),
         ("input with a false length", damaged_length),

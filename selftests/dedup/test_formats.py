@@ -6,7 +6,9 @@ format cannot hold; damage is reported wherever it is.
 """
 
 import functools
+import gzip
 import json
+import lzma
 import os
 import shutil
 import struct
@@ -603,6 +605,33 @@ def drip():
     return None if run.returncode == 0 and got == want else f"{text}"
 
 
+def compressed(suffix, *options):
+    """What is made of a compressed capture is what is made of the capture; windows in time
+    and the filter read it twice.
+    """
+    plain = tool.tmp("plain" + suffix)
+    capture = pcap.Capture([pcap.Packet(10**18 + i * 10**6, b"%040d" % (i * 7 % 300 + 10**9))
+                            for i in range(3000)])
+    if suffix == ".pcapng":
+        capture.save_ng(plain)
+    else:
+        capture.save(plain)
+    with open(plain, "rb") as f:
+        data = f.read()
+    if tool.epfctl("dedup", *options, plain, tool.tmp("want" + suffix)).returncode:
+        return "the capture itself is refused"
+    for name, pack in ("gz", gzip.compress), ("xz", lzma.compress):
+        packed = save(f"plain.{name}", pack(data))
+        ran = tool.epfctl("dedup", *options, packed, tool.tmp("got" + suffix))
+        if ran.returncode:
+            return ran.stderr.decode()
+        with open(tool.tmp("got" + suffix), "rb") as got, \
+                open(tool.tmp("want" + suffix), "rb") as want:
+            if got.read() != want.read():
+                return f"{name} differs"
+    return None
+
+
 def cases():
     bind = functools.partial
     out = [(f"all kinds of blocks, byte order {o}", bind(whole, o))
@@ -622,6 +651,10 @@ def cases():
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip)]
+    out += [(f"compressed{suffix} {' '.join(options)}", bind(compressed, suffix, *options))
+            for suffix in (".pcap", ".pcapng")
+            for options in ((), ("-D", "100"), ("-w", "0.2"), ("-w", "0.2", "--filter"),
+                            ("-D", "1000000000", "--filter"))]
     out += [(f"damage {i}: {words}", bind(damage, words, tail))
             for i, (words, tail) in enumerate(DAMAGE)]
     return out + time_cases()

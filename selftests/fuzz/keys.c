@@ -13,11 +13,13 @@ static ssize_t piece(int fd, void *to, size_t room);
 #include "records/keytext.c"
 
 #define read piece
-#include "epfctl/keys.c"
+#include "records/stream.c"
 #undef read
+#include "epfctl/keys.c"
 #include "epfctl/cmd_test.c"
 
 #include "sink.h"
+#include "snapshot.h"
 
 /* Replaces the tool's function (ld --wrap), because signals are for libFuzzer. */
 void __wrap_catch_signals(void);

@@ -32,6 +32,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/opt.c"
 #define open no_open
 #define read no_read
+#include "records/stream.c"
 #define send send_keys /* which is another function in socket.h */
 #include "epfctl/keys.c"
 #undef open
@@ -41,6 +42,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/main.c"
 #undef main
 #include "common/parse.c"
+#include "epfctl/build.h"
 #include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
 #include "epfctl/ingress.h"
@@ -53,6 +55,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 
 #include "options_pure.h"
 #include "sink.h"
+#include "snapshot.h"
 
 #define NUMBERS 0x80
 #define PURE 0x40
@@ -373,6 +376,19 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	law(ask->format >= -1 && ask->format <= FORMAT_PCAPNG, "dedup: format");
 	law(ask->method <= METHOD_FILTER, "dedup: method");
 	reporting = out_mode == OUT_TEXT;
+	result->planned.params = some;
+	result->info.params = some;
+	return 0;
+}
+
+int build_run(struct build_ask *ask, struct build_result *result)
+{
+	law(ask->out && ask->nr_files > 0 && ask->nr_files <= BUILD_FILES_MAX, "build: operands");
+	law(!ask->like != !ask->plan_request.time_ns, "build: one window");
+	law(!ask->plan_request.kind, "build: kind");
+	law(*ask->name && strlen(ask->name) < sizeof(ask->name) && parse_name(ask->name),
+	    "build: a name that filters may have");
+	law(ask->hash <= EPF_HASH_MAX, "build: hash");
 	result->planned.params = some;
 	result->info.params = some;
 	return 0;

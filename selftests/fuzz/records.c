@@ -15,7 +15,7 @@
 static ssize_t piece(int fd, void *to, size_t room);
 
 #define read piece
-#include "records/input.c"
+#include "records/stream.c"
 #undef read
 #include "records/records.c"
 
@@ -24,7 +24,6 @@ static size_t piece_bytes;
 /* Work for a line, a packet or a template, which is not divided. */
 #define REC_LAST (2u << 20)
 
-/* libpcap does not read through this function. */
 static ssize_t piece(int fd, void *to, size_t room)
 {
 	return read(fd, to, room < piece_bytes ? room : piece_bytes);

@@ -10,5 +10,11 @@ build_readers() {
 		-I../../include -I../../include/uapi $(pkg-config --cflags libfixbuf) \
 		"$top/selftests/records/readrec.c" records.c record.c input.c text.c \
 		json.c nfdump.c keytext.c rec_error.c csv.c pcap.c capture.c ipfix.c \
-		-o "$tmp/readrec" -ljansson -lcsv -lpcap $(pkg-config --libs libfixbuf))
+		stream.c stamp.c gzip.c xz.c zstd.c \
+		-o "$tmp/readrec" -ljansson -lcsv -lpcap -lz -llzma -lzstd $(pkg-config --libs libfixbuf))
+}
+
+build_ctl() {
+	script 300 EPFCTL="$tmp/epfctl"
+	relink broken-ctl epfctl
 }

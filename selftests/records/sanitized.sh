@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 READREC=${BUILD:-$here/../../build}/selftests/records/readrec_sanitized
 export READREC
 [ -x "$READREC" ] || ktap_skip_all 'not built'
-ktap_plan 2
+ktap_plan 3
 ktap_check 'text, sanitized' "$here/text.py"
 ktap_check 'flows, sanitized' "$here/flows.py"
+ktap_check 'compressed input, sanitized' "$here/packed.py"
 ktap_finish

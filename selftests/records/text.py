@@ -358,9 +358,10 @@ def told_by_itself():
             (b"ts,te,td,sa,da,sp,dp,pr\n", "nfdump", ["key=flow"]),
             (b"\0\x0a\0\x10" + bytes(12), "ipfix", ["key=flow"])]
     unknown = [(b"", "empty"), (b"a,b,c\n", "--format csv"), (b"\n", "--format"),
-               (b"sa,da,pr", "--format"), (b"\x1f\x8b\x08\0\0", "compressed"),
-               (b"\x28\xb5\x2f\xfd\0", "compressed"),
-               (b"\xfd7zXZ\0", "compressed"), (b"\0" * 5000, "--format")]
+               (b"sa,da,pr", "--format"), (b"\x1f\x8b\x08\0\0", "cut off"),
+               (b"\x28\xb5\x2f\xfd\0", "cut off"),
+               (b"\xfd7zXZ\0", "cut off"), (b"\x1f\x8b\x08\xff", "twice"),
+               (b"\0" * 5000, "--format")]
     for data, form, options in text:
         if read(data, "auto", *options).format != form:
             return f"{form} is not seen"

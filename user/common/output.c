@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libepf/epf.h"
@@ -304,6 +305,19 @@ struct text fmt_bytes(__u64 bytes)
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", NULL };
 
 	return scaled((double)bytes, units, 1024);
+}
+
+struct text fmt_utc(__u64 wall_ns)
+{
+	time_t s = (time_t)(wall_ns / NS_PER_SEC);
+	struct text t;
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&s, &tm);
+	n = strftime(t.s, sizeof(t.s), "%FT%T", &tm);
+	snprintf(t.s + n, sizeof(t.s) - n, ".%06lluZ", wall_ns % NS_PER_SEC / 1000);
+	return t;
 }
 
 struct text fmt_ns(__u64 ns)

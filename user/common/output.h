@@ -43,6 +43,8 @@ struct text {
 struct text fmt_count(__u64 count);
 struct text fmt_bytes(__u64 bytes);
 struct text fmt_ns(__u64 ns);
+/* A time on the wall clock, in UTC, as 2026-03-01T12:00:00.000000Z. */
+struct text fmt_utc(__u64 wall_ns);
 struct text fmt_rate(double rate);
 struct text fmt_ppt(__u64 ppt);
 

@@ -255,19 +255,19 @@ int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind, struct 
 	return 0;
 }
 
-int cache_reader(struct cache *w, uid_t uid, struct cache_entry **entry)
+int cache_reader(struct cache *w, __u64 bytes, uid_t uid, struct cache_entry **entry)
 {
-	__u64 limit = limits(w).bytes, bytes = REC_MEMORY;
+	__u64 limit = limits(w).bytes, others = 0;
 	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
 	if (e->kind == WARM_READER && e->ident.uid == uid)
-		bytes += e->bytes;
-	if (REC_MEMORY > limit)
+		others += e->bytes;
+	if (bytes > limit)
 		return -EFBIG;
-	if ((bytes > REC_MEMORY && bytes > limit / 2) || !make_room(w, REC_MEMORY))
+	if ((others && others + bytes > limit / 2) || !make_room(w, bytes))
 		return -ENOSPC;
-	e = add(w, WARM_READER, REC_MEMORY);
+	e = add(w, WARM_READER, bytes);
 	if (!e)
 		return -ENOMEM;
 	e->ident.uid = uid;

@@ -81,12 +81,13 @@ int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind,
 /**
  * cache_reader() - account for the memory of a reader of records
  * @w: cache
+ * @bytes: the memory
  * @uid: user; all readers of one user together may use half of the memory
  * @entry: result; release it with cache_put()
  *
  * Return: 0; -ENOSPC: no room now; -EFBIG: never; -ENOMEM.
  */
-int cache_reader(struct cache *w, uid_t uid, struct cache_entry **entry);
+int cache_reader(struct cache *w, __u64 bytes, uid_t uid, struct cache_entry **entry);
 
 /**
  * cache_fill() - copy some more of a file, then check some more of a snapshot

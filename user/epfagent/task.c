@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "records/rec_error.h"
+#include "records/stream.h"
 
 struct task *task_new(void)
 {
@@ -108,12 +109,16 @@ static int find_target(struct task *t, struct cache *cache, const struct job_pac
 }
 
 /* Account for the reader's memory. -ENOSPC is temporary: readers of other audits have
- * the memory and will release it.
+ * the memory and will release it. A file that becomes a compressed one only now is
+ * refused, because its window is not accounted for.
  */
 static int find_reader(struct task *t, struct cache *cache)
 {
-	int ret = cache_reader(cache, t->uid, &t->keys);
+	bool packed = stream_begins_packed(t->fd[t->request.spec.keys_fd]);
+	__u64 bytes = REC_MEMORY + (packed ? STREAM_WINDOW_SMALL + STREAM_MEMORY : 0);
+	int ret = cache_reader(cache, bytes, t->uid, &t->keys);
 
+	t->request.spec.records.window_max = packed ? STREAM_WINDOW_SMALL : STREAM_WINDOW_LEAST;
 	if (ret == -ENOSPC)
 		return rec_error_set(&t->error, -EBUSY,
 				     "the agent has no memory "
@@ -122,7 +127,8 @@ static int find_reader(struct task *t, struct cache *cache)
 	if (ret == -EFBIG)
 		return rec_error_set(&t->error, -EOPNOTSUPP,
 				     "reading records "
-				     "needs 8 MiB, more than the agent's 'memory'");
+				     "needs %llu MiB, more than the agent's 'memory'",
+				     bytes >> 20);
 	return ret ? no_room(t, ret, "the reader") : 0;
 }
 

@@ -6,9 +6,9 @@
 #include "desc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STEP_FIRST (64u << 10)    /* keys in the first step; then twice as many, */
@@ -64,31 +64,7 @@ struct auditing {
 	struct audit_result r;
 };
 
-static const char *shown(const char *name)
-{
-	return strcmp(name, "-") ? name : "standard input";
-}
-
 /* Input */
-
-static int open_keys(const char *name, struct stat *st)
-{
-	int fd = strcmp(name, "-") ? open(name, O_RDONLY | O_CLOEXEC) :
-				     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-	int err = errno;
-
-	if (fd >= 0 && !fstat(fd, st)) {
-		if (!S_ISDIR(st->st_mode))
-			return fd;
-		err = EISDIR;
-	} else if (fd >= 0) {
-		err = errno;
-	}
-	if (fd >= 0)
-		close(fd);
-	fail_errno(err, "%s: %m", shown(name));
-	return -1;
-}
 
 /* The approximate number of keys in a file. */
 static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
@@ -412,6 +388,7 @@ static bool agent_declines(const struct auditing *a, int err)
 	case -EBUSY:
 	case -ENOSPC:
 	case -EPROTO:
+	case -E2BIG: /* a window of compressed keys that is too long for the agent */
 		return !a->ask->agent;
 	}
 	return false;
@@ -648,7 +625,7 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 		.keys_fd = keys_fd,
 		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
 		.meter = { .what = "asking" },
-		.r = { .keys = shown(ask->keys[nr]) },
+		.r = { .keys = input_name(ask->keys[nr]) },
 	};
 	int ret = fstat(keys_fd, &a.keys) ? fail_errno(errno, "%s: %m", a.r.keys) : 0;
 
@@ -705,7 +682,7 @@ int audit_run(const struct audit_ask *ask)
 
 	ret = check_names(ask);
 	for (nr = 0; !ret && nr < ask->nr_keys; nr++) {
-		fds[nr] = open_keys(ask->keys[nr], &st);
+		fds[nr] = open_input(ask->keys[nr], &st);
 		if (fds[nr] < 0)
 			ret = EXIT_FAIL;
 		else

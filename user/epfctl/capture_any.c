@@ -55,7 +55,7 @@ static int learn_link(struct source *s)
 
 static int open_pcap(struct source *s, const unsigned char *head, size_t len)
 {
-	if (capture_attach(&s->pcap, s->fd, head, len))
+	if (capture_attach(&s->pcap, s->stream, head, len))
 		return fails(s, s->pcap.why);
 	s->snaplen = (__u32)pcap_snapshot(s->pcap.pcap);
 	s->nano = s->pcap.nano;
@@ -72,10 +72,10 @@ static ssize_t read_head(struct source *s, unsigned char *head, size_t room)
 	size_t len = 0;
 
 	while (len < 4) {
-		ssize_t n = read(s->fd, head + len, room - len);
+		ssize_t n = stream_read(s->stream, head + len, room - len);
 
 		if (n < 0)
-			return fails(s, strerror(errno));
+			return fails(s, stream_why(s->stream));
 		if (!n)
 			break;
 		len += n;
@@ -99,7 +99,7 @@ __u32 snaplen_of_all(__u32 link)
 /* Without a first section there is nothing to copy. */
 static int open_ng(struct source *s, const unsigned char *head, size_t len)
 {
-	if (ng_open(&s->ng, s->fd, head, len))
+	if (ng_open(&s->ng, s->stream, head, len))
 		return fails(s, "out of memory");
 	s->link = LINK_ETHER; /* if no interface is described */
 	s->snaplen = snaplen_of_all(s->link);
@@ -126,10 +126,14 @@ int source_open(struct source *s, const char *path)
 	memset(s, 0, sizeof(*s));
 	s->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
 				    fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (s->fd < 0 || fstat(s->fd, &s->stat))
+	if (s->fd < 0 || fstat(s->fd, &s->stat)) {
 		fails(s, strerror(errno));
-	else if (!begin(s))
-		return 0;
+	} else {
+		s->stream = stream_open(s->fd, STREAM_WINDOW_MAX);
+		if (s->stream ? !begin(s) : fails(s, "out of memory"))
+			return 0;
+	}
+	stream_close(s->stream);
 	if (s->fd >= 0)
 		close(s->fd);
 	return -1;
@@ -141,6 +145,7 @@ void source_close(struct source *s)
 		ng_close(&s->ng);
 	else
 		capture_close(&s->pcap);
+	stream_close(s->stream);
 	close(s->fd);
 }
 
@@ -223,7 +228,14 @@ int source_next(struct source *s, struct item *item)
 
 __u64 source_done_bytes(const struct source *s)
 {
+	if (source_packed(s))
+		return stream_taken(s->stream);
 	return s->is_ng ? s->ng.done_bytes : s->pcap.done_bytes;
+}
+
+bool source_packed(const struct source *s)
+{
+	return stream_packed(s->stream);
 }
 
 __u64 source_all_bytes(const struct source *s)

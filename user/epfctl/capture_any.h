@@ -6,6 +6,8 @@
 #ifndef EPFCTL_CAPTURE_ANY_H
 #define EPFCTL_CAPTURE_ANY_H
 
+#include <sys/stat.h>
+
 #include "capture_ng.h"
 
 /**
@@ -22,6 +24,7 @@
  * @pcap: reader, if the file is pcap
  * @ng: reader, if the file is pcapng
  * @first: first pcapng block, until source_next() returns it
+ * @stream: the file's content
  * @fd: the file
  */
 struct source {
@@ -36,6 +39,7 @@ struct source {
 	struct capture_in pcap;
 	struct ng_in ng;
 	struct ng_block first;
+	struct stream *stream;
 	int fd;
 };
 
@@ -80,9 +84,12 @@ void source_close(struct source *s);
 /* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@s->why). */
 int source_next(struct source *s, struct item *item);
 
-/* Bytes read from the file so far, and the size of the file; 0: unknown. */
+/* Bytes of the file that were read so far, and its size; 0: unknown. */
 __u64 source_done_bytes(const struct source *s);
 __u64 source_all_bytes(const struct source *s);
+
+/* Is the file compressed? Then its content is longer than the file. */
+bool source_packed(const struct source *s);
 
 /* enum epf_pkt_link of a LINKTYPE_*; -1: this link type supports only the frame key. */
 int link_of(__u32 link);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "capture_ng.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define READ_BYTES (256u << 10)
 #define BLOCK_MIN 12
@@ -48,7 +46,7 @@ bool ng_is(const unsigned char *head, size_t len)
 	return len >= sizeof(magic) && !memcmp(head, magic, sizeof(magic));
 }
 
-int ng_open(struct ng_in *in, int fd, const unsigned char *head, size_t len)
+int ng_open(struct ng_in *in, struct stream *stream, const unsigned char *head, size_t len)
 {
 	memset(in, 0, sizeof(*in));
 	in->room = malloc(READ_BYTES);
@@ -57,7 +55,7 @@ int ng_open(struct ng_in *in, int fd, const unsigned char *head, size_t len)
 	in->room_bytes = READ_BYTES;
 	memcpy(in->room, head, len);
 	in->end = in->done_bytes = len;
-	in->fd = fd;
+	in->stream = stream;
 	return 0;
 }
 
@@ -103,9 +101,9 @@ static int have(struct ng_in *in, size_t bytes)
 	if (make_room(in, bytes))
 		return -1;
 	while (in->end < bytes) {
-		n = read(in->fd, in->room + in->end, in->room_bytes - in->end);
+		n = stream_read(in->stream, in->room + in->end, in->room_bytes - in->end);
 		if (n < 0)
-			return bad(in, strerror(errno));
+			return bad(in, stream_why(in->stream));
 		if (!n)
 			return 0;
 		in->end += n;

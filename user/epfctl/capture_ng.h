@@ -56,7 +56,7 @@ struct ng_block {
 
 /**
  * struct ng_in - a pcapng file being read
- * @fd: the file, owned by the caller
+ * @stream: the file, owned by the caller
  * @room: read buffer of @room_bytes
  * @at: offset in @room of the next block
  * @end: offset in @room of the end of the data
@@ -68,7 +68,7 @@ struct ng_block {
  * @why: the last error
  */
 struct ng_in {
-	int fd;
+	struct stream *stream;
 	unsigned char *room;
 	size_t room_bytes;
 	size_t at;
@@ -85,7 +85,7 @@ struct ng_in {
 bool ng_is(const unsigned char *head, size_t len);
 
 /* Start reading. @head: the bytes read already. Return: 0, or -1: no memory. */
-int ng_open(struct ng_in *in, int fd, const unsigned char *head, size_t len);
+int ng_open(struct ng_in *in, struct stream *stream, const unsigned char *head, size_t len);
 void ng_close(struct ng_in *in);
 
 /* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@in->why). */

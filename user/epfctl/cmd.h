@@ -46,6 +46,7 @@ int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_agent(int argc, char **argv);
 int cmd_batch(int argc, char **argv);
+int cmd_build(int argc, char **argv);
 int cmd_dedup(int argc, char **argv) __attribute__((weak));
 int cmd_attach(int argc, char **argv) __attribute__((weak));
 int cmd_detach(int argc, char **argv) __attribute__((weak));
@@ -196,6 +197,15 @@ int open_device(void); /* negative: an error */
 int open_filter(const char *name);
 bool open_snapshot(const char *path, struct epf_snap_file *file);
 
+/* open_input.c: files with keys or records; "-" is standard input */
+
+struct stat;
+
+/* The name of an input for messages. */
+const char *input_name(const char *name);
+/* Return: a descriptor, with @st set; -1: an error is printed. */
+int open_input(const char *name, struct stat *st);
+
 /* plan_request.c: the options of plan and create, and the geometry that follows from them */
 
 /* Options of struct epf_plan_request, in the verb's own table and help. */
@@ -230,6 +240,8 @@ extern const char plan_help[];
 bool plan_option(struct epf_plan_request *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
 bool plan_geometry(const struct epf_plan_request *p, struct epf_planned *plan);
+/* The same for epochs that end by the wall clock; it raises @p->pps. */
+bool plan_aligned(struct epf_plan_request *p, struct epf_planned *plan);
 
 /* kind.c: kinds other than lanes */
 

@@ -2,7 +2,7 @@
 /* epfctl audit: which of many keys does a filter hold? This file has the options. */
 #include "cmd_audit.h"
 #include "cmd.h"
-#include "common/pktopts.h"
+#include "recopts.h"
 
 #include <signal.h>
 #include <string.h>
@@ -10,14 +10,8 @@
 #define PROBE_MAX (1ULL << 40)
 
 enum {
-	OPT_KEY_LEN = OPT_PKT_END,
+	OPT_KEY_LEN = OPT_REC_END,
 	OPT_DIGESTS,
-	OPT_FIELDS,
-	OPT_HEADER,
-	OPT_SEPARATOR,
-	OPT_JOINT,
-	OPT_HEX,
-	OPT_SKIP_BAD,
 	OPT_ABSENT,
 	OPT_ENGINE,
 	OPT_PLACE,
@@ -30,15 +24,9 @@ enum {
 };
 
 static const struct option longs[] = {
-	{ "format", required_argument, NULL, 'F' },
+	REC_LONGS,
 	{ "key-len", required_argument, NULL, OPT_KEY_LEN },
 	{ "digests", no_argument, NULL, OPT_DIGESTS },
-	{ "fields", required_argument, NULL, OPT_FIELDS },
-	{ "header", no_argument, NULL, OPT_HEADER },
-	{ "separator", required_argument, NULL, OPT_SEPARATOR },
-	{ "joint", required_argument, NULL, OPT_JOINT },
-	{ "hex", no_argument, NULL, OPT_HEX },
-	{ "skip-bad", no_argument, NULL, OPT_SKIP_BAD },
 	PKT_LONGS,
 	{ "bitmap", required_argument, NULL, 'b' },
 	{ "ages", required_argument, NULL, 'a' },
@@ -66,14 +54,7 @@ static const struct spec spec = {
 "  --key-len N         column: keys of N bytes, without gaps\n"
 "  --digests           ready digests in place of keys: eight bytes in a column,\n"
 "                      16 hex digits in csv and json\n"
-"  --fields LIST       csv: numbers from 1, or names with --header; json: names;\n"
-"                      they are joined to one key (default: the whole line)\n"
-"  --header            csv: the first line names the fields\n"
-"  --separator C       csv: the character between fields (default: a comma)\n"
-"  --joint C           the character between the fields of a key (default: a\n"
-"                      comma)\n"
-"  --hex               csv, json: fields are hex bytes\n"
-"  --skip-bad          skip records that cannot be read, and count them\n"
+REC_HELP
 PKT_HELP("frame")
 "  -b, --bitmap FILE   write a bit for each key: bit i mod 8 of byte i / 8 is set\n"
 "                      when key i is present\n"
@@ -90,28 +71,9 @@ PKT_HELP("frame")
 "  --any-keys          ask although the filter's keys are made of something else\n"
 "  --no-agent          never let epfagent do the audit\n",
 	/* clang-format on */
-	.shorts = "F:b:a:o:",
+	.shorts = REC_SHORTS "b:a:o:",
 	.longs = longs,
 };
-
-static bool take_format(struct audit_ask *ask, const char *arg)
-{
-	if (rec_format_named(arg, &ask->spec.records.format))
-		return true;
-	fail("--format '%s' is none of auto, column, csv, json, nfdump, ipfix, "
-	     "pcap",
-	     arg);
-	return false;
-}
-
-static bool take_char(const char *what, const char *arg, char *value)
-{
-	*value = !strcmp(arg, "\\t") ? '\t' : arg[0];
-	if (*value && (!arg[1] || *value == '\t'))
-		return true;
-	fail("%s '%s' is not one character", what, arg);
-	return false;
-}
 
 static bool take_engine(struct audit_ask *ask, const char *arg)
 {
@@ -163,8 +125,6 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 	struct rec_spec *r = &ask->spec.records;
 
 	switch (opt) {
-	case 'F':
-		return take_format(ask, arg);
 	case 'b':
 		return take_out(ask, OUT_BITMAP, arg);
 	case 'a':
@@ -177,13 +137,6 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX, &ask->spec.threads);
 	case OPT_PROBE:
 		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
-	case OPT_FIELDS:
-		r->fields = arg;
-		return true;
-	case OPT_SEPARATOR:
-		return take_char("--separator", arg, &r->separator);
-	case OPT_JOINT:
-		return take_char("--joint", arg, &r->joint);
 	case OPT_ENGINE:
 		return take_engine(ask, arg);
 	case OPT_PLACE:
@@ -193,16 +146,12 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 		return true;
 	}
 	ask->digests |= opt == OPT_DIGESTS;
-	r->header |= opt == OPT_HEADER;
-	r->hex |= opt == OPT_HEX;
-	r->skip_bad |= opt == OPT_SKIP_BAD;
 	ask->spec.absent |= opt == OPT_ABSENT;
 	ask->resume |= opt == OPT_RESUME;
 	ask->no_agent |= opt == OPT_NO_AGENT;
 	r->any_keys |= opt == OPT_ANY_KEYS;
-	return opt == OPT_DIGESTS || opt == OPT_HEADER || opt == OPT_HEX || opt == OPT_SKIP_BAD ||
-	       opt == OPT_ABSENT || opt == OPT_RESUME || opt == OPT_NO_AGENT ||
-	       opt == OPT_ANY_KEYS || pkt_option(&r->pkt, opt, arg);
+	return opt == OPT_DIGESTS || opt == OPT_ABSENT || opt == OPT_RESUME ||
+	       opt == OPT_NO_AGENT || opt == OPT_ANY_KEYS || rec_option(r, opt, arg);
 }
 
 /* Does the option say what the key of a packet is? Then the filter's record does not. */

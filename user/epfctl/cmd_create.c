@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
-#include "epf/window.h"
 #include "xdp.h"
 
 enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_HASH, OPT_KEY, OPT_ALIGN, OPT_ROTATE };
@@ -90,20 +89,6 @@ static void report(const struct epf_planned *plan, __u32 id)
 	pace_print(&plan->params);
 }
 
-/* Aligned epochs are longer, so they hold more keys. */
-static bool plan_aligned(struct request *w, struct epf_planned *plan)
-{
-	const struct epf_plan_request *p = &w->plan_request;
-	struct epf_window window = { 0 };
-
-	if (p->kind || p->window || epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
-		fail("--align needs a window of --time alone, and --kind lanes");
-		return false;
-	}
-	w->plan_request.pps *= (double)epf_align_pitch(window.epoch_ns) / (double)window.epoch_ns;
-	return plan_geometry(p, plan);
-}
-
 /* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
  * yet.
  */
@@ -154,7 +139,8 @@ static int create(struct request *w, const char *name)
 	int dev, err;
 	__u32 id;
 
-	if (w->align ? !plan_aligned(w, &plan) : !plan_geometry(&w->plan_request, &plan))
+	if (w->align ? !plan_aligned(&w->plan_request, &plan) :
+		       !plan_geometry(&w->plan_request, &plan))
 		return EXIT_FAIL;
 	strcpy(plan.params.name, name); /* parse_name() has checked the length */
 	plan.params.hash = w->hash;

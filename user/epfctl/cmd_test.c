@@ -2,6 +2,7 @@
 /* epfctl test: is each key present, absent or unknown? */
 #include "cmd.h"
 #include "ebpf/calls.h"
+#include "test_snapshot.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,11 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN };
+enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN, OPT_SNAPSHOT };
 
 /**
  * struct testing - a running test
- * @name: of the filter
+ * @name: of the filter, or of the file
+ * @is_file: a snapshot file is asked, which is @snapshot
+ * @opened: @snapshot is open
  * @filter: descriptor; negative until the first batch, so that invalid keys are
  *	reported first
  * @in: where keys come from
@@ -30,6 +33,9 @@ enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN };
  */
 struct testing {
 	const char *name;
+	bool is_file;
+	bool opened;
+	struct snapshot snapshot;
 	int filter;
 	const struct key_input *in;
 	unsigned long cmd;
@@ -137,11 +143,23 @@ static void print_batch(const struct testing *t, const struct keys *keys, const 
 	fflush(stdout);
 }
 
+static bool open_file(struct testing *t)
+{
+	__u64 ns;
+
+	if (!t->opened)
+		t->opened = snapshot_open(&t->snapshot, t->name, &t->info);
+	return t->opened &&
+	       (!t->within || parse_within(t->within, &t->info.params, &t->limit, &ns));
+}
+
 static bool test_open(struct testing *t)
 {
 	__u64 ns;
 	int err;
 
+	if (t->is_file)
+		return open_file(t);
 	if (t->filter >= 0)
 		return true;
 	t->filter = open_filter(t->name);
@@ -162,10 +180,16 @@ static bool test_open(struct testing *t)
 /* A module that does not know EPF_BATCH_UNKNOWN reports saturation for the whole batch.
  * Then all keys that it calls absent may be unknown.
  */
-static int ask(const struct testing *t, struct epf_batch *b, __u8 *ages)
+static int ask(const struct testing *t, const struct keys *keys, struct epf_batch *b, __u8 *ages)
 {
-	int err = epf_filter_batch(t->filter, t->cmd, b);
+	int err;
 	__u32 i;
+
+	if (t->is_file) {
+		b->done = b->count;
+		return snapshot_ask(&t->snapshot, keys, ages, &b->present);
+	}
+	err = epf_filter_batch(t->filter, t->cmd, b);
 
 	if (err != -EINVAL || b->done)
 		return err;
@@ -221,7 +245,7 @@ static int test_batch(void *ctx, const struct keys *keys)
 	if (!ages)
 		return fail("out of memory");
 	b.ages = (__u64)(uintptr_t)ages;
-	err = ask(t, &b, ages);
+	err = ask(t, keys, &b, ages);
 	forget_old(t, &b, ages);
 	if (!err && !t->quiet)
 		print_batch(t, keys, ages);
@@ -267,14 +291,16 @@ static int test(struct testing *t)
 	int ret = EXIT_FAIL;
 	bool held;
 
-	if (parse_name(t->name))
+	if (t->is_file || parse_name(t->name))
 		ret = keys_read(t->in, test_batch, t);
 	meter_end(&t->meter);
 	if (!ret && !test_open(t)) /* no keys at all */
 		ret = EXIT_FAIL;
-	held = epf_is_module(t->filter) || ebpf_held(t->name);
+	held = t->is_file || epf_is_module(t->filter) || ebpf_held(t->name);
 	if (t->filter >= 0)
 		epf_close(t->filter);
+	if (t->opened)
+		snapshot_close(&t->snapshot);
 	if (ret)
 		return ret;
 	if (t->counts)
@@ -292,11 +318,12 @@ int cmd_test(int argc, char **argv)
 		{ "counts", no_argument, NULL, 'c' },
 		{ "insert", no_argument, NULL, OPT_INSERT },
 		{ "within", required_argument, NULL, OPT_WITHIN },
+		{ "snapshot", required_argument, NULL, OPT_SNAPSHOT },
 		{ 0 },
 	};
 	static char help[1280];
 	static const struct spec spec = {
-		.usage = "test NAME [options] [KEY ... | -]",
+		.usage = "test (NAME | --snapshot FILE) [options] [KEY ... | -]",
 		.help = help,
 		.shorts = KEYS_SHORTS "qc",
 		.longs = longs,
@@ -314,6 +341,7 @@ int cmd_test(int argc, char **argv)
 
 	/* clang-format off */
 	snprintf(help, sizeof(help), "%s%s", keys_help,
+"      --snapshot FILE   look the keys up in a snapshot file\n"
 "      --insert          insert each key after its verdict\n"
 "      --within N|DURATION  keys that were inserted longer ago are absent: N\n"
 "                        epochs, or a duration, which is rounded up to epochs\n"
@@ -329,14 +357,21 @@ int cmd_test(int argc, char **argv)
 			t.cmd = EPF_IOC_TEST_AND_INSERT;
 		else if (opt == OPT_WITHIN)
 			t.within = optarg;
+		else if (opt == OPT_SNAPSHOT)
+			t.name = optarg;
 		else
 			good = keys_option(&in, opt, optarg);
 		t.counts |= opt == 'c';
 	}
-	if (!good || !operands(argc, argv, 1, argc, &spec))
+	t.is_file = t.name;
+	if (!good || !operands(argc, argv, !t.is_file, argc, &spec))
 		return EXIT_FAIL;
-	in.args = argv + optind + 1;
-	in.nr_args = argc - optind - 1;
-	t.name = argv[optind];
+	if (t.is_file && t.cmd == EPF_IOC_TEST_AND_INSERT)
+		return fail("--snapshot does not go with --insert: a snapshot "
+			    "never changes");
+	if (!t.is_file)
+		t.name = argv[optind++];
+	in.args = argv + optind;
+	in.nr_args = argc - optind;
 	return test(&t);
 }

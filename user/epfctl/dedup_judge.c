@@ -45,7 +45,7 @@ static __u64 most_packets(const struct judge *j, const struct source *in)
 {
 	if (j->survey)
 		return j->survey->packets;
-	return source_all_bytes(in) / RECORD_MIN_BYTES;
+	return source_packed(in) ? 0 : source_all_bytes(in) / RECORD_MIN_BYTES;
 }
 
 /* Read the file once. Damage and signals are reported by the second reading. */
@@ -145,13 +145,16 @@ static int make_exact(struct judge *j)
 /* Limit a window that is longer than the file to the packets that the file has. */
 static int clip_window(struct judge *j, const struct source *in, struct meter *m, __u64 *window)
 {
+	__u64 most;
+
 	*window = j->ask->window;
 	if (!source_all_bytes(in) || *window <= source_all_bytes(in) / RECORD_MAX_BYTES)
 		return 0;
 	if (is_file(j, in) && survey(j, m))
 		return EXIT_FAIL;
-	if (*window > most_packets(j, in))
-		*window = most_packets(j, in);
+	most = most_packets(j, in);
+	if ((j->survey || most) && *window > most)
+		*window = most;
 	*window += !*window;
 	return 0;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys from arguments, standard input and files.
+ * Keys from arguments, standard input and files, which may be compressed.
  *
- * A batch is what one read(2) returned, up to the last whole line. So keys that
+ * A batch is what one read returned, up to the last whole line. So keys that
  * trickle through a pipe are not held back, and a file goes in large batches.
  * A batch with an invalid key is not passed on.
  */
 #include "cmd.h"
 
 #include "records/keytext.h"
+#include "records/stream.h"
 #include "desc.h"
 #include "epf/keydesc.h"
 
@@ -201,18 +202,18 @@ static ssize_t take_lines(struct reader *r, const char *buf, size_t len, bool eo
 	return (ssize_t)done;
 }
 
-static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn, void *ctx)
+static int read_chunks(struct reader *r, struct stream *s, char *buf, keys_fn fn, void *ctx)
 {
 	size_t held = 0;
 	ssize_t got, taken;
 	int ret;
 
 	do {
-		got = read(fd, buf + held, READ_BYTES - held);
-		if (got < 0 && errno == EINTR && !interrupted)
+		got = stream_read(s, buf + held, READ_BYTES - held);
+		if (got == -EINTR && !interrupted)
 			continue;
-		if (got < 0 && errno != EINTR)
-			return fail_errno(errno, "%s: %m", r->name);
+		if (got < 0 && got != -EINTR)
+			return fail_errno((int)-got, "%s: %s", r->name, stream_why(s));
 		if (interrupted)
 			return fail("%s: stopped after line %llu", r->name, r->line);
 		held += (size_t)got;
@@ -236,6 +237,7 @@ static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn, void *ct
 static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 {
 	bool standard = !strcmp(path, "-");
+	struct stream *s;
 	char *buf;
 	int fd, ret;
 
@@ -244,9 +246,11 @@ static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 	fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fail_errno(errno, "%s: %m", path);
+	s = stream_open(fd, STREAM_WINDOW_MAX);
 	buf = malloc(READ_BYTES);
-	ret = buf ? read_chunks(r, fd, buf, fn, ctx) : fail("%s: out of memory", path);
+	ret = s && buf ? read_chunks(r, s, buf, fn, ctx) : fail("%s: out of memory", path);
 	free(buf);
+	stream_close(s);
 	if (!standard)
 		close(fd);
 	return ret;

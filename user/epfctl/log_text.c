@@ -4,23 +4,9 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <time.h>
 
 #include "epf/flow.h"
 #include "desc.h"
-
-static struct text when(__u64 wall_ns)
-{
-	time_t s = (time_t)(wall_ns / NS_PER_SEC);
-	struct text t;
-	struct tm tm;
-	size_t n;
-
-	gmtime_r(&s, &tm);
-	n = strftime(t.s, sizeof(t.s), "%FT%T", &tm);
-	snprintf(t.s + n, sizeof(t.s) - n, ".%06lluZ", wall_ns % NS_PER_SEC / 1000);
-	return t;
-}
 
 static struct text address(const struct epf_ingress_record *r, const __u64 *a)
 {
@@ -68,9 +54,10 @@ static void ids_json(json_t *o, const struct epf_ingress_record *r)
 static json_t *record_json(const struct log_source *from, const struct epf_ingress_record *r)
 {
 	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "time",
-			      when(r->time_ns + from->ahead_ns).s, "interface", from->ifname, "key",
-			      epf_key_packet_name(from->key.key), "source", address(r, r->src).s,
-			      "destination", address(r, r->dst).s, "protocol", (int)r->proto);
+			      fmt_utc(r->time_ns + from->ahead_ns).s, "interface", from->ifname,
+			      "key", epf_key_packet_name(from->key.key), "source",
+			      address(r, r->src).s, "destination", address(r, r->dst).s, "protocol",
+			      (int)r->proto);
 
 	ids_json(o, r);
 	json_object_set_new(o, "vlans", vlans_json(r));
@@ -94,7 +81,8 @@ static void put_record(const struct log_source *from, const struct epf_ingress_r
 {
 	int shift;
 
-	printf("%s %s: protocol %u", when(r->time_ns + from->ahead_ns).s, from->ifname, r->proto);
+	printf("%s %s: protocol %u", fmt_utc(r->time_ns + from->ahead_ns).s, from->ifname,
+	       r->proto);
 	put_end(r, r->src, r->id);
 	printf(" >");
 	put_end(r, r->dst, r->id + 2);
@@ -118,7 +106,7 @@ void log_print(const struct log_source *from, const struct epf_ingress_record *r
 
 void log_print_missing(const struct log_source *from, __u64 left_out, __u64 ring_full)
 {
-	struct text at = when(now_ns() + from->ahead_ns);
+	struct text at = fmt_utc(now_ns() + from->ahead_ns);
 
 	if (out_mode == OUT_TEXT)
 		printf("%s %s: %llu flows left out by --log-rate, %llu by a full ring\n", at.s,

@@ -39,6 +39,7 @@ static const struct verb verbs[] = {
 	{ "log", cmd_log, "print each flow of an interface once" },
 	{ "pin", cmd_pin, "pin an iptables match that uses a pure BPF filter" },
 	{ "hold", cmd_hold, "end the epochs of pure BPF filters" },
+	{ "build", cmd_build, "make a snapshot file of logs, flows or captures" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
 	{ "agent", cmd_agent, "show or cancel the work of epfagent" },

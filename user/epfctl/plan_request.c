@@ -201,3 +201,16 @@ bool plan_geometry(const struct epf_plan_request *p, struct epf_planned *plan)
 	plan_failed(p, plan, fault, err);
 	return false;
 }
+
+/* Aligned epochs are longer, so they hold more keys. */
+bool plan_aligned(struct epf_plan_request *p, struct epf_planned *plan)
+{
+	struct epf_window window = { 0 };
+
+	if (p->kind || p->window || epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
+		fail("--align needs a window of --time alone, and --kind lanes");
+		return false;
+	}
+	p->pps *= (double)epf_align_pitch(window.epoch_ns) / (double)window.epoch_ns;
+	return plan_geometry(p, plan);
+}

@@ -463,7 +463,7 @@ static int open_records(struct job *j, struct rec_error *e)
 	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
 		j->state.bytes_all = (__u64)st.st_size;
 	/* each record has at least one byte */
-	if (S_ISREG(st.st_mode) && j->spec.from.keys > j->state.bytes_all)
+	if (S_ISREG(st.st_mode) && !rec_packed(j->source) && j->spec.from.keys > j->state.bytes_all)
 		return few_records(e);
 	j->room = REC_BATCH;
 	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes;

@@ -231,13 +231,17 @@ int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_
 		       uint64_t wall_ns)
 {
 	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) : lib_fail(-EINVAL, "no path: NULL");
+	struct epf_save_opts opts = { 0 };
 
 	if (!err)
 		err = begin(f, &time_ns);
 	if (err)
 		return err;
-	err = f->mem ? epf_mem_save(f->mem, time_ns, wall_ns, &f->desc, path) :
-		       epf_local_save(f->local, time_ns, wall_ns, &f->desc, path);
+	opts.now_ns = time_ns;
+	opts.wall_ns = wall_ns;
+	opts.desc = f->desc;
+	err = f->mem ? epf_mem_save(f->mem, &opts, path, NULL) :
+		       epf_local_save(f->local, &opts, path, NULL);
 	end(f);
 	return err ? lib_errno(err, path) : 0;
 }

@@ -6,31 +6,46 @@
 #include <epf/window.h>
 
 /**
+ * struct epf_due - the ends of epochs that are due
+ * @nr: how many
+ * @at_ns: when the first of them is to end
+ * @every_ns: the others follow at this distance, without gaps
+ */
+struct epf_due {
+	__u64 nr;
+	__u64 at_ns;
+	__u64 every_ns;
+};
+
+/**
  * epf_ends_due() - how many epochs have to end before a call
  * @w: window
+ * @s: epochs
  * @inserts: insertions of the current epoch
- * @start_ns: when it began
- * @now_ns: time of the call, on the same clock
+ * @now_ns: time of the call, on the clock of @s; of an aligned window, on the wall clock
  * @most: after so many ends nothing of older epochs is left, so no more are needed
- * @at_ns: set to when the first of them is to end; the others follow without gaps
  *
  * In EPF_MODE_BOTH the count can delay an epoch's end, so at most one end is due. In
  * EPF_MODE_TIME epochs follow one another without gaps.
  */
-static inline __u64 epf_ends_due(const struct epf_window *w, __u64 inserts, __u64 start_ns,
-				 __u64 now_ns, __u64 most, __u64 *at_ns)
+static inline struct epf_due epf_ends_due(const struct epf_window *w, const struct epf_state *s,
+					  __u64 inserts, __u64 now_ns, __u64 most)
 {
-	__u64 nr, skip;
+	__u64 start = s->ring[s->epoch % EPF_LANES].start_ns, nr, skip;
+	struct epf_due due = { 0, now_ns, w->align_ns ? w->align_ns : w->epoch_ns };
+	__u64 lasts = epf_window_lasts(w, start, s->epoch == EPF_EPOCH_FIRST);
 
-	*at_ns = now_ns;
-	if (w->mode == EPF_MODE_COUNT || now_ns < start_ns || now_ns - start_ns < w->epoch_ns)
-		return 0;
-	if (w->mode == EPF_MODE_BOTH)
-		return epf_window_due(w, inserts, now_ns - start_ns);
-	nr = (now_ns - start_ns) / w->epoch_ns;
+	if (w->mode == EPF_MODE_COUNT || now_ns < start || now_ns - start < lasts)
+		return due;
+	if (w->mode == EPF_MODE_BOTH) {
+		due.nr = epf_window_due(w, inserts, now_ns - start);
+		return due;
+	}
+	nr = 1 + (now_ns - start - lasts) / due.every_ns;
 	skip = nr > most ? nr - most : 0;
-	*at_ns = start_ns + (skip + 1) * w->epoch_ns;
-	return nr - skip;
+	due.nr = nr - skip;
+	due.at_ns = start + lasts + skip * due.every_ns;
+	return due;
 }
 
 #endif /* LIBEPF_DUE_H */

@@ -107,6 +107,15 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns);
 int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
 void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
 
+/* End the epochs whose time is over, as every call above does. */
+void epf_mem_advance(struct epf_mem *m, __u64 now_ns);
+
+/* End epochs at fixed times of the wall clock, so that the snapshot can be merged with
+ * others: all calls then pass ns since 1970. Call it before the first insertion.
+ * Return: 0; -EINVAL: not in mode time.
+ */
+int epf_mem_align(struct epf_mem *m);
+
 /* End the current epoch now. */
 void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
 
@@ -137,18 +146,36 @@ void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p);
 
 /* mem_save.c: */
 
+/* Called at times during long work; a non-zero return ends the work (-ECANCELED). */
+typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
+
+/**
+ * struct epf_save_opts - how to write a filter of this process into a file
+ * @now_ns: the time, as in all calls
+ * @wall_ns: the same moment on the wall clock
+ * @desc: what the keys are made of
+ * @progress: or NULL
+ * @ctx: for @progress
+ */
+struct epf_save_opts {
+	__u64 now_ns;
+	__u64 wall_ns;
+	struct epf_key_desc desc;
+	epf_progress_fn progress;
+	void *ctx;
+};
+
 /**
  * epf_mem_save() - write the filter into a snapshot file
  * @m: filter, whose name is not empty
- * @now_ns: as in all calls
- * @wall_ns: the same moment on the wall clock
- * @desc: what the keys are made of
+ * @opts: options
  * @path: as for epf_snap_save()
+ * @header: likewise
  *
  * Return: as epf_snap_save().
  */
-int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns, const struct epf_key_desc *desc,
-		 const char *path);
+int epf_mem_save(struct epf_mem *m, const struct epf_save_opts *opts, const char *path,
+		 struct epf_snap_header *header);
 
 /* dev.c: filters in the kernel; thin wrappers of the ioctls */
 
@@ -209,9 +236,6 @@ int epf_filter_key(int filter, __u64 key[2]);
 int epf_filter_describe(int filter, struct epf_key_desc *desc);
 
 /* snap.c: snapshot files */
-
-/* Called at times during long work; a non-zero return ends the work (-ECANCELED). */
-typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
 
 /**
  * epf_snap_save() - copy a live filter into a file

@@ -366,7 +366,7 @@ static __u64 epoch_inserts(const struct epf_local *l)
 /* Do what is due at the beginning of a call. */
 static void catch_up(struct epf_local *l, __u64 now_ns)
 {
-	__u64 at, nr;
+	struct epf_due due;
 
 	if (now_ns > l->last_ns)
 		l->last_ns = now_ns < EPF_LOCAL_NS_MAX ? now_ns : EPF_LOCAL_NS_MAX;
@@ -375,10 +375,9 @@ static void catch_up(struct epf_local *l, __u64 now_ns)
 			tend(l);
 		return;
 	}
-	nr = epf_ends_due(&l->window, epoch_inserts(l), epoch_start(l), l->last_ns, l->core.slices,
-			  &at);
-	for (; nr; nr--, at += l->window.epoch_ns)
-		end_epoch(l, at);
+	due = epf_ends_due(&l->window, &l->state, epoch_inserts(l), l->last_ns, l->core.slices);
+	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
+		end_epoch(l, due.at_ns);
 }
 
 void epf_local_rotate(struct epf_local *l, __u64 now_ns)
@@ -583,22 +582,22 @@ static const void *core_piece(void *ctx, __u32 i, __u64 *bytes)
 	return word;
 }
 
-int epf_local_save(struct epf_local *l, __u64 now_ns, __u64 wall_ns,
-		   const struct epf_key_desc *desc, const char *path)
+int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const char *path,
+		   struct epf_snap_header *header)
 {
-	struct epf_snap_image image = { .desc = *desc, .piece = core_piece, .ctx = l };
+	struct epf_snap_image image = { .opts = opts, .piece = core_piece, .ctx = l };
 	struct epf_snap_locked *s = malloc(sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	catch_up(l, now_ns);
+	catch_up(l, opts->now_ns);
 	save_state(l, s);
 	image.state = s;
-	epf_snap_image_header(&image, &l->params, l->hash.key, l->stats.inserts, wall_ns);
+	epf_snap_image_header(&image, &l->params, l->hash.key, l->stats.inserts);
 	epf_snap_image_epochs(&image, &l->state, l->last_ns);
 	image.header.epochs[l->state.epoch % EPF_EPOCHS].inserts = epoch_inserts(l);
-	ret = epf_snap_image_save(&image, path);
+	ret = epf_snap_image_save(&image, path, header);
 	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
 	free(s);
 	return ret;

@@ -46,7 +46,7 @@ void epf_local_rotate(struct epf_local *l, __u64 now_ns);
 void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info);
 
 /* As epf_mem_save(); -ENOMEM. */
-int epf_local_save(struct epf_local *l, __u64 now_ns, __u64 wall_ns,
-		   const struct epf_key_desc *desc, const char *path);
+int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const char *path,
+		   struct epf_snap_header *header);
 
 #endif /* LIBEPF_LOCAL_H */

@@ -263,11 +263,21 @@ static __u64 epoch_inserts(const struct epf_mem *m)
  */
 static void catch_up(struct epf_mem *m, __u64 now_ns)
 {
-	__u64 at, nr = epf_ends_due(&m->window, epoch_inserts(m), epoch_start(m), now_ns, EPF_LANES,
-				    &at);
+	struct epf_due due = epf_ends_due(&m->window, &m->state, epoch_inserts(m), now_ns,
+					  EPF_LANES);
 
-	for (; nr; nr--, at += m->window.epoch_ns)
-		end_epoch(m, at);
+	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
+		end_epoch(m, due.at_ns);
+}
+
+void epf_mem_advance(struct epf_mem *m, __u64 now_ns)
+{
+	catch_up(m, now_ns);
+}
+
+int epf_mem_align(struct epf_mem *m)
+{
+	return epf_window_align(&m->window);
 }
 
 /* @grew: the insertion set bits; see kmod/capacity.c. */
@@ -279,7 +289,8 @@ static void count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns
 	m->keys += grew;
 	if (m->keys >= m->room)
 		saturate(m, true);
-	if (epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
+	if (m->window.mode != EPF_MODE_TIME && /* catch_up() ends those epochs */
+	    epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
 		end_epoch(m, now_ns);
 	} else if (inserts >= m->estimate_at) {
 		m->estimate_at = inserts + m->capacity;

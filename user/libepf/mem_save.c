@@ -14,17 +14,17 @@ static const void *lines_piece(void *ctx, __u32 i, __u64 *bytes)
 	return p->lines;
 }
 
-int epf_mem_save(struct epf_mem *m, __u64 now_ns, __u64 wall_ns, const struct epf_key_desc *desc,
-		 const char *path)
+int epf_mem_save(struct epf_mem *m, const struct epf_save_opts *opts, const char *path,
+		 struct epf_snap_header *header)
 {
 	struct epf_mem_parts p;
-	struct epf_snap_image image = { .desc = *desc, .piece = lines_piece, .ctx = &p };
+	struct epf_snap_image image = { .opts = opts, .piece = lines_piece, .ctx = &p };
 	int ret;
 
-	epf_mem_parts(m, now_ns, &p);
-	epf_snap_image_header(&image, p.params, p.key, p.inserts, wall_ns);
-	epf_snap_image_epochs(&image, p.state, now_ns);
-	ret = epf_snap_image_save(&image, path);
+	epf_mem_parts(m, opts->now_ns, &p);
+	epf_snap_image_header(&image, p.params, p.key, p.inserts);
+	epf_snap_image_epochs(&image, p.state, opts->now_ns);
+	ret = epf_snap_image_save(&image, path, header);
 	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
 	return ret;
 }

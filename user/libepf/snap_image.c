@@ -3,13 +3,14 @@
 #include "snap_image.h"
 #include "atomic_file.h"
 #include "snap.h"
+#include "work.h"
 
 #include <errno.h>
 #include <string.h>
 #include <xxhash.h>
 
 void epf_snap_image_header(struct epf_snap_image *image, const struct epf_params *params,
-			   const __u64 key[2], __u64 inserts, __u64 wall_ns)
+			   const __u64 key[2], __u64 inserts)
 {
 	struct epf_snap_header *h = &image->header;
 
@@ -18,8 +19,8 @@ void epf_snap_image_header(struct epf_snap_image *image, const struct epf_params
 	h->params = *params;
 	memcpy(h->key, key, sizeof(h->key));
 	h->inserts = inserts;
-	h->realtime_ns = wall_ns;
-	epf_snap_describe(h, &image->desc);
+	h->realtime_ns = image->opts->wall_ns;
+	epf_snap_describe(h, &image->opts->desc);
 }
 
 void epf_snap_image_epochs(struct epf_snap_image *image, const struct epf_state *state,
@@ -47,20 +48,56 @@ static __u64 pieces_bytes(const struct epf_snap_image *image)
 	return all;
 }
 
+/**
+ * struct put - writing of memory
+ * @image: the filter
+ * @fd: file
+ * @sum: of what was written
+ * @from: offset in the file of the first piece
+ * @done: bytes so far
+ * @all: of all pieces
+ */
+struct put {
+	const struct epf_snap_image *image;
+	int fd;
+	XXH3_state_t *sum;
+	__u64 from;
+	__u64 done;
+	__u64 all;
+};
+
+/* Write and sum a piece in steps. */
+static int put_piece(struct put *p, const char *piece, __u64 bytes)
+{
+	const struct epf_save_opts *o = p->image->opts;
+	int ret = 0;
+	size_t n;
+
+	for (; bytes && !ret; bytes -= n, piece += n) {
+		n = bytes < EPF_STEP_BYTES ? bytes : EPF_STEP_BYTES;
+		XXH3_64bits_update(p->sum, piece, n);
+		ret = epf_file_write_at(p->fd, piece, n, (off_t)(p->from + p->done));
+		p->done += n;
+		if (!ret && o->progress && o->progress(o->ctx, p->done, p->all))
+			ret = -ECANCELED;
+	}
+	return ret;
+}
+
 /* Write and sum memory, then state: the order in which a file is checked. */
 static int put_all(const struct epf_snap_image *image, int fd, XXH3_state_t *sum)
 {
 	size_t ahead = image->state ? sizeof(*image->state) : 0;
-	__u64 at = image->header.header_bytes + ahead, bytes;
+	struct put p = {
+		image, fd, sum, image->header.header_bytes + ahead, 0, pieces_bytes(image)
+	};
 	const void *piece;
+	__u64 bytes;
 	int ret = 0;
 	__u32 i;
 
-	for (i = 0; !ret && (piece = image->piece(image->ctx, i, &bytes), bytes); i++) {
-		XXH3_64bits_update(sum, piece, bytes);
-		ret = epf_file_write_at(fd, piece, bytes, (off_t)at);
-		at += bytes;
-	}
+	for (i = 0; !ret && (piece = image->piece(image->ctx, i, &bytes), bytes); i++)
+		ret = put_piece(&p, piece, bytes);
 	if (ret || !ahead)
 		return ret;
 	XXH3_64bits_update(sum, image->state, ahead);
@@ -84,12 +121,13 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 	image->header.lines_xxh3 = XXH3_64bits_digest(sum);
 	XXH3_freeState(sum);
 	if (!ret)
-		ret = epf_snap_finish(fd, &image->header, &image->desc);
+		ret = epf_snap_finish(fd, &image->header, &image->opts->desc);
 	*h = image->header;
 	return ret;
 }
 
-int epf_snap_image_save(struct epf_snap_image *image, const char *path)
+int epf_snap_image_save(struct epf_snap_image *image, const char *path,
+			struct epf_snap_header *header)
 {
-	return epf_snap_write(path, fill, image, NULL);
+	return epf_snap_write(path, fill, image, header);
 }

@@ -9,7 +9,7 @@
 /**
  * struct epf_snap_image - a filter to be written
  * @header: set by the functions below
- * @desc: what its keys are made of
+ * @opts: time, keys and progress
  * @state: of a locked kind; NULL: lanes
  * @piece: piece @i of its memory, in the order of the file; sets @bytes to 0 after the
  *	last one
@@ -17,19 +17,20 @@
  */
 struct epf_snap_image {
 	struct epf_snap_header header;
-	struct epf_key_desc desc;
+	const struct epf_save_opts *opts;
 	const struct epf_snap_locked *state;
 	const void *(*piece)(void *ctx, __u32 i, __u64 *bytes);
 	void *ctx;
 };
 
-/* Set the header, but for epochs. @wall_ns: now, on the wall clock. */
+/* Set the header, but for epochs. */
 void epf_snap_image_header(struct epf_snap_image *image, const struct epf_params *params,
-			   const __u64 key[2], __u64 inserts, __u64 wall_ns);
+			   const __u64 key[2], __u64 inserts);
 /* Set the current epoch, and the eight latest epochs; @now_ns on their clock. */
 void epf_snap_image_epochs(struct epf_snap_image *image, const struct epf_state *state,
 			   __u64 now_ns);
-/* Write the file. Returns as epf_snap_save(). */
-int epf_snap_image_save(struct epf_snap_image *image, const char *path);
+/* Write the file. @path, @header: as for epf_snap_save(), and so is the return. */
+int epf_snap_image_save(struct epf_snap_image *image, const char *path,
+			struct epf_snap_header *header);
 
 #endif /* LIBEPF_SNAP_IMAGE_H */

@@ -12,10 +12,8 @@
 #include <linux/epochfilter.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STREAM_BYTES (128u << 10)
 
@@ -114,10 +112,11 @@ static int read_head(struct capture_in *in)
 	enum precision precision;
 
 	while ((precision = head_precision(in->head, in->head_len)) == PRECISION_UNDECIDED) {
-		ssize_t n = read(in->fd, in->head + in->head_len, sizeof(in->head) - in->head_len);
+		ssize_t n = stream_read(in->stream, in->head + in->head_len,
+					sizeof(in->head) - in->head_len);
 
 		if (n < 0) {
-			snprintf(in->why, sizeof(in->why), "%s", strerror(errno));
+			snprintf(in->why, sizeof(in->why), "%s", stream_why(in->stream));
 			return -1;
 		}
 		if (!n)
@@ -138,12 +137,12 @@ static const char *not_a_capture(const struct capture_in *in)
 		     "\xfd"
 		     "7zX",
 		     4)))
-		return "is compressed; unpack it into a pipe and read '-'";
+		return "is compressed twice; unpack it once into a pipe and read '-'";
 	return NULL;
 }
 
-/* Read the file from its beginning: @head first, then the descriptor. Return: bytes;
- * 0: the end; -1: see errno.
+/* Read the file from its beginning: @head first, then the stream. Return: bytes; 0: the
+ * end; -1: see errno and @failed.
  */
 static ssize_t read_file(struct capture_in *in, void *to, size_t room)
 {
@@ -155,11 +154,15 @@ static ssize_t read_file(struct capture_in *in, void *to, size_t room)
 		memcpy(to, in->head + in->head_at, (size_t)n);
 		in->head_at += (size_t)n;
 	} else {
-		n = read(in->fd, to, room);
+		n = stream_read(in->stream, to, room);
 	}
-	if (n > 0)
+	if (n >= 0) {
 		in->done_bytes += (__u64)n;
-	return n;
+		return n;
+	}
+	errno = -(int)n;
+	in->failed = errno != EINTR;
+	return -1;
 }
 
 static bool ng_fault(struct ng_feed *f, const char *text)
@@ -361,7 +364,7 @@ static ssize_t ng_take(struct capture_in *in, char *to, size_t room)
 	return -1;
 }
 
-static ssize_t stream_read(void *cookie, char *to, size_t room)
+static ssize_t cookie_read(void *cookie, char *to, size_t room)
 {
 	struct capture_in *in = cookie;
 
@@ -371,14 +374,9 @@ static ssize_t stream_read(void *cookie, char *to, size_t room)
 /* libpcap's error text, unless the fault was found here. */
 static const char *why(const struct capture_in *in, const char *text)
 {
+	if (in->failed)
+		return stream_why(in->stream);
 	return in->feed.fault ? in->feed.fault : text;
-}
-
-static int stream_close(void *cookie)
-{
-	struct capture_in *in = cookie;
-
-	return close(in->fd);
 }
 
 static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
@@ -390,13 +388,12 @@ static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
 
 static int start_pcap(struct capture_in *in)
 {
-	cookie_io_functions_t io = { .read = stream_read, .close = stream_close };
+	cookie_io_functions_t io = { .read = cookie_read };
 	char text[PCAP_ERRBUF_SIZE] = "";
 	FILE *stream = fopencookie(in, "r", io);
 
 	if (!stream) {
 		snprintf(in->why, sizeof(in->why), "%s", strerror(errno));
-		close(in->fd);
 		return -1;
 	}
 	/* without a buffer, glibc ignores the requested size */
@@ -415,45 +412,21 @@ static int start_pcap(struct capture_in *in)
 	return -1;
 }
 
-/* Start to read from @in->fd, which is closed on failure. */
-static int begin(struct capture_in *in)
+int capture_attach(struct capture_in *in, struct stream *stream, const void *head, size_t len)
 {
 	const char *other;
 
-	if (in->fd < 0 || fstat(in->fd, &in->stat)) {
-		snprintf(in->why, sizeof(in->why), "%s", strerror(errno));
-		goto err_close;
-	}
-	if (read_head(in))
-		goto err_close;
-	other = not_a_capture(in);
-	if (other) {
-		snprintf(in->why, sizeof(in->why), "%s", other);
-		goto err_close;
-	}
-	return start_pcap(in);
-
-err_close:
-	if (in->fd >= 0)
-		close(in->fd);
-	return -1;
-}
-
-int capture_open(struct capture_in *in, const char *path)
-{
-	memset(in, 0, sizeof(*in));
-	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
-				     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-	return begin(in);
-}
-
-int capture_attach(struct capture_in *in, int fd, const void *head, size_t len)
-{
 	memset(in, 0, sizeof(*in));
 	memcpy(in->head, head, len);
 	in->head_len = len;
-	in->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return begin(in);
+	in->stream = stream;
+	if (read_head(in))
+		return -1;
+	other = not_a_capture(in);
+	if (!other)
+		return start_pcap(in);
+	snprintf(in->why, sizeof(in->why), "%s", other);
+	return -1;
 }
 
 void capture_close(struct capture_in *in)

@@ -5,10 +5,11 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include <linux/types.h>
 #include <pcap/pcap.h>
+
+#include "records/stream.h"
 
 #define CAPTURE_HEAD_BYTES 4096
 #define CAPTURE_WHY_BYTES (PCAP_ERRBUF_SIZE + 128)
@@ -62,11 +63,11 @@ struct ng_feed {
 /**
  * struct capture_in - a capture being read
  * @pcap: libpcap's handle
- * @stat: of the opened file
  * @nano: time stamps are in ns, else in us
- * @done_bytes: bytes read from the file so far
+ * @done_bytes: bytes of content read so far
  * @why: text of the last error
- * @fd: the file
+ * @stream: the file
+ * @failed: reading @stream failed
  * @buffer: buffer of the stream that libpcap reads; NULL: the stream's own
  * @head: beginning of the file, read ahead to learn the precision of time stamps
  * @head_len: bytes in @head
@@ -75,11 +76,11 @@ struct ng_feed {
  */
 struct capture_in {
 	pcap_t *pcap;
-	struct stat stat;
 	bool nano;
 	__u64 done_bytes;
 	char why[CAPTURE_WHY_BYTES];
-	int fd;
+	struct stream *stream;
+	bool failed;
 	char *buffer;
 	unsigned char head[CAPTURE_HEAD_BYTES];
 	size_t head_len;
@@ -88,18 +89,15 @@ struct capture_in {
 };
 
 /**
- * capture_open() - open a capture for reading
+ * capture_attach() - begin to read a capture
  * @in: result; @why is set on error
- * @path: file, or "-" for standard input
+ * @stream: the file, which the caller owns and keeps open until capture_close()
+ * @head: its first bytes, which were already read
+ * @len: how many, at most CAPTURE_HEAD_BYTES
  *
- * Return: 0 or -1; after -1 nothing is left open.
+ * Return: 0 or -1; after -1 there is nothing to close.
  */
-int capture_open(struct capture_in *in, const char *path);
-
-/* Likewise, from a descriptor that the caller keeps. Its first @len bytes, at most
- * CAPTURE_HEAD_BYTES, were already read into @head.
- */
-int capture_attach(struct capture_in *in, int fd, const void *head, size_t len);
+int capture_attach(struct capture_in *in, struct stream *stream, const void *head, size_t len);
 void capture_close(struct capture_in *in);
 
 /**

@@ -27,24 +27,24 @@ struct csv_record {
  * struct csv - a reader
  * @p: libcsv's parser
  * @s: source that the reader belongs to
- * @column: column of each field of the key, from 0
+ * @column: column of each part, from 0
  * @twice: a field that the header names twice, or NULL
  * @columns: columns seen in the current record
  * @ends: record ends that libcsv reported since the current record began
  * @r: current record, which starts at the beginning of the input
- * @part: parts of its key
+ * @part: parts of its key, then of its time stamp
  * @text: bytes of @part
  */
 struct csv {
 	struct csv_parser p;
 	const struct rec_source *s;
-	size_t column[REC_FIELDS_MAX];
+	size_t column[REC_PARTS_MAX];
 	const char *twice;
 	size_t columns;
 	unsigned int ends;
 	struct csv_record r;
-	struct rec_raw part[REC_FIELDS_MAX];
-	char text[REC_FIELDS_MAX][PART_BYTES];
+	struct rec_raw part[REC_PARTS_MAX];
+	char text[REC_PARTS_MAX][PART_BYTES];
 };
 
 /* Work of a record in addition to its bytes, in units of REC_WORK. */
@@ -65,7 +65,7 @@ static void field_of_record(void *text, size_t len, void *ctx)
 	struct csv *c = ctx;
 	unsigned int i;
 
-	for (i = 0; i < c->s->nr_fields; i++) {
+	for (i = 0; i < c->s->nr_parts; i++) {
 		if (c->column[i] != c->columns)
 			continue;
 		if (len > PART_BYTES)
@@ -83,7 +83,7 @@ static void field_of_header(void *text, size_t len, void *ctx)
 	struct csv *c = ctx;
 	unsigned int i;
 
-	for (i = 0; i < c->s->nr_fields; i++) {
+	for (i = 0; i < c->s->nr_parts; i++) {
 		const char *name = c->s->field[i];
 
 		if (strlen(name) != len || memcmp(name, text, len))
@@ -215,17 +215,21 @@ static int put_record(struct rec_source *s, struct rec_batch *b, struct rec_erro
 {
 	const struct csv *c = s->own;
 	struct rec_raw raw = { s->in.buf + s->in.at, c->r.len };
+	const char *why = c->r.why;
 	unsigned int i;
 
-	if (c->r.why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, c->r.why);
-	for (i = 0; i < s->nr_fields; i++)
+	if (why)
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+	for (i = 0; i < s->nr_parts; i++)
 		if (c->column[i] >= c->columns)
 			return rec_bad(s, e,
 				       "line %llu: it has %zu fields, but the "
 				       "key includes field %zu",
 				       (unsigned long long)s->in.line, c->columns,
 				       c->column[i] + 1);
+	why = rec_stamp(s, c->part + s->nr_fields);
+	if (why)
+		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	return rec_key(s, b, raw, c->part, e);
 }
 
@@ -251,7 +255,7 @@ static int read_header(struct rec_source *s, struct rec_error *e)
 	while (!(ret = find_record(s, field_of_header, e)) && !s->in.eof) {
 		ret = rec_input_more(&s->in);
 		if (ret)
-			return rec_error_set(e, ret, "%s", strerror(-ret));
+			return rec_input_failed(&s->in, ret, e);
 	}
 	if (ret < 0)
 		return ret;
@@ -271,7 +275,7 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 
 	if (c->twice)
 		return rec_error_set(e, -EINVAL, "the header has two fields '%s'", c->twice);
-	for (i = 0; i < s->nr_fields; i++) {
+	for (i = 0; i < s->nr_parts; i++) {
 		unsigned long n;
 		char *end;
 
@@ -302,7 +306,7 @@ static int csv_open(struct rec_source *s, struct rec_error *e)
 	s->own = c;
 	c->s = s;
 	start(c);
-	for (i = 0; i < REC_FIELDS_MAX; i++)
+	for (i = 0; i < REC_PARTS_MAX; i++)
 		c->column[i] = SIZE_MAX;
 	rec_skip_mark(&s->in);
 	err = s->spec.header ? read_header(s, e) : 0;

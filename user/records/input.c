@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Room for an incomplete line, and for as much again to be read. */
 #define INPUT_BYTES (2 * REC_LINE_MAX)
@@ -12,25 +11,26 @@
 /* Work of a line in addition to its bytes, in units of REC_WORK. */
 #define LINE_WORK 16
 
-int rec_input_open(struct rec_input *in, int fd)
+int rec_input_open(struct rec_input *in, int fd, size_t window_max)
 {
 	memset(in, 0, sizeof(*in));
-	in->fd = fd;
+	in->stream = stream_open(fd, window_max);
 	in->buf = malloc(INPUT_BYTES);
-	return in->buf ? 0 : -ENOMEM;
+	return in->stream && in->buf ? 0 : -ENOMEM;
 }
 
 void rec_input_close(struct rec_input *in)
 {
+	stream_close(in->stream);
 	free(in->buf);
 }
 
 static int read_to(struct rec_input *in, size_t end)
 {
-	ssize_t n = read(in->fd, in->buf + in->end, end - in->end);
+	ssize_t n = stream_read(in->stream, in->buf + in->end, end - in->end);
 
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	in->eof = !n;
 	in->end += (size_t)n;
 	return 0;
@@ -43,6 +43,13 @@ int rec_input_more(struct rec_input *in)
 	in->end -= in->at;
 	in->at = 0;
 	return read_to(in, INPUT_BYTES);
+}
+
+int rec_input_failed(const struct rec_input *in, int err, struct rec_error *e)
+{
+	const char *why = in->stream ? stream_why(in->stream) : "";
+
+	return rec_error_set(e, err, "%s", *why ? why : strerror(-err));
 }
 
 bool rec_is_text(const struct rec_input *in)
@@ -116,7 +123,7 @@ int rec_first_line(struct rec_source *s, struct rec_raw *line, struct rec_error 
 	while (!(ret = rec_line(s, line, e)) && !s->in.eof) {
 		ret = rec_input_more(&s->in);
 		if (ret)
-			return rec_error_set(e, ret, "%s", strerror(-ret));
+			return rec_input_failed(&s->in, ret, e);
 	}
 	if (!ret)
 		return rec_error_set(e, -EBADMSG, "the header is missing");

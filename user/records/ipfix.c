@@ -38,6 +38,9 @@
 #define DEFINE_WORK 128
 #define FIELD_WORK 8
 
+/* Later time stamps in ms are impossible. */
+#define MS_END ((1ULL << 62) / 1000000)
+
 /* The longest text of a record, with its newline. */
 #define LINE_BYTES 256
 #define PROLOGUE "ts,te,sa,da,sp,dp,pr,ipkt,ibyt\n"
@@ -605,6 +608,18 @@ static struct rec_raw print_flow(struct ipfix *p, const struct flow *f,
 	return raw;
 }
 
+/* When the flow ended; if the record does not say so, when it began or, in seconds, when
+ * the exporter sent it.
+ */
+static __u64 end_of(const struct rec_source *s, const struct flow *f)
+{
+	__u64 ms = f->end_ms ? f->end_ms : f->start_ms;
+
+	if (ms && ms < MS_END)
+		return ms * 1000000;
+	return be32(s->in.buf + s->in.at + 4) * 1000000000ULL;
+}
+
 static void put_flow(struct rec_source *s, struct rec_batch *b, const struct flow *f,
 		     const struct known *known)
 {
@@ -614,6 +629,7 @@ static void put_flow(struct rec_source *s, struct rec_batch *b, const struct flo
 
 	if (known && known->options)
 		return; /* an options record describes the exporter */
+	s->ns = end_of(s, f);
 	if (!known || !flow_of(f, known->has, &r))
 		s->count.keyless++;
 	else if (rec_flow(s, &r, &digest))

@@ -72,6 +72,32 @@ static int put_members(struct rec_source *s, struct rec_batch *b, struct rec_raw
 	return rec_key(s, b, raw, part, e);
 }
 
+/* Set one part of a stamp, which may also have a fraction. */
+static const char *set_time(struct rec_raw *part, char *room, const json_t *v)
+{
+	if (!json_is_real(v))
+		return set_part(part, room, v);
+	part->data = room;
+	part->len = (size_t)snprintf(room, INTEGER_BYTES, "%.6f", json_real_value(v));
+	return part->len < INTEGER_BYTES ? NULL : "too large";
+}
+
+/* Return: NULL, or what is wrong. */
+static const char *put_stamp(struct rec_source *s, const json_t *v)
+{
+	unsigned int i, n = s->nr_parts - s->nr_fields;
+	char room[REC_STAMP_MAX][INTEGER_BYTES];
+	struct rec_raw part[REC_STAMP_MAX];
+
+	for (i = 0; i < n; i++) {
+		const json_t *one = member(v, s->field[s->nr_fields + i]);
+
+		if (!one || set_time(&part[i], room[i], one))
+			return "it has no time stamp: see --stamp";
+	}
+	return rec_stamp(s, part);
+}
+
 /* Without fields a line has the form that 'epfctl insert' reads. */
 static int put_insert(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 		      const json_t *v, struct rec_error *e)
@@ -101,6 +127,7 @@ static bool too_many_values(struct rec_raw line)
 static int put_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
 		    struct rec_error *e)
 {
+	const char *why;
 	json_t *v;
 	int err;
 
@@ -110,7 +137,11 @@ static int put_line(struct rec_source *s, struct rec_batch *b, struct rec_raw li
 	v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
 	if (!v)
 		return rec_bad(s, e, "line %llu: not JSON", (unsigned long long)s->in.line);
-	err = s->nr_fields ? put_members(s, b, line, v, e) : put_insert(s, b, line, v, e);
+	why = put_stamp(s, v);
+	if (why)
+		err = rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+	else
+		err = s->nr_fields ? put_members(s, b, line, v, e) : put_insert(s, b, line, v, e);
 	json_decref(v);
 	return err;
 }

@@ -6,6 +6,7 @@
  * splits it.
  */
 #include "records/reader.h"
+#include "records/stamp.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -15,12 +16,13 @@
 
 #include <csv.h>
 
-enum column { SRC, DST, SRC_PORT, DST_PORT, PROTO, COLUMNS };
+enum column { SRC, DST, SRC_PORT, DST_PORT, PROTO, FIRST, LAST, DURATION, COLUMNS };
 
 static const char *const names[COLUMNS][2] = {
 	[SRC] = { "sa", "srcAddr" },      [DST] = { "da", "dstAddr" },
 	[SRC_PORT] = { "sp", "srcPort" }, [DST_PORT] = { "dp", "dstPort" },
-	[PROTO] = { "pr", "proto" },
+	[PROTO] = { "pr", "proto" },      [FIRST] = { "ts", "firstSeen" },
+	[LAST] = { "te", "lastSeen" },    [DURATION] = { "td", "duration" },
 };
 
 /* Protocol names of nfdump 1.7.1, from protocol 0; NULL: printed as a number. 35 and 38
@@ -254,6 +256,25 @@ static bool is_whole(const struct nfdump *nf)
 	return true;
 }
 
+static bool read_time(const char *text, const char *form, __u64 *ns)
+{
+	return *text && stamp_parse(text, strlen(text), form, ns);
+}
+
+/* When the flow ended. A duration is in seconds, and 0 is no stamp for read_time(). */
+static const char *read_end(const char text[COLUMNS][TEXT_BYTES], __u64 *ns)
+{
+	__u64 lasts = 0;
+
+	if (read_time(text[LAST], NULL, ns))
+		return NULL;
+	if (!read_time(text[FIRST], NULL, ns))
+		return "not a time stamp";
+	read_time(text[DURATION], "s", &lasts);
+	*ns += lasts;
+	return NULL;
+}
+
 static int put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
 		    struct rec_error *e)
 {
@@ -266,6 +287,8 @@ static int put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw li
 		why = "a carriage return before the end of the line";
 	else
 		why = is_whole(nf) ? read_flow(nf->text, &flow) : "too few columns";
+	if (!why && s->spec.stamps)
+		why = read_end(nf->text, &s->ns);
 	if (why)
 		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
 	if (rec_flow(s, &flow, &digest))

@@ -65,7 +65,7 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	p->room = malloc(ROOM_BYTES);
 	if (!p->room)
 		return rec_error_set(e, -ENOMEM, "out of memory");
-	if (capture_attach(&p->in, s->in.fd, s->in.buf, s->in.end))
+	if (capture_attach(&p->in, s->in.stream, s->in.buf, s->in.end))
 		return rec_error_set(e, -EBADMSG, "%.150s", p->in.why);
 	s->in.at = s->in.end;
 	s->in.eof = true; /* libpcap reads the rest */
@@ -90,18 +90,25 @@ static struct rec_raw keep_packet(struct pcap_reader *p)
 	return raw;
 }
 
-static void put_packet(struct rec_source *s, struct rec_batch *b)
+/* libpcap gives time 0 to packets of pcapng that have none. Return: as rec_bad(). */
+static int put_packet(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct pcap_reader *p = s->own;
 	struct epf_seg seg = { p->data, p->hdr->caplen };
 	struct epf_pkt pkt = { &seg, 1, seg.len };
 	__u64 digest;
+	int err = 0;
 
+	s->ns = capture_ns(&p->in, p->hdr);
 	if (epf_pkt_digest(&s->hash, &pkt, &s->spec.pkt, &digest))
 		s->count.keyless++;
+	else if (s->spec.stamps && !s->ns)
+		err = rec_bad(s, e, "packet %llu has no time stamp",
+			      s->count.records + s->count.keyless + 1);
 	else
 		rec_put(s, b, digest, keep_packet(p));
 	p->hdr = NULL;
+	return err;
 }
 
 /* Everything read on the way to a packet counts as work. capture_next() sets @p->hdr
@@ -150,7 +157,10 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b, struct rec_error
 		bytes += len;
 		if (bytes > ROOM_BYTES)
 			break;
-		put_packet(s, b);
+		ret = put_packet(s, b, e);
+		if (ret < 0)
+			return ret;
+		ret = 1;
 	}
 	s->more = ret > 0;
 	s->in.before = p->in.done_bytes - s->in.at;

@@ -11,6 +11,7 @@
 #include "records/keytext.h"
 #include "records/records.h"
 #include "records/rec_error.h"
+#include "records/stream.h"
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096
@@ -19,7 +20,7 @@
 
 /**
  * struct rec_input - input that was read but not consumed
- * @fd: input
+ * @stream: input
  * @eof: the end of the input was read
  * @buf: buffer of INPUT_BYTES
  * @at: offset of the first byte that is not consumed
@@ -28,7 +29,7 @@
  * @line: number of the last line consumed
  */
 struct rec_input {
-	int fd;
+	struct stream *stream;
 	bool eof;
 	__u8 *buf;
 	size_t at;
@@ -63,9 +64,12 @@ extern const struct rec_reader rec_pcap __attribute__((weak));
  * @spec: as given, with the detected @format
  * @hash: hash function of digests
  * @count: counts so far; rec_count() fills in @bytes
- * @field: names in @spec.fields
- * @nr_fields: how many
- * @fields: memory of their text
+ * @field: names in @spec.fields, then those in @spec.stamp
+ * @nr_fields: how many there are in @spec.fields
+ * @nr_parts: how many in both
+ * @fields: memory of the text of the former
+ * @stamps: memory of the text of the latter
+ * @ns: time stamp of the record that is put next, if records have one
  * @reader: reader of the format
  * @prologue: see rec_prologue(); the source owns its memory
  * @own: private data of the reader
@@ -79,9 +83,12 @@ struct rec_source {
 	struct rec_spec spec;
 	struct epf_hash hash;
 	struct rec_count count;
-	char *field[REC_FIELDS_MAX];
+	char *field[REC_PARTS_MAX];
 	unsigned int nr_fields;
+	unsigned int nr_parts;
 	char *fields;
+	char *stamps;
+	__u64 ns;
 	const struct rec_reader *reader;
 	struct rec_raw prologue;
 	void *own;
@@ -93,11 +100,15 @@ struct rec_source {
 
 /* input.c */
 
-int rec_input_open(struct rec_input *in, int fd);
+/* @window_max: as for stream_open(). Return: 0; -ENOMEM: close it all the same. */
+int rec_input_open(struct rec_input *in, int fd, size_t window_max);
 void rec_input_close(struct rec_input *in);
 
+/* Set the error text of a failed read of the input. Return: @err. */
+int rec_input_failed(const struct rec_input *in, int err, struct rec_error *e);
+
 /* Read more input, after dropping consumed bytes from the buffer. Return: 0; an errno
- * of read().
+ * of stream_read().
  */
 int rec_input_more(struct rec_input *in);
 
@@ -121,7 +132,7 @@ void rec_skip_mark(struct rec_input *in);
 int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e);
 
 /* Take the first line, which becomes the prologue. Return: 0; -EBADMSG: there is none,
- * or it is too long; -ENOMEM; an errno of read().
+ * or it is too long; -ENOMEM; an errno of stream_read().
  */
 int rec_first_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e);
 
@@ -157,6 +168,15 @@ int rec_bad(struct rec_source *s, struct rec_error *e, const char *fmt, ...)
  */
 int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	    const struct rec_raw *part, struct rec_error *e);
+
+/**
+ * rec_stamp() - set the time stamp of the record that is put next
+ * @s: source
+ * @part: parts of the stamp, behind those of the key; there may be none
+ *
+ * Return: NULL, or what is wrong.
+ */
+const char *rec_stamp(struct rec_source *s, const struct rec_raw *part);
 
 /**
  * rec_flow() - compute the key of a flow

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "records/reader.h"
+#include "records/stamp.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest, struct rec_raw raw)
 {
 	b->digest[b->n] = digest;
+	b->ns[b->n] = s->ns;
 	b->raw[b->n++] = raw;
 	s->count.records++;
 }
@@ -102,6 +104,19 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	else
 		s->count.keyless++;
 	return 0;
+}
+
+const char *rec_stamp(struct rec_source *s, const struct rec_raw *part)
+{
+	unsigned int n = s->nr_parts - s->nr_fields;
+	struct keytext text = { .len = 0 };
+
+	if (!n)
+		return NULL;
+	if (join_text(&text, part, n, ' ') ||
+	    !stamp_parse((const char *)text.bytes, text.len, s->spec.stamp_form, &s->ns))
+		return "its time stamp cannot be read: see --stamp and --stamp-format";
+	return NULL;
 }
 
 bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow, __u64 *digest)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "records/reader.h"
+#include "records/stamp.h"
 
 #include "epf/keydesc.h"
 
@@ -71,6 +72,12 @@ static int compressed(const struct rec_input *in)
 			4));
 }
 
+/* Does it begin like a file of nfcapd? Source: nfdump, src/libnffile/nffile.h: MAGIC. */
+static bool is_nfcapd(const struct rec_input *in)
+{
+	return in->end >= 2 && !memcmp(in->buf, "\x0c\xa5", 2);
+}
+
 static int find_format(struct rec_source *s, struct rec_error *e)
 {
 	if (s->spec.format != REC_AUTO)
@@ -81,7 +88,11 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 	if (!s->in.end)
 		return rec_error_set(e, -EBADMSG, "the input is empty");
 	if (compressed(&s->in))
-		return rec_error_set(e, -EBADMSG, "compressed; unpack it into a pipe");
+		return rec_error_set(e, -EBADMSG, "compressed twice: unpack it once into a pipe");
+	if (is_nfcapd(&s->in))
+		return rec_error_set(e, -EBADMSG,
+				     "a file of nfcapd: let 'nfdump -r FILE -o csv' write it "
+				     "into a pipe, and read '-'");
 	return rec_error_set(e, -EBADMSG,
 			     "cannot detect the format: use --format, "
 			     "as in --format csv --fields 1");
@@ -176,33 +187,76 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
+static int check_stamp(const struct rec_source *s, struct rec_error *e)
+{
+	const struct rec_spec *spec = &s->spec;
+	bool text = spec->format == REC_CSV || spec->format == REC_JSON;
+
+	if (spec->stamp && !text)
+		return rec_error_set(e, -EINVAL,
+				     "%s has time stamps of its own: --stamp "
+				     "goes with csv and json",
+				     rec_format_name(spec->format));
+	if (spec->stamps && text && !spec->stamp)
+		return rec_error_set(e, -EINVAL,
+				     "%s has no time stamps of its own: name "
+				     "their field with --stamp, or give "
+				     "another --format",
+				     rec_format_name(spec->format));
+	if (spec->stamp && spec->format == REC_CSV && !spec->fields)
+		return rec_error_set(e, -EINVAL,
+				     "--stamp needs --fields: the whole line "
+				     "would be the key");
+	if (spec->stamp_form && !stamp_form_ok(spec->stamp_form))
+		return rec_error_set(e, -EINVAL,
+				     "--stamp-format '%.40s' is none of s, ms, us, "
+				     "ns, and no format of strptime",
+				     spec->stamp_form);
+	return 0;
+}
+
 static int check_spec(const struct rec_source *s, struct rec_error *e)
 {
+	int err = check_stamp(s, e);
+
+	if (err)
+		return err;
 	if (s->spec.format == REC_CSV || s->spec.format == REC_JSON)
 		return check_text(s, e);
 	return check_flows(s, e);
 }
 
-static int split_fields(struct rec_source *s, struct rec_error *e)
+/* Append the names in *@list, of which @copy is then the memory, to @s->field. */
+static int split_list(struct rec_source *s, const char **list, char **copy, unsigned int max,
+		      struct rec_error *e)
 {
+	unsigned int n = 0;
 	char *rest;
 
-	if (!s->spec.fields)
+	if (!*list)
 		return 0;
-	s->fields = strdup(s->spec.fields);
-	if (!s->fields)
+	*copy = strdup(*list);
+	if (!*copy)
 		return rec_error_set(e, -ENOMEM, "out of memory");
-	s->spec.fields = s->fields;
-	for (rest = s->fields; rest;) {
+	*list = *copy;
+	for (rest = *copy; rest;) {
 		char *one = strsep(&rest, ",");
 
 		if (!*one)
 			return rec_error_set(e, -EINVAL, "the name of a field is empty");
-		if (s->nr_fields == REC_FIELDS_MAX)
-			return rec_error_set(e, -EINVAL, "more than %d fields", REC_FIELDS_MAX);
-		s->field[s->nr_fields++] = one;
+		if (n++ == max)
+			return rec_error_set(e, -EINVAL, "more than %u fields", max);
+		s->field[s->nr_parts++] = one;
 	}
 	return 0;
+}
+
+static int split_fields(struct rec_source *s, struct rec_error *e)
+{
+	int err = split_list(s, &s->spec.fields, &s->fields, REC_FIELDS_MAX, e);
+
+	s->nr_fields = s->nr_parts;
+	return err ? err : split_list(s, &s->spec.stamp, &s->stamps, REC_STAMP_MAX, e);
 }
 
 /* Flow records only support keys of flows: use those if no key was requested. */
@@ -217,12 +271,13 @@ static void settle_key(struct rec_source *s)
 
 static int begin(struct rec_source *s, int fd, struct rec_error *e)
 {
-	int err = rec_input_open(&s->in, fd);
+	int err = rec_input_open(&s->in, fd,
+				 s->spec.window_max ? s->spec.window_max : STREAM_WINDOW_MAX);
 
 	if (!err)
 		err = rec_input_head(&s->in);
 	if (err)
-		return rec_error_set(e, err, "%s", strerror(-err));
+		return rec_input_failed(&s->in, err, e);
 	err = split_fields(s, e);
 	if (!err)
 		err = find_format(s, e);
@@ -262,6 +317,11 @@ enum rec_format rec_source_format(const struct rec_source *source)
 	return source->spec.format;
 }
 
+const char *rec_packed(const struct rec_source *source)
+{
+	return stream_packed(source->in.stream);
+}
+
 struct epf_key_desc rec_source_desc(const struct rec_source *source)
 {
 	const struct rec_spec *spec = &source->spec;
@@ -288,7 +348,7 @@ static int take_some(struct rec_source *s, struct rec_batch *b, struct rec_error
 	if (err || last || b->n || s->more)
 		return err;
 	err = rec_input_more(&s->in);
-	return err ? rec_error_set(e, err, "%s", strerror(-err)) : 0;
+	return err ? rec_input_failed(&s->in, err, e) : 0;
 }
 
 int rec_next(struct rec_source *source, struct rec_batch *batch, struct rec_error *e)
@@ -313,7 +373,8 @@ struct rec_count rec_count(const struct rec_source *source)
 {
 	struct rec_count c = source->count;
 
-	c.bytes = source->in.before + source->in.at;
+	c.bytes = rec_packed(source) ? stream_taken(source->in.stream) :
+				       source->in.before + source->in.at;
 	return c;
 }
 
@@ -324,5 +385,6 @@ void rec_close(struct rec_source *source)
 	rec_input_close(&source->in);
 	free((void *)(size_t)source->prologue.data);
 	free(source->fields);
+	free(source->stamps);
 	free(source);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures.
+ * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures; also
+ * compressed ones (stream.h).
  * A record has at most one key; keys become digests under a filter's hash key.
  *
  * Unless documented otherwise, functions return 0 or a negative errno. They print
@@ -28,6 +29,9 @@ enum rec_format {
 
 /* Limit of the fields that make one key. */
 #define REC_FIELDS_MAX 16
+/* Limit of the fields that make one time stamp. */
+#define REC_STAMP_MAX 4
+#define REC_PARTS_MAX (REC_FIELDS_MAX + REC_STAMP_MAX)
 /* Limit of the bytes of a line; a longer line is an error, which bounds memory. */
 #define REC_LINE_MAX (1u << 20)
 /* Limit of the records of a batch. */
@@ -36,7 +40,9 @@ enum rec_format {
  * exceed. A unit is a byte of the input, or something that takes about as long.
  */
 #define REC_WORK (1u << 19)
-/* Approximate memory of a reader, independent of the input. */
+/* Approximate memory of a reader, independent of the input. A compressed input takes its
+ * window in addition.
+ */
 #define REC_MEMORY (8u << 20)
 
 /**
@@ -50,10 +56,16 @@ enum rec_format {
  * @skip_bad: count and skip records that cannot be read
  * @fields: comma-separated list. CSV: column numbers from 1, or names with @header;
  *	JSON: names of members, "a.b" for member b of a; NULL: the whole line
+ * @stamps: records must have time stamps. Captures, nfdump and IPFIX have stamps of
+ *	their own: of a flow it is that of its end. CSV and JSON need @stamp
+ * @stamp: CSV, JSON: the fields that make the stamp, joined by blanks, as @fields
+ * @stamp_form: its format, see stamp_parse(); NULL: detect it
  * @pkt: nfdump, IPFIX, captures: which key is made from a packet. The first two
  *	support keys of flows only. The capture determines its @link
  * @as_filter: @pkt was not requested: use the filter's packet key, or flows if the
  *	format supports nothing else
+ * @window_max: refuse compressed input with a longer window, see stream_open();
+ *	0: STREAM_WINDOW_MAX
  * @any_keys: look keys up even if the filter's are made of something else
  */
 struct rec_spec {
@@ -65,9 +77,13 @@ struct rec_spec {
 	char separator;
 	char joint;
 	const char *fields;
+	bool stamps;
+	const char *stamp;
+	const char *stamp_form;
 	struct epf_pkt_opts pkt;
 	bool as_filter;
 	bool any_keys;
+	size_t window_max;
 };
 
 /* One line without a newline: position and error ("line 17: ..."). */
@@ -89,12 +105,14 @@ struct rec_raw {
  * @end: there are no more records, and none in this batch
  * @digest: digest of each record's key
  * @raw: bytes of each record
+ * @ns: with @stamps: time stamp of each record, since 1970
  */
 struct rec_batch {
 	unsigned int n;
 	bool end;
 	__u64 digest[REC_BATCH];
 	struct rec_raw raw[REC_BATCH];
+	__u64 ns[REC_BATCH];
 };
 
 /* Counts so far. */
@@ -102,7 +120,7 @@ struct rec_count {
 	__u64 records; /* records with a key */
 	__u64 keyless; /* records without: not IP, a missing member */
 	__u64 bad;     /* with skip_bad: records that could not be read */
-	__u64 bytes;   /* of the input */
+	__u64 bytes;   /* of the input, as it is in the file */
 	__u64 work;    /* in units of REC_WORK */
 };
 
@@ -127,13 +145,16 @@ const char *rec_format_name(enum rec_format format);
  *
  * Return: 0; -EINVAL: @spec is inconsistent; -EBADMSG: not of this format, or
  * REC_AUTO cannot detect it; -EOPNOTSUPP: built without the library; -ENOMEM; an
- * errno of read().
+ * errno of stream_read().
  */
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 	     const struct epf_hash *hash, struct rec_error *e);
 
 /* The format, as detected for REC_AUTO. */
 enum rec_format rec_source_format(const struct rec_source *source);
+
+/* "gzip", "xz" or "zstd"; NULL: it is not compressed. */
+const char *rec_packed(const struct rec_source *source);
 
 /* The description of its keys. */
 struct epf_key_desc rec_source_desc(const struct rec_source *source);
@@ -150,7 +171,7 @@ struct rec_raw rec_prologue(const struct rec_source *source);
  * @e: set to the error text on failure
  *
  * Return: 0; -EBADMSG: a record cannot be read (without skip_bad), or nothing can be
- * read after the damage; an errno of read(). After an error only rec_close() is
+ * read after the damage; an errno of stream_read(). After an error only rec_close() is
  * allowed.
  */
 int rec_next(struct rec_source *source, struct rec_batch *batch, struct rec_error *e);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The content of a file: its bytes or, if the file begins like one of gzip, xz or
+ * zstd, what they unpack to. A file may have several compressed members, one after
+ * another, of one format. Everything is read once and in order, so pipes work too.
+ *
+ * What was unpacked before damage is read before the error is reported.
+ */
+#ifndef RECORDS_STREAM_H
+#define RECORDS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <linux/types.h>
+
+struct stream;
+
+/* The longest window that zstd unpacks without an option; xz -9 needs half of it. */
+#define STREAM_WINDOW_MAX (128u << 20)
+/* A limit for many streams at once: xz -6 and zstd -19 have this window. */
+#define STREAM_WINDOW_SMALL (8u << 20)
+/* A limit that refuses compressed data, except for that of gzip, whose window is small. */
+#define STREAM_WINDOW_LEAST (1u << 10)
+/* The memory of a stream in addition to its window. */
+#define STREAM_MEMORY (2u << 20)
+/* Limit of successive bytes of a file that unpack to nothing, such as empty members. */
+#define STREAM_BARREN_MAX (16u << 20)
+/* Room for the text of an error. */
+#define STREAM_WHY_BYTES 192
+
+/**
+ * stream_open() - begin to read a file
+ * @fd: positioned at the beginning; the caller owns it and keeps it open until
+ *	stream_close()
+ * @window_max: compressed data with a longer window, in bytes, is refused
+ *
+ * Nothing is read yet.
+ *
+ * Return: the stream; NULL: no memory.
+ */
+struct stream *stream_open(int fd, size_t window_max);
+void stream_close(struct stream *s); /* @s may be NULL */
+
+/**
+ * stream_read() - read content
+ * @s: stream
+ * @to: memory
+ * @room: bytes of @to, 1 and up
+ *
+ * Return: bytes; 0: the end of the content; -EBADMSG: the compressed data is damaged
+ * or cut off; -E2BIG: its window is too long; -EOPNOTSUPP: built without the library;
+ * -ENOMEM; an errno of read(). An error other than one of read() is returned by all
+ * later calls as well.
+ */
+ssize_t stream_read(struct stream *s, void *to, size_t room);
+
+/* The text of the last error, with the offset in the file for damage; one line. */
+const char *stream_why(const struct stream *s);
+
+/* Does a regular file begin like compressed data? Its position does not matter, and
+ * stays.
+ */
+bool stream_begins_packed(int fd);
+
+/* "gzip", "xz" or "zstd"; NULL: not compressed, or nothing was read yet. */
+const char *stream_packed(const struct stream *s);
+
+/* Bytes of the file that were read or unpacked so far. */
+__u64 stream_taken(const struct stream *s);
+
+#endif /* RECORDS_STREAM_H */
