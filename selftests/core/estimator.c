@@ -192,7 +192,6 @@ static double elastic_fill(const void *filter, __u32 age)
 
 static bool independent(const void *f)
 {
-	(void)f;
 	return false;
 }
 
@@ -207,7 +206,6 @@ static bool gebl_alike(const void *f)
 /* Crowded lines err in all epochs. */
 static bool elastic_alike(const void *f)
 {
-	(void)f;
 	return true;
 }
 

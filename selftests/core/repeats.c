@@ -124,7 +124,6 @@ static void tcp4(struct frame *f, bool second)
 
 static void tcp4_id0(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 6, 0, NULL, 120);
 	tcp(f, 0, 100);
 }
@@ -137,7 +136,6 @@ static void tcp4_id0_stamped(struct frame *f, bool second)
 
 static void tcp6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 6, NULL, 120);
 	tcp(f, 0, 100);
 }
@@ -150,7 +148,6 @@ static void tcp6_stamped(struct frame *f, bool second)
 
 static void ack6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 6, NULL, 20);
 	tcp(f, 0, 0);
 }
@@ -163,7 +160,6 @@ static void keepalive4(struct frame *f, bool second)
 
 static void keepalive6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 6, NULL, 21);
 	tcp(f, 0, 1);
 }
@@ -176,14 +172,12 @@ static void dns4(struct frame *f, bool second)
 
 static void dns6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 17, NULL, 40);
 	udp(f, 5000, 53, 32);
 }
 
 static void nat_keepalive(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 17, 0, NULL, 9);
 	udp(f, 4500, 4500, 0);
 	put(f, "\xff", 1);
@@ -207,7 +201,6 @@ static void rtp(struct frame *f, bool second)
 
 static void arp(struct frame *f, bool second)
 {
-	(void)second;
 	ether(f, "\xff\xff\xff\xff\xff\xff", 0x0806);
 	put(f, "\0\1\x08\0\6\4\0\1", 8);
 	zeros(f, 38);
@@ -215,7 +208,6 @@ static void arp(struct frame *f, bool second)
 
 static void lacp(struct frame *f, bool second)
 {
-	(void)second;
 	ether(f, "\x01\x80\xc2\0\0\2", 0x8809);
 	put(f, "\1\1", 2);
 	zeros(f, 108);
@@ -223,7 +215,6 @@ static void lacp(struct frame *f, bool second)
 
 static void stp(struct frame *f, bool second)
 {
-	(void)second;
 	ether(f, "\x01\x80\xc2\0\0\0", 38);
 	put(f, "\x42\x42\3", 3);
 	zeros(f, 35);
@@ -231,7 +222,6 @@ static void stp(struct frame *f, bool second)
 
 static void bfd(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 17, 0, NULL, 32);
 	udp(f, 49152, 3784, 24);
 }
@@ -244,14 +234,12 @@ static void ospf(struct frame *f, bool second)
 
 static void ospf6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 89, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\5", 36);
 	zeros(f, 36);
 }
 
 static void vrrp(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 112, 0, "\xe0\0\0\x12", 20);
 	zeros(f, 20);
 }
@@ -267,40 +255,34 @@ static void icmp6(struct frame *f, int type)
 
 static void neighbour(struct frame *f, bool second)
 {
-	(void)second;
 	icmp6(f, 135);
 }
 
 static void mld(struct frame *f, bool second)
 {
-	(void)second;
 	icmp6(f, 143);
 }
 
 static void igmp(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 2, 0, "\xef\1\2\3", 8);
 	zeros(f, 8);
 }
 
 static void dhcp(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 17, 0, "\xff\xff\xff\xff", 48);
 	udp(f, 68, 67, 40);
 }
 
 static void dhcp6(struct frame *f, bool second)
 {
-	(void)second;
 	ip6(f, 17, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\1\0\2", 48);
 	udp(f, 546, 547, 40);
 }
 
 static void mdns(struct frame *f, bool second)
 {
-	(void)second;
 	ip4(f, 17, 0, "\xe0\0\0\xfb", 48);
 	udp(f, 5353, 5353, 40);
 }
@@ -308,7 +290,6 @@ static void mdns(struct frame *f, bool second)
 /* The same packet twice, as a mirror port sends it that copies both ingress and egress. */
 static void copied(struct frame *f, bool second)
 {
-	(void)second;
 	tcp4(f, false);
 }
 

@@ -115,7 +115,6 @@ static __u32 next_cpu(const struct model *m, enum order order, __u64 i, __u32 cp
 	default: /* each CPU keeps as many as it can, and then stops inserting */
 		return i / EPF_KEEP_MAX % cpus;
 	}
-	(void)m;
 }
 
 /* The property: in whatever order CPUs insert, an epoch ends late by at most what CPUs

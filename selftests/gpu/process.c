@@ -99,7 +99,6 @@ static const char *limit_restored(void)
 	struct epf_cuda_error e;
 	size_t during = 0, after = 1;
 
-	(void)v;
 	*(void **)&get_limit = of_card("cudaDeviceGetLimit");
 	if (o->query(held, &keys, &a, &e) || get_limit(&during, 6))
 		return "no answer";
@@ -139,7 +138,6 @@ static const char *forked(void)
 	int status;
 	pid_t pid;
 
-	(void)v;
 	if (o->query(held, &keys, &a, &e))
 		return "no answer";
 	pid = fork();
@@ -163,7 +161,6 @@ static const char *scratch_stays(void)
 	struct epf_cuda_error e;
 	int i;
 
-	(void)v;
 	*(void **)&mallocs = of_card("emu_mallocs");
 	for (i = 0; i < 4; i++) {
 		if (i == 1)
@@ -180,8 +177,6 @@ static const char *scratch_stays(void)
 
 static int count_pieces(void *ctx, __u64 done, __u64 all)
 {
-	(void)done;
-	(void)all;
 	++*(unsigned int *)ctx;
 	return 0;
 }
@@ -303,7 +298,6 @@ static const char *told(void)
 	pid_t pid;
 
 	v = filled(&s, 256, 0);
-	(void)v;
 	for (nr = 1; nr < 200; nr++) {
 		pid = fork();
 		if (!pid)

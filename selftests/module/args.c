@@ -119,7 +119,6 @@ static void fill_rotate(void *args)
 
 static void fill_nothing(void *args)
 {
-	(void)args;
 }
 
 static void fill_begin(void *args)
@@ -131,7 +130,6 @@ static void end_snapshot(long ret)
 {
 	struct epf_snap s = { .size = sizeof(s) };
 
-	(void)ret;
 	test_ioctl(filter, EPF_IOC_SNAP_END, &s);
 }
 
@@ -139,7 +137,6 @@ static void fill_end(void *args)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
 
-	(void)args;
 	test_demand(!test_ioctl(filter, EPF_IOC_SNAP_BEGIN, &s));
 }
 
@@ -167,7 +164,6 @@ static void undo_journal(long ret)
 
 static void undo_nothing(long ret)
 {
-	(void)ret;
 }
 
 #define CONTROL true

@@ -312,7 +312,6 @@ static void try_flags(void)
 
 static void nothing(int sig)
 {
-	(void)sig;
 }
 
 /* Signals arrive all the time; sooner or later one interrupts a batch. */

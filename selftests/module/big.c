@@ -80,7 +80,6 @@ static void watch_cpu(int cpu)
 
 static bool beats(void *arg)
 {
-	(void)arg;
 	return pulse->batches;
 }
 
@@ -251,7 +250,6 @@ static long long charged(void)
 
 static bool uncharged(void *arg)
 {
-	(void)arg;
 	return charged() < (long long)(4 * MIB);
 }
 

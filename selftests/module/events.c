@@ -80,13 +80,11 @@ static void insert_epoch(int fd)
 
 static void destroy(int fd)
 {
-	(void)fd;
 	test_demand(!test_destroy("mod-events", EPF_DESTROY_FORCE));
 }
 
 static void exchange(int fd)
 {
-	(void)fd;
 	test_demand(!epf_dev_swap(test_dev, "mod-events", "mod-other"));
 }
 
@@ -370,7 +368,6 @@ static void insert_window(int fd)
 
 static void wait_idle(int fd)
 {
-	(void)fd;
 }
 
 /* Another filter takes all available memory, so that no slice or table is added, by

@@ -64,14 +64,12 @@ static void no_prepare(void)
 
 static void no_undo(long ret)
 {
-	(void)ret;
 }
 
 static bool has_own_keys(long err)
 {
 	struct epf_info info = test_info(filter);
 
-	(void)err;
 	return test_count(filter, 1, 0, KEYS) == KEYS && info.params.nr_lines == LINES &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
@@ -120,13 +118,11 @@ CREATE(ELASTIC)
 
 static bool none_made(long err)
 {
-	(void)err;
 	return test_open("mod-faults-new") == -ENOENT;
 }
 
 static void undo_create(long ret)
 {
-	(void)ret;
 	test_demand(!test_destroy("mod-faults-new", 0));
 }
 
@@ -137,7 +133,6 @@ static long call_restore(void)
 
 static void undo_restore(long ret)
 {
-	(void)ret;
 	test_demand(test_count(filter, 2, 0, KEYS) == KEYS);
 	close(filter);
 	filter = test_make_plain("mod-faults", 700);
@@ -205,7 +200,6 @@ static bool kept_insert(long err)
 
 static void undo_insert(long ret)
 {
-	(void)ret;
 	test_demand(test_count(filter, 3, 0, 1) == 1);
 	renew();
 }
@@ -217,7 +211,6 @@ static long call_rotate(void)
 
 static void undo_rotate(long ret)
 {
-	(void)ret;
 	renew();
 }
 
@@ -242,7 +235,6 @@ static void prepare_end(void)
 
 static void undo_begin(long ret)
 {
-	(void)ret;
 	test_demand(!call_end());
 }
 
@@ -274,7 +266,6 @@ static bool kept_journal(long err)
 
 static void undo_journal(long ret)
 {
-	(void)ret;
 	test_demand(test_info(filter).flags & EPF_INFO_JOURNAL);
 	test_demand(!journal(EPF_JOURNAL_END));
 }
@@ -305,7 +296,6 @@ static bool still_there(long err)
 {
 	int fd = test_open("mod-faults-new");
 
-	(void)err;
 	close(fd);
 	return fd >= 0;
 }
@@ -348,7 +338,6 @@ static bool locked_has_keys(long err)
 {
 	struct epf_info info = test_info(locked);
 
-	(void)err;
 	return locked_keeps(1) && info.params.kind == locked_kind &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
@@ -412,7 +401,6 @@ static void begin_locked(void)
 
 static void undo_locked_begin(long ret)
 {
-	(void)ret;
 	test_demand(!locked_end());
 }
 
@@ -436,7 +424,6 @@ static long restore_locked(void)
 
 static void undo_restore_locked(long ret)
 {
-	(void)ret;
 	test_demand(locked_keeps(2));
 	end_locked();
 	locked = make_locked(1);

@@ -37,7 +37,6 @@ static int make(void)
 
 static bool stopped(void *unused)
 {
-	(void)unused;
 	return test_number(PARAMETERS "halves", "") > 0;
 }
 

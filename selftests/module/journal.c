@@ -652,7 +652,6 @@ static bool by_turns(void)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
 	if (argc > 1) { /* for mirror_broken.sh */
 		test_open_device();
 		return !by_turns();

@@ -81,7 +81,6 @@ static bool begin_twice(int fd, int other)
 {
 	struct epf_snap s;
 
-	(void)other;
 	return !begin(fd, SEC, &s) && begin(fd, SEC, &s) == -EBUSY;
 }
 
@@ -107,7 +106,6 @@ static bool begin_swap_begin(int fd, int other)
 	int second = test_make(&p);
 	bool good;
 
-	(void)other;
 	good = !begin(fd, 60 * SEC, &s) && !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
 	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) && pinned(second) && !rotate(fd, 1);
 	test_demand(!epf_dev_swap(test_dev, "mod-pins", "mod-pins-2"));
@@ -127,7 +125,6 @@ static bool begin_untold(int fd, int other)
 {
 	struct epf_snap *s = test_guarded(1);
 
-	(void)other;
 	memset(s, 0, sizeof(*s));
 	s->size = sizeof(*s);
 	s->pin_ns = 60 * SEC;

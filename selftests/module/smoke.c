@@ -225,7 +225,6 @@ static bool all_played(void *arg)
 {
 	size_t i;
 
-	(void)arg;
 	for (i = 0; i < ARRAY_LEN(players); i++)
 		if (!shared->rounds[i])
 			return false;

@@ -12,7 +12,8 @@ usage: table.py rows GROUP       the rows of a group, for run
 EPF_MUTANTS names another folder with tables. A table is stanzas of "key: value" lines, with an empty line between them. A value is
 literal to the end of its line, so an edit needs no quoting. A stanza begins with
 
-  group   defaults for the stanzas below it; the value names the script that runs them
+  group   defaults for the stanzas below it; the value names the script that runs them. Where
+          the group above has the same name, its values hold on unless there are others
   whole   the same without a mutation (or with a harmless edit): the test must pass
   mutant  one mutation: the test must fail. The value is "ID: what is broken, one sentence".
           The id is unique, SUITE/NAME
@@ -113,7 +114,8 @@ def read():
         group = None
         for place, lines in stanzas(path):
             if lines[0][0] == "group":
-                group = row_of(place, lines, {})
+                again = group and group["group"] == lines[0][1]
+                group = row_of(place, lines, group if again else {})
                 group["group"] = lines[0][1]
             elif group is None:
                 raise Wrong(f"{place}: no group yet")
