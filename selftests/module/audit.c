@@ -102,21 +102,6 @@ static void ask_engines(const struct epf_view *v, struct outcome *o, const char 
 	}
 }
 
-static void begin(int fd)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
-}
-
-static void end(int fd, struct epf_snap_header *h)
-{
-	struct epf_snap s = { .size = sizeof(s) };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
-	*h = s.header;
-}
-
 /* Ask all engines while a snapshot is under way. */
 static void ask_quiet(int fd, struct outcome *o)
 {
@@ -144,12 +129,12 @@ static bool scanned(void *arg)
 
 static __u64 ask(int fd, struct outcome *o)
 {
-	struct epf_snap_header h;
+	struct epf_snap s;
 
-	begin(fd);
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 	ask_quiet(fd, o);
-	end(fd, &h);
-	return h.epoch_end;
+	test_demand(!test_snap_end(fd, &s));
+	return s.header.epoch_end;
 }
 
 /* End the epoch by its last key. Insert more if a CPU on which this thread has run
@@ -184,12 +169,12 @@ static void by_count(int fd, struct outcome *o)
 /* The clock ends epochs, except while a snapshot is under way. */
 static void by_time(int fd, struct outcome *o)
 {
-	struct epf_snap_header h;
+	struct epf_snap s;
 
 	while (o->phases != 0xff) {
 		__u64 e;
 
-		begin(fd);
+		test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 		e = test_info(fd).epoch;
 		test_insert(fd, e, 0, EPOCH);
 		o->early += !scanned(&fd);
@@ -197,8 +182,8 @@ static void by_time(int fd, struct outcome *o)
 		while (test_info(fd).epochs[0].age_ns < SPAN_NS / 7)
 			test_sleep(MS);
 		ask_quiet(fd, o); /* the snapshot ended, and another begins */
-		end(fd, &h);
-		test_demand(h.epoch_end == e && test_wait_epoch(fd, e + 1));
+		test_demand(!test_snap_end(fd, &s));
+		test_demand(s.header.epoch_end == e && test_wait_epoch(fd, e + 1));
 	}
 }
 

@@ -122,6 +122,13 @@ bool test_is_resizable(__u32 kind)
 	return ops && ops->resizable;
 }
 
+void test_set_span(struct epf_params *p, __u64 span_ns)
+{
+	p->mode = EPF_MODE_TIME;
+	p->window_inserts = 0;
+	p->window_ns = span_ns;
+}
+
 int test_make(const struct epf_params *params)
 {
 	return test_make_kind(params, NULL);
@@ -164,6 +171,71 @@ struct epf_info test_info(int fd)
 
 	test_demand(!epf_filter_info(fd, &info));
 	return info;
+}
+
+static long snap(int fd, unsigned long cmd, __u64 pin_ns, struct epf_snap *s)
+{
+	struct epf_snap args = { .size = sizeof(args), .pin_ns = pin_ns };
+	long ret = test_ioctl(fd, cmd, &args);
+
+	if (s)
+		*s = args;
+	return ret;
+}
+
+long test_snap_begin(int fd, __u64 pin_ns, struct epf_snap *s)
+{
+	return snap(fd, EPF_IOC_SNAP_BEGIN, pin_ns, s);
+}
+
+long test_snap_end(int fd, struct epf_snap *s)
+{
+	return snap(fd, EPF_IOC_SNAP_END, 0, s);
+}
+
+long test_snap_read(int fd, __u32 flags, __u64 at, __u64 bytes, void *to)
+{
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = flags,
+		.offset = at,
+		.bytes = bytes,
+		.data = (uintptr_t)to,
+	};
+
+	return test_ioctl(fd, EPF_IOC_SNAP_READ, &r);
+}
+
+long test_restore(int fd, const struct epf_snap_header *h, const void *from)
+{
+	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
+
+	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
+}
+
+void test_copy(int from, int to)
+{
+	struct epf_snap s;
+	size_t bytes;
+	void *lines;
+
+	test_demand(!test_snap_begin(from, SEC, &s));
+	bytes = s.header.params.nr_lines * 64;
+	lines = mmap(NULL, bytes, PROT_READ, MAP_SHARED, from, 0);
+	test_demand(lines != MAP_FAILED);
+	test_demand(!test_snap_end(from, &s));
+	test_demand(!test_restore(to, &s.header, lines));
+	munmap(lines, bytes);
+}
+
+bool test_pinned(int fd)
+{
+	return test_info(fd).flags & EPF_INFO_PINNED;
+}
+
+bool test_unpinned(void *fd)
+{
+	return !test_pinned(*(int *)fd);
 }
 
 long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n)

@@ -353,10 +353,8 @@ static int make_locked(const struct kind *k, __u64 ns)
 	struct epf_params p = test_locked_params("mod-events", k->kind, ns ? 0 : LOCKED_KEYS);
 	struct epf_shape shape = locked_shape_of(k);
 
-	if (ns) {
-		p.mode = EPF_MODE_TIME;
-		p.window_ns = ns;
-	}
+	if (ns)
+		test_set_span(&p, ns);
 	p.limit_ppt = (__u64)(5 * LOCKED_ERROR * (double)EPF_RATE_ONE);
 	return test_make_kind(&p, &shape);
 }

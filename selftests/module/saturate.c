@@ -26,8 +26,7 @@ static int make(void)
 	p.nr_lines = size.nr_lines;
 	p.lines_per_key = size.lines_per_key;
 	p.bits_per_key = size.bits_per_key;
-	p.mode = EPF_MODE_TIME;
-	p.window_ns = 7 * EPOCH_NS;
+	test_set_span(&p, 7 * EPOCH_NS);
 	p.budget_ppt = EPF_RATE_ONE / 10000;
 	p.limit_ppt = 2 * p.budget_ppt;
 	return test_make(&p);
