@@ -99,6 +99,7 @@ static const char *limit_restored(void)
 	struct epf_cuda_error e;
 	size_t during = 0, after = 1;
 
+	(void)v;
 	*(void **)&get_limit = of_card("cudaDeviceGetLimit");
 	if (o->query(held, &keys, &a, &e) || get_limit(&during, 6))
 		return "no answer";
@@ -138,6 +139,7 @@ static const char *forked(void)
 	int status;
 	pid_t pid;
 
+	(void)v;
 	if (o->query(held, &keys, &a, &e))
 		return "no answer";
 	pid = fork();
@@ -161,6 +163,7 @@ static const char *scratch_stays(void)
 	struct epf_cuda_error e;
 	int i;
 
+	(void)v;
 	*(void **)&mallocs = of_card("emu_mallocs");
 	for (i = 0; i < 4; i++) {
 		if (i == 1)
@@ -298,6 +301,7 @@ static const char *told(void)
 	pid_t pid;
 
 	v = filled(&s, 256, 0);
+	(void)v;
 	for (nr = 1; nr < 200; nr++) {
 		pid = fork();
 		if (!pid)

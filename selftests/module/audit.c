@@ -68,15 +68,10 @@ static void make_keys(__u64 epoch)
 
 static void ask_kernel(int fd, struct outcome *o)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = (__u32)n,
-		.keys = (uintptr_t)digest,
-		.bitmap = (uintptr_t)want_bitmap,
-		.ages = (uintptr_t)want_ages,
-	};
+	struct epf_batch b = test_batch(digest, (__u32)n);
 
+	b.bitmap = (uintptr_t)want_bitmap;
+	b.ages = (uintptr_t)want_ages;
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 	o->asked += n;
 	o->present += b.present;
@@ -298,8 +293,7 @@ static void audit_moving(int fd, const struct epf_engine *engine, struct moved *
 	if (done < BACK)
 		return;
 	test_demand(!epf_view_filter(&v, fd, false, NULL));
-	for (i = 0; i < keys.n; i++)
-		digest[i] = test_digest(1, first * BATCH + i);
+	test_draw(digest, 1, first * BATCH, keys.n);
 	test_demand(!engine->query(&v, &keys, &got));
 	f = test_info(fd).epoch;
 	for (i = 0; i < keys.n; i++)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -238,19 +239,34 @@ bool test_unpinned(void *fd)
 	return !test_pinned(*(int *)fd);
 }
 
+void test_draw(__u64 *digests, __u64 s, __u64 first, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		digests[i] = test_digest(s, first + i);
+}
+
+struct epf_batch test_batch(__u64 *digests, __u32 count)
+{
+	return (struct epf_batch){
+		.size = sizeof(struct epf_batch),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = count,
+		.keys = (uintptr_t)digests,
+	};
+}
+
 long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n)
 {
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS };
 	__u64 digests[CHUNK];
+	struct epf_batch b = test_batch(digests, 0);
 	long present = 0;
-	__u32 i;
 	int ret;
 
-	b.keys = (uintptr_t)digests;
 	for (; n; n -= b.count, first += b.count, present += b.present) {
 		b.count = n < CHUNK ? n : CHUNK;
-		for (i = 0; i < b.count; i++)
-			digests[i] = test_digest(s, first + i);
+		test_draw(digests, s, first, b.count);
 		ret = test_ioctl(fd, cmd, &b);
 		if (ret)
 			return ret;
@@ -266,6 +282,15 @@ void test_insert(int fd, __u64 s, __u64 first, __u64 n)
 long test_count(int fd, __u64 s, __u64 first, __u64 n)
 {
 	return test_digests(fd, EPF_IOC_TEST, s, first, n);
+}
+
+bool test_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
 __u64 test_now(void)

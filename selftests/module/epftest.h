@@ -116,12 +116,19 @@ static inline __u64 test_digest(__u64 s, __u64 i)
 	return epf_word(s << 40 | i, 1);
 }
 
+/* Write digests @first .. @first + @n - 1 of stream @s. */
+void test_draw(__u64 *digests, __u64 s, __u64 first, __u32 n);
+/* Return: arguments of a batch of digests, without room for answers. */
+struct epf_batch test_batch(__u64 *digests, __u32 count);
 /* @cmd with digests @first .. @first + @n - 1 of stream @s, in batches.
  * Return: how many were present, or -errno.
  */
 long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n);
 void test_insert(int fd, __u64 s, __u64 first, __u64 n);
 long test_count(int fd, __u64 s, __u64 first, __u64 n); /* present */
+
+/* Move this thread to a CPU. Return: can it run there? */
+bool test_pin(int cpu);
 
 __u64 test_now(void); /* CLOCK_MONOTONIC, ns */
 void test_sleep(__u64 ns);

@@ -162,13 +162,10 @@ static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 {
 	static __u64 keys[1000];
 	static __u8 bitmap[125];
-	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = n, .keys = (uintptr_t)keys
-	};
+	struct epf_batch b = test_batch(keys, n);
 	__u32 i, set = 0;
 
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(s, i);
+	test_draw(keys, s, 0, n);
 	memset(bitmap, 0, sizeof(bitmap));
 	if (cmd != EPF_IOC_INSERT)
 		b.bitmap = (uintptr_t)bitmap;
@@ -186,17 +183,12 @@ static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
 {
 	static __u64 keys[1000];
 	static __u8 ages[1000];
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.count = n,
-		.flags = EPF_BATCH_DIGESTS | flags,
-		.keys = (uintptr_t)keys,
-		.ages = (uintptr_t)ages,
-	};
+	struct epf_batch b = test_batch(keys, n);
 	__u32 i, unknown = 0;
 
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(s, i);
+	b.flags |= flags;
+	b.ages = (uintptr_t)ages;
+	test_draw(keys, s, 0, n);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	for (*absent = 0, i = 0; i < n; i++) {
 		unknown += ages[i] == EPF_AGE_UNKNOWN;

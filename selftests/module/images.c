@@ -93,15 +93,10 @@ static void draw_digests(void)
 
 static void ask(int fd, struct answer *a)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = asked,
-		.keys = (uintptr_t)digests,
-		.bitmap = (uintptr_t)a->bitmap,
-		.ages = (uintptr_t)a->ages,
-	};
+	struct epf_batch b = test_batch(digests, asked);
 
+	b.bitmap = (uintptr_t)a->bitmap;
+	b.ages = (uintptr_t)a->ages;
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 }
 

@@ -604,15 +604,6 @@ static void try_life(void)
 
 /* ---- one after another on two CPUs ---- */
 
-static void go_to_cpu(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* The first insertion is in the ring that is read last, after fourteen epochs have
  * begun; so are some of an ended epoch that is retained. More than fifty epochs in all,
  * so that tags wrap.
@@ -628,13 +619,13 @@ static bool by_turns(void)
 	fd = test_make(&p);
 	test_demand(!epf_mirror_open(fd, ORDER, 2, &m));
 	for (i = 0; i < 4 && same; i++) {
-		go_to_cpu(1);
+		test_pin(1);
 		test_insert(fd, 1, i * EPOCH, EPOCH);
-		go_to_cpu(0);
+		test_pin(0);
 		test_insert(fd, 2, i * 14 * EPOCH, 12 * EPOCH);
-		go_to_cpu(1);
+		test_pin(1);
 		test_insert(fd, 3, i * 10, 10);
-		go_to_cpu(0);
+		test_pin(0);
 		test_insert(fd, 2, (i * 14 + 12) * EPOCH, 2 * EPOCH);
 		same = mirrored_equal(fd, m, &d);
 	}

@@ -79,13 +79,9 @@ static bool traced(const char *text)
 static long ask(int fd, __u64 s, __u32 nr, bool *open)
 {
 	__u64 keys[EPOCH_KEYS];
-	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = nr, .keys = (uintptr_t)keys
-	};
-	__u32 i;
+	struct epf_batch b = test_batch(keys, nr);
 
-	for (i = 0; i < nr; i++)
-		keys[i] = test_digest(s, i);
+	test_draw(keys, s, 0, nr);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	*open = b.flags & EPF_BATCH_SATURATED;
 	return b.present;

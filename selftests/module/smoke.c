@@ -50,17 +50,10 @@ static int filters[2];
 static __u64 look(int fd, __u64 s, __u64 batch)
 {
 	__u64 keys[BATCH], bitmap = 0;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = BATCH,
-		.keys = (uintptr_t)keys,
-		.bitmap = (uintptr_t)&bitmap,
-	};
-	__u32 i;
+	struct epf_batch b = test_batch(keys, BATCH);
 
-	for (i = 0; i < BATCH; i++)
-		keys[i] = test_digest(s, batch * BATCH + i);
+	b.bitmap = (uintptr_t)&bitmap;
+	test_draw(keys, s, batch * BATCH, BATCH);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	return bitmap;
 }

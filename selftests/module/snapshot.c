@@ -204,15 +204,10 @@ static struct answers answers(int fd)
 {
 	static __u64 keys[KEYS * 4];
 	struct answers a;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = KEYS * 4,
-		.keys = (uintptr_t)keys,
-		.ages = (uintptr_t)a.age,
-	};
+	struct epf_batch b = test_batch(keys, KEYS * 4);
 	__u32 i;
 
+	b.ages = (uintptr_t)a.age;
 	for (i = 0; i < b.count; i++)
 		keys[i] = test_digest(1 + i / KEYS, i % KEYS);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
