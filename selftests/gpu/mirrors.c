@@ -182,7 +182,7 @@ static const char *asked(struct epf_mirror *m, __u64 first)
 
 static void claim(const char *wrong, const char *text)
 {
-	tap_ok(!wrong, "%s%s%s", text, wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "%s", text);
 }
 
 /* Many updates of a few records. */
