@@ -400,7 +400,6 @@ static int cbf_size(struct kind *k, double window, double budget, double slack)
 	struct epf_cbf_shape s = { .bits = 1 };
 	double w = ceil(window);
 
-	(void)slack;
 	s.bits += (unsigned int)(-log2(budget) - 0.5);
 	s.window = (__u64)w;
 	s.cells = (__u64)ceil(-(s.bits * w) / log1p(-pow(budget, 1.0 / s.bits)));
@@ -488,7 +487,6 @@ static int sbf_size(struct kind *k, double window, double budget, double slack)
 	double low = 0.5, high = 64;
 	int i;
 
-	(void)slack;
 	sbf_best(k, window, high);
 	if (k->fpr > budget)
 		return -ENOSPC;

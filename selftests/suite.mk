@@ -22,7 +22,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 CFLAGS ?= -O2 -g1
 
 DIRS := -I$(ROOT)/include -I$(ROOT)/include/uapi
-EPF_CFLAGS = -std=gnu11 -Wall -Wextra -MMD -MP $(DIRS)
+EPF_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -MMD -MP $(DIRS)
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 BPF_ARCH = $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(firstword \
 	$(subst -, ,$(MULTIARCH)))))

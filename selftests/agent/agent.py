@@ -58,6 +58,11 @@ class Agent:
         if not (re.search(regex, self.text(), re.M) or more()):
             raise AssertionError(f"the agent said {self.text()!r}")
 
+    def reload(self, regex=rb"^settings reloaded"):
+        """Have it read its settings again, and wait until it says so."""
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_log(regex)
+
     def stop(self, number=signal.SIGTERM):
         """Send a signal and return the exit status."""
         self.process.send_signal(number)
@@ -90,6 +95,16 @@ class Agent:
                 s = (c.ask({"op": "status"}) or {}).get("status")
             return s and s["clients"] == 1 and s["queue"] == 0
         poll(settled)
+
+
+def write(path, data):
+    with open(path, "wb" if isinstance(data, bytes) else "w") as f:
+        f.write(data)
+
+
+def needs_other_users():
+    if os.geteuid():
+        raise tap.Skip("needs root to be other users")
 
 
 def poll(true):

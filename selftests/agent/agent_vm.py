@@ -172,8 +172,7 @@ def watched():
     own = files.path("watched")
     os.mkdir(own)
     with a.Agent(files.dir, "--watch", f"{own}=a-one:key-len=12", name="w") as g:
-        with open(os.path.join(own, "file"), "wb") as f:
-            f.write(files.read("column"))
+        a.write(os.path.join(own, "file"), files.read("column"))
         path = os.path.join(own, "file.audit.json")
         a.poll(lambda: os.path.exists(path))
         with open(path) as f:
@@ -336,8 +335,7 @@ def dropped():
     """SIGHUP adds and drops mirrors; the agent does not hold a filter it does not mirror."""
     path = files.path("conf")
     epfctl("create", "a-mir2", "-W", "9000")
-    with open(path, "w") as f:
-        f.write("mirror = a-mir2\n")
+    a.write(path, "mirror = a-mir2\n")
     with a.Agent(files.dir, "--config", path, name="reload") as g:
         a.poll(lambda: g.status()["mirrors"] == 1)
         used = g.status()["cache_bytes"]
@@ -347,8 +345,7 @@ def dropped():
         left = g.status()["cache_bytes"]
         epfctl("destroy", "a-mir2")
         epfctl("create", "a-mir3", "-W", "9000")
-        with open(path, "w") as f:
-            f.write("mirror = a-mir3:10\n")
+        a.write(path, "mirror = a-mir3:10\n")
         g.process.send_signal(signal.SIGHUP)
         a.poll(lambda: g.status()["mirrors"] == 1)
     sweep("a-mir")

@@ -113,8 +113,7 @@ def dear(name, format, skip_bad=False):
 
 
 def dear_templates():
-    with open(files.path("templates"), "wb") as f:
-        f.write(a.ipfix_templates(256, 1000, 20))
+    a.write(files.path("templates"), a.ipfix_templates(256, 1000, 20))
     return dear("templates", "ipfix")
 
 
@@ -146,8 +145,7 @@ def dear_to_nobody():
 def user_by_user():
     """One user has 12 audits of 1024 turns, another one of the same size, asked for last:
     by the agent's log the latter ends first."""
-    if os.geteuid():
-        raise tap.Skip("needs root to be other users")
+    a.needs_other_users()
     a.sparse(files.dir, "medium", 1024 * STEP)
     with agent() as g:
         os.chmod(g.path, 0o666)
@@ -241,22 +239,17 @@ def reloaded():
     """SIGHUP during an audit: it goes on, under new limits; with an invalid file everything
     stays."""
     conf = files.path("conf")
-    with open(conf, "w") as f:
-        f.write("# limits\njobs-per-user = 1\n")
+    a.write(conf, "# limits\njobs-per-user = 1\n")
     with agent("--config", conf) as g, a.Client(g) as much, \
             a.Client(g) as other:
         much.send(*big())
         much.receive()
         first = other.audit(*files.request("digests"))
-        with open(conf, "w") as f:
-            f.write("jobs-per-user = 5\n")
-        g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^settings reloaded")
+        a.write(conf, "jobs-per-user = 5\n")
+        g.reload()
         second = other.audit(*files.request("digests"))
-        with open(conf, "w") as f:
-            f.write("jobs-per-user = none\n")
-        g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^warning: settings not changed")
+        a.write(conf, "jobs-per-user = none\n")
+        g.reload(rb"^warning: settings not changed")
         third = other.audit(*files.request("digests"))
         if not still_going(much):
             return "the big one did not go on"
@@ -270,14 +263,11 @@ def reloaded():
 def too_many_clients():
     """SIGHUP with more clients than there are descriptors for changes nothing."""
     conf = files.path("conf")
-    with open(conf, "w") as f:
-        f.write("clients = 8\njobs-per-user = 5\n")
+    a.write(conf, "clients = 8\njobs-per-user = 5\n")
     with agent("--config", conf) as g:
         resource.prlimit(g.pid, resource.RLIMIT_NOFILE, (1024, 1024))
-        with open(conf, "w") as f:
-            f.write("clients = 4096\n")
-        g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^warning: settings not changed|^settings reloaded")
+        a.write(conf, "clients = 4096\n")
+        g.reload(rb"^warning: settings not changed|^settings reloaded")
         if not re.search(rb"^error: 4096 clients may need \d+ descriptors, but the "
                          rb"limit is 1024: ", g.text(), re.M):
             return f"the agent said {g.text()}"

@@ -228,8 +228,7 @@ def bad_contents():
                        ("cut", whole[:-1]), ("long", whole + b"x"),
                        ("spoilt", whole[:-1] + bytes([whole[-1] ^ 1])),
                        ("zeros", bytes(len(whole)))):
-        with open(files.path(name), "wb") as f:
-            f.write(data)
+        a.write(files.path(name), data)
         fault = refused(audit(snap=name), name)
         if fault or "error" not in audit(snap=name):
             return fault or f"{name}: accepted"
@@ -343,8 +342,7 @@ def taken_away(place, keys, format="column"):
         if place == "vast":
             os.truncate(files.path(place), VAST * 8)
         else:
-            with open(files.path(place), "wb") as f:
-                f.write(whole)
+            a.write(files.path(place), whole)
         if answer is None or ("error" in answer and refused(answer, place)):
             return f"answered {answer}"
         if place == "vast" and not early and "error" not in answer:
@@ -437,8 +435,7 @@ def itself():
 
 def strangers():
     """A user not on the list gets one line. On it, by a group, the user gets an answer."""
-    if os.geteuid():
-        raise tap.Skip("needs root to be other users")
+    a.needs_other_users()
 
     def asks(uid, gids):
         end, child_end = os.pipe()
@@ -544,20 +541,16 @@ def slow_to_close():
 
 def no_longer_allowed():
     """A user connects while on the list, and is not on it after SIGHUP: one line."""
-    if os.geteuid():
-        raise tap.Skip("needs root to be other users")
+    a.needs_other_users()
     conf = files.path("allow.conf")
-    with open(conf, "w") as f:
-        f.write("allow-uid = 4242\n")
+    a.write(conf, "allow-uid = 4242\n")
     with a.Agent(files.dir, "--config", conf, name="sighup") as g:
         os.chmod(g.path, 0o666)
         with a.as_user(g, 4242) as c:
             if "version" not in c.ask({"op": "ping"}):
                 return "one on the list was refused"
-            with open(conf, "w") as f:
-                f.write("allow-uid = 4243\n")
-            g.process.send_signal(signal.SIGHUP)
-            g.wait_log(rb"^settings reloaded")
+            a.write(conf, "allow-uid = 4243\n")
+            g.reload()
             for op in ("status", "audit"):
                 answer = c.ask({"op": op})
                 if answer.get("errno") != 13:
@@ -627,8 +620,7 @@ def none_for_files():
 def readers_share():
     """Readers count against the memory limit, those of one user against half of it: of six
     audits of one user four run, and another user's audit runs too."""
-    if os.geteuid():
-        raise tap.Skip("needs root to be other users")
+    a.needs_other_users()
     a.sparse_pcapng(files.path("endless"), 256, (1 << 32) - 4)
     endless = {"format": "pcap"}
     csv = {"format": "csv", "header": True, "fields": "key"}
@@ -660,8 +652,7 @@ def copies_bounded():
     descriptors do not run out."""
     names = [files.path(f"small{i}") for i in range(300)]
     for name in names:
-        with open(name, "wb") as f:
-            f.write(files.read("digests")[:8])
+        a.write(name, files.read("digests")[:8])
     with a.Agent(files.dir, name="small") as g:
         a.poll(lambda: time.time() > os.stat(names[-1]).st_ctime + 3)
         before = g.nr_fds()

@@ -97,8 +97,7 @@ def bad_snapshots(files):
                             whole[at + 1:]),
                            ("header", whole[:200] + bytes([whole[200] ^ 1]) +
                             whole[201:])):
-            with open(files.path(name), "wb") as f:
-                f.write(data)
+            a.write(files.path(name), data)
             message, fds = files.request("column", (), key_len=12)
             fds[1] = files.fd(name)
             seen.append(masked(c.audit(message, fds)))

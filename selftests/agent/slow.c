@@ -80,7 +80,6 @@ static void touched(int number, siginfo_t *info, void *context)
 	size_t at, left;
 	int i;
 
-	(void)context;
 	for (i = 0; i < REGIONS; i++)
 		if (region[i].at && addr >= region[i].at && addr < region[i].at + region[i].bytes)
 			break;

@@ -40,8 +40,7 @@ def watching(options="key-len=12,ages", target=None, *args, env=None,
 
 def put(own, name, source="column"):
     """Write a file into the folder."""
-    with open(os.path.join(own, name), "wb") as f:
-        f.write(files.read(source))
+    a.write(os.path.join(own, name), files.read(source))
 
 
 def verdict(own, name):
@@ -115,8 +114,7 @@ def no_input():
             put(own, name)
         put(own, "last")
         wait(own, "last")
-        g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^settings reloaded")
+        g.reload()
         put(own, "again")
         wait(own, "again")
         g.settle()
@@ -192,8 +190,7 @@ def once():
         if g.status()["files_done"] != 1 or first != \
                 os.stat(os.path.join(own, "file.audit.json")).st_mtime_ns:
             return "audited twice"
-        with open(os.path.join(own, "file"), "wb") as f:
-            f.write(files.read("column")[:120])
+        a.write(os.path.join(own, "file"), files.read("column")[:120])
         a.poll(lambda: (verdict(own, "file") or {}).get("size") == 120)
         if content(own, "file.bitmap") != \
                 bytes([files.read("bitmap")[0],
@@ -240,8 +237,7 @@ def failing():
     with watching() as (g, own):
         put(own, "file")
         wait(own, "file")
-        with open(os.path.join(own, "file"), "wb") as f:
-            f.write(b"x" * 13)
+        a.write(os.path.join(own, "file"), b"x" * 13)
         a.poll(lambda: "error" in (verdict(own, "file") or {}))
         v = verdict(own, "file")
         if v["errno"] != 74 or "\n" in v["error"] or \
@@ -390,8 +386,7 @@ def packet_keys():
                           ("key=peer-port,fragments=pass,scope=vlan", 1),
                           ("key=conversation,fragments=id,zone=7", 2)):
         with watching(f"format=pcap,{options}") as (g, own):
-            with open(os.path.join(own, "f"), "wb") as f:
-                f.write(fragments())
+            a.write(os.path.join(own, "f"), fragments())
             v = wait(own, "f")
         if "done" not in v or v["done"]["mark"]["keys"] != keys:
             return f"{options}: verdict {v}"
@@ -452,8 +447,7 @@ def reload_watches():
     conf = files.path("watch.conf")
 
     def watch(dir):
-        with open(conf, "w") as f:
-            f.write(f"watch = {dir}={files.path('snap')}:key-len=12,ages\n")
+        a.write(conf, f"watch = {dir}={files.path('snap')}:key-len=12,ages\n")
     watch(one)
     with a.Agent(files.dir, "--config", conf, name="r") as g:
         put(one, "a")
@@ -477,8 +471,7 @@ def replaced():
         put(own, "a")
         wait(own, "a")
         os.rename(own, files.path("away"))
-        g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"watched: No such file")
+        g.reload(rb"watched: No such file")
         os.mkdir(own)
         put(own, "b")
         g.process.send_signal(signal.SIGHUP)
@@ -547,8 +540,7 @@ def killed_everywhere():
         for end, data in (("bitmap", b"old"), ("ages", b"old"),
                           ("audit.json", b'{"size": 1, "mtime_ns": 1, '
                                          b'"inode": 1}')):
-            with open(os.path.join(own, "a." + end), "wb") as f:
-                f.write(data)
+            a.write(os.path.join(own, "a." + end), data)
         if not killed_at(point, own):
             return None if point > 20 else f"only {point - 1} calls"
         fault = check_all(own, ["a"]) or old_whole(own)
@@ -642,8 +634,7 @@ def logged():
     own = files.path("logged")
     os.makedirs(own, exist_ok=True)
     put(own, "good")
-    with open(os.path.join(own, "bad"), "wb") as f:
-        f.write(b"x" * 13)
+    a.write(os.path.join(own, "bad"), b"x" * 13)
     with open(files.path("j.log"), "wb") as f:  # file of the agent's log, made before the agent
         st = os.fstat(f.fileno())
     snap = files.path("snap")

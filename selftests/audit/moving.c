@@ -143,8 +143,6 @@ static int move_on(void *ctx, __u64 done, __u64 all)
 	struct moving *m = ctx;
 	__u32 i;
 
-	(void)done;
-	(void)all;
 	for (i = 0; i < m->steps; i++)
 		finish_epoch(m);
 	for (i = 0; i < m->sim.per_epoch / CHUNKS / 2; i++)

@@ -80,7 +80,6 @@ static void touched(int number, siginfo_t *info, void *context)
 	struct region *r = region_of(info->si_addr);
 	char *page;
 
-	(void)context;
 	if (!r) {
 		signal(number, SIG_DFL);
 		return;

@@ -86,7 +86,6 @@ OP test_4(const struct work *w, __u64 d) { return (__u64)ask(w, d, 4, true); }
 
 OP nothing(const struct work *w, __u64 d)
 {
-	(void)w;
 	return d;
 }
 
@@ -106,7 +105,6 @@ OP packet_key(const struct work *w, __u64 d)
 
 OP digest(const struct work *w, __u64 d)
 {
-	(void)d;
 	return epf_digest(&w->hash, frame, w->bytes);
 }
 

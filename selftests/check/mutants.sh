@@ -31,29 +31,29 @@ unnoticed() {
 
 ktap_is 'the listing has every mutant' \
 	"$(EPF_MUTANTS=$here/../mutants "$table" list | awk '/^all / { print $3 }')" \
-	"$(cat "$here"/../mutants/*.table | grep -c '^mutant: ')"
+	"$(cat "$here"/../mutants/*.table | grep -cE '^(thorough )?mutant: ')"
 
-one='mutant: core/one' what='what: Nothing works.'
-stanza "$one" "$what" 's/a/b/'
+one='mutant: core/one: Nothing works.'
+stanza "$one" 's/a/b/'
 ktap_check 'what is no key and value is refused' eval '! "$table" check'
-stanza "$one" "$what" 'edit: s/return pitch >> 3;/return 0;/'
+stanza "$one" 'edit: s/return pitch >> 3;/return 0;/'
 ktap_check 'a table without faults passes' "$table" check
-stanza "$one" "$what" 'edit: s/return pitch >>> 3;/return 0;/'
+stanza "$one" 'edit: s/return pitch >>> 3;/return 0;/'
 ktap_check 'an edit that changes nothing is found' finds \
 	'the edit changes nothing in include/epf/window.h: s/return pitch >>> 3;/return 0;/'
 ktap_check 'and tried it is a failure' unnoticed 'the edit changes nothing'
-stanza "$one" "$what" 'edit: s/return'
+stanza "$one" 'edit: s/return'
 ktap_check 'so is one that sed refuses' finds 'include/epf/window.h: sed: '
-stanza "$one" "$what" 'edit: 2s/$/ /' 'file: include/epf/windows.h'
+stanza "$one" 'edit: 2s/$/ /' 'file: include/epf/windows.h'
 ktap_check 'a file that is not there is found' finds 'no file include/epf/windows.h'
-stanza "$one" "$what" 'edit: 2s/$/ /' 'test: core/laws_aligned'
+stanza "$one" 'edit: 2s/$/ /' 'test: core/laws_aligned'
 ktap_check 'a test that is not there is found' finds 'no test core/laws_aligned'
-stanza "$one" "$what" 'edit: 2s/$/ /' 'build: programs laws_align'
+stanza "$one" 'edit: 2s/$/ /' 'build: programs laws_align'
 ktap_check 'a builder that is not there is found' finds 'no function build_programs'
-stanza "$one" "$what" 'edit: 2s/$/ /' '' "$one" "$what" 'edit: 3s/$/ /'
+stanza "$one" 'edit: 2s/$/ /' '' "$one" 'edit: 3s/$/ /'
 ktap_check 'an id that is there twice is found' finds 'the id is also at '
-stanza "$one" "$what" 'edit: 2s/$/ /'
+stanza "$one" 'edit: 2s/$/ /'
 ktap_check 'a mutant that no test notices is a failure' unnoticed 'exit 1: caught'
-stanza "$one" "$what" 'edit: s/^EPF_FN/EPF_FN )/'
+stanza "$one" 'edit: s/^EPF_FN/EPF_FN )/'
 ktap_check 'one that does not compile is a failure' unnoticed 'not built'
 ktap_finish

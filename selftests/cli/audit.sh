@@ -9,9 +9,7 @@
 "${CC:-cc}" -O2 -std=gnu11 -Wall -Wextra -I"$top/include" -I"$top/include/uapi" \
 	mkaudit.c -o "$tmp/mkaudit" -lxxhash ||
 	ktap_skip_all 'mkaudit.c needs a compiler and libxxhash-dev'
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
-	-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
-	ktap_skip_all 'inject.c needs a compiler'
+needs_inject
 "${CC:-cc}" -D_GNU_SOURCE -Wall -Wextra -fPIC -shared ../agent/die.c \
 	-o "$tmp/die.so" || ktap_skip_all 'die.c needs a compiler'
 keys=300007

@@ -53,6 +53,13 @@ needs_module() {
 		ktap_skip_all 'the module does not load'
 }
 
+# needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so.
+needs_inject() {
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
+		-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
+		ktap_skip_all 'inject.c needs a compiler'
+}
+
 # verdict DESCRIPTION GOOD: prints one test line. A statistical claim is preceded by
 # chance=1e-9, the probability that it fails by chance.
 verdict() {

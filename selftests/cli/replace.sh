@@ -6,9 +6,7 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
-	-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
-	ktap_skip_all 'inject.c needs a compiler'
+needs_inject
 export ASAN_OPTIONS=verify_asan_link_order=0
 mkdir "$tmp/dev" "$tmp/dir"
 chmod 755 "$tmp"

@@ -228,7 +228,7 @@ static const char *order_law(const SHAPE *shape)
 
 static void law(const char *broken, const SHAPE *shape, const char *what)
 {
-	tap_ok(!broken, "%s, %s%s%s", what, tell(shape), broken ? ": " : "", broken ? broken : "");
+	tap_sound(broken, "%s, %s", what, tell(shape));
 }
 
 /* Check @small shapes at every phase, @sparse ones without false positives, and the

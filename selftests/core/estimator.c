@@ -11,9 +11,9 @@
  * With an argument it tests that kind only: estimator_broken.sh runs it with mutants of the
  * estimator.
  */
+#include "../locked.h"
 #include "tap.h"
 
-#include <epf/kinds.h>
 #include <kinds/apbbf.h>
 #include <kinds/apbf.h>
 #include <kinds/dict.h>
@@ -40,62 +40,21 @@ static __u64 next(void)
 	return epf_word(0x5eed, (__u32)++stream);
 }
 
-/* A kind, without the type of its filters. */
-struct ops {
-	const char *kind;
-	bool runs; /* a layer is a run of slices */
-	void (*insert)(void *f, __u64 digest);
-	int (*test)(const void *f, __u64 digest);
-	void (*retire)(void *f);
-	__u64 (*sweep)(void *f, __u64 at, __u64 n);
-	void (*advance)(void *f);
-	void (*sample)(struct epf_estimator *g, const void *f, __u64 random);
-	__u64 (*rate)(const struct epf_estimator *g, const void *f);
-	__u64 (*layer)(const struct epf_estimator *g, const void *f, __u32 age, __u64 *fill);
-	double (*fill)(const void *f, __u32 age); /* counted */
-	/* are epochs correlated: do they match together more often than by chance? */
-	bool (*alike)(const void *f);
+/**
+ * struct kind - what the test knows of a kind besides its row
+ * @kind: enum epf_kind
+ * @runs: a layer is a run of slices
+ * @fill: the share of set bits of an epoch, counted
+ * @alike: are epochs correlated: do they match together more often than by chance? NULL: no
+ * @predict: error at so many keys an epoch
+ */
+struct kind {
+	__u32 kind;
+	bool runs;
+	double (*fill)(const struct epf_locked *f, __u32 age);
+	bool (*alike)(const struct epf_locked *f);
+	double (*predict)(const struct epf_locked *f, double keys);
 };
-
-#define OPS(name, of_runs, alike)                                                          \
-	static void name##_insert(void *f, __u64 digest)                                   \
-	{                                                                                  \
-		epf_##name##_insert((struct epf_##name *)f, digest);                       \
-	}                                                                                  \
-	static int name##_test(const void *f, __u64 digest)                                \
-	{                                                                                  \
-		return epf_##name##_test((const struct epf_##name *)f, digest);            \
-	}                                                                                  \
-	static void name##_retire(void *f)                                                 \
-	{                                                                                  \
-		epf_##name##_retire((struct epf_##name *)f);                               \
-	}                                                                                  \
-	static __u64 name##_sweep(void *f, __u64 at, __u64 n)                              \
-	{                                                                                  \
-		return epf_##name##_sweep((struct epf_##name *)f, at, n);                  \
-	}                                                                                  \
-	static void name##_advance(void *f)                                                \
-	{                                                                                  \
-		epf_##name##_advance((struct epf_##name *)f);                              \
-	}                                                                                  \
-	static void name##_sample(struct epf_estimator *g, const void *f, __u64 random)    \
-	{                                                                                  \
-		epf_##name##_sample(g, (const struct epf_##name *)f, random);              \
-	}                                                                                  \
-	static __u64 name##_rate(const struct epf_estimator *g, const void *f)             \
-	{                                                                                  \
-		return epf_##name##_rate_q56(g, (const struct epf_##name *)f);             \
-	}                                                                                  \
-	static __u64 name##_layer(const struct epf_estimator *g, const void *f, __u32 age, \
-				  __u64 *fill)                                             \
-	{                                                                                  \
-		return epf_##name##_layer_q56(g, (const struct epf_##name *)f, age, fill); \
-	}                                                                                  \
-	static const struct ops name##_ops = {                                             \
-		#name,         of_runs,      name##_insert,  name##_test,                  \
-		name##_retire, name##_sweep, name##_advance, name##_sample,                \
-		name##_rate,   name##_layer, name##_fill,    alike,                        \
-	}
 
 static double share(const __u64 *word, __u64 words, __u64 bits)
 {
@@ -106,9 +65,9 @@ static double share(const __u64 *word, __u64 words, __u64 bits)
 	return (double)set / (double)bits;
 }
 
-static double ge_fill(const void *filter, __u32 age)
+static double ge_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_ge *f = (const struct epf_ge *)filter;
+	const struct epf_ge *f = &locked->ge;
 	__u32 segment = epf_ge_segment(f, age), at;
 	__u64 pos, set = 0;
 
@@ -123,9 +82,9 @@ static double ge_fill(const void *filter, __u32 age)
 	return (double)set / (double)f->shape.segment_bits;
 }
 
-static double gebl_fill(const void *filter, __u32 age)
+static double gebl_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_gebl *f = (const struct epf_gebl *)filter;
+	const struct epf_gebl *f = &locked->gebl;
 	__u32 n = epf_gebl_block(&f->shape);
 	double sum = 0;
 	__u64 i;
@@ -136,25 +95,25 @@ static double gebl_fill(const void *filter, __u32 age)
 	return sum / (double)f->shape.blocks;
 }
 
-static double apbf_fill(const void *filter, __u32 age)
+static double apbf_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_apbf *f = (const struct epf_apbf *)filter;
+	const struct epf_apbf *f = &locked->apbf;
 
 	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words, f->slice_words,
 		     f->shape.slice_bits);
 }
 
-static double apbbf_fill(const void *filter, __u32 age)
+static double apbbf_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_apbbf *f = (const struct epf_apbbf *)filter;
+	const struct epf_apbbf *f = &locked->apbbf;
 
 	return share(f->word + epf_aged_place(&f->ring, age) * f->slice_words, f->slice_words,
 		     64 * f->slice_words);
 }
 
-static double dict_fill(const void *filter, __u32 age)
+static double dict_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_dict *f = (const struct epf_dict *)filter;
+	const struct epf_dict *f = &locked->dict;
 	__u64 cells = 0, found = 0, nr;
 	__u32 i;
 
@@ -171,9 +130,9 @@ static double dict_fill(const void *filter, __u32 age)
 }
 
 /* Bits of items, by their tags. */
-static double elastic_fill(const void *filter, __u32 age)
+static double elastic_fill(const struct epf_locked *locked, __u32 age)
 {
-	const struct epf_elastic *f = (const struct epf_elastic *)filter;
+	const struct epf_elastic *f = &locked->elastic;
 	struct epf_elastic_load held;
 	struct epf_elastic_work w;
 	__u64 bits = 0, nr;
@@ -190,33 +149,19 @@ static double elastic_fill(const void *filter, __u32 age)
 	return (double)bits / (double)(64 * epf_elastic_words(&f->shape));
 }
 
-static bool independent(const void *f)
-{
-	(void)f;
-	return false;
-}
-
 /* Double hashing makes epochs correlated, the more so the fewer distinct positions a
  * key has.
  */
-static bool gebl_alike(const void *f)
+static bool gebl_alike(const struct epf_locked *f)
 {
-	return ((const struct epf_gebl *)f)->shape.offsets == EPF_GEBL_DOUBLE;
+	return f->gebl.shape.offsets == EPF_GEBL_DOUBLE;
 }
 
 /* Crowded lines err in all epochs. */
-static bool elastic_alike(const void *f)
+static bool elastic_alike(const struct epf_locked *f)
 {
-	(void)f;
 	return true;
 }
-
-OPS(ge, false, independent);
-OPS(gebl, false, gebl_alike);
-OPS(apbf, true, independent);
-OPS(apbbf, true, independent);
-OPS(dict, false, independent);
-OPS(elastic, false, elastic_alike);
 
 /* --- a filter at a moment ------------------------------------------------- */
 
@@ -271,20 +216,21 @@ struct moment {
 	struct told fill[EPF_ESTIMATOR_LAYERS + 1];
 };
 
-static void estimator(const struct ops *ops, const void *f, struct moment *m)
+static __u64 now_ns; /* the clock of tlbf */
+
+static void estimator(struct epf_locked *f, struct moment *m)
 {
-	static struct epf_estimator g;
 	__u32 i, age;
 	__u64 fill;
 
 	memset(m, 0, sizeof(*m));
 	for (i = 0; i < ESTIMATES; i++) {
-		memset(&g, 0, sizeof(g));
-		while (g.samples < EPF_ESTIMATOR_SAMPLES)
-			ops->sample(&g, f, next());
-		told_add(&m->rate, ops->rate(&g, f));
+		memset(&f->estimator, 0, sizeof(f->estimator));
+		while (f->estimator.all.samples < EPF_ESTIMATOR_SAMPLES)
+			f->ops->sample(f, next(), now_ns);
+		told_add(&m->rate, f->ops->rate(f, now_ns));
 		for (age = 0; age <= EPF_ESTIMATOR_LAYERS; age++) {
-			told_add(&m->layer[age], ops->layer(&g, f, age, &fill));
+			told_add(&m->layer[age], f->ops->layer(f, age, now_ns, &fill));
 			told_add(&m->fill[age], fill);
 		}
 	}
@@ -294,7 +240,7 @@ static void estimator(const struct ops *ops, const void *f, struct moment *m)
  * youngest layer only, so hits that younger layers hide are missing; in runs of slices
  * also those of the run that begins one slice earlier.
  */
-static __u32 layers_off(const struct ops *ops, const void *f, const struct moment *m,
+static __u32 layers_off(const struct kind *k, const struct epf_locked *f, const struct moment *m,
 			const __u32 *met)
 {
 	__u32 age, off = 0;
@@ -305,9 +251,9 @@ static __u32 layers_off(const struct ops *ops, const void *f, const struct momen
 		double more = margin(&m->layer[age], p, T_MANY);
 
 		low *= 1 - told_mean(&m->rate);
-		if (ops->runs && age)
+		if (k->runs && age)
 			low *= 1 - told_mean(&m->fill[age - 1]);
-		if (ops->alike(f))
+		if (k->alike && k->alike(f))
 			low = 0;
 		if (age == 0)
 			low = high;
@@ -316,7 +262,7 @@ static __u32 layers_off(const struct ops *ops, const void *f, const struct momen
 	return off;
 }
 
-static __u32 fills_off(const struct ops *ops, const void *f, const struct moment *m)
+static __u32 fills_off(const struct kind *k, const struct epf_locked *f, const struct moment *m)
 {
 	__u32 age, off = 0;
 
@@ -324,23 +270,23 @@ static __u32 fills_off(const struct ops *ops, const void *f, const struct moment
 		const struct told *t = &m->fill[age];
 
 		if (t->sum > 0)
-			off += fabs(told_mean(t) - ops->fill(f, age)) >
+			off += fabs(told_mean(t) - k->fill(f, age)) >
 			       T_MANY * sqrt(told_var(t) / ESTIMATES) + 1e-6;
 	}
 	return off;
 }
 
 /* Check the estimate against the verdicts on keys never inserted. */
-static void check(const struct ops *ops, const void *f, const char *what)
+static void check(const struct kind *k, struct epf_locked *f, const char *what)
 {
 	static struct moment m;
 	__u32 met[EPF_ESTIMATOR_LAYERS + 1] = { 0 };
 	__u32 i, hits = 0, layers, fills;
 	double p, more;
 
-	estimator(ops, f, &m);
+	estimator(f, &m);
 	for (i = 0; i < QUERIES; i++) {
-		int verdict = ops->test(f, next());
+		int verdict = f->ops->test(f, next(), now_ns);
 
 		if (verdict == EPF_ABSENT)
 			continue;
@@ -349,34 +295,34 @@ static void check(const struct ops *ops, const void *f, const char *what)
 	}
 	p = (double)hits / QUERIES;
 	more = margin(&m.rate, p, T_999);
-	layers = layers_off(ops, f, &m, met);
-	fills = fills_off(ops, f, &m);
+	layers = layers_off(k, f, &m, met);
+	fills = fills_off(k, f, &m);
 	tap_ok(fabs(told_mean(&m.rate) - p) <= more && !layers && !fills,
 	       "%s: told %.6f, met %.6f +- %.6f, one estimate +- %.1f %%; off: %u layers, %u fills",
 	       what, told_mean(&m.rate), p, more,
 	       100 * sqrt(told_var(&m.rate)) / fmax(told_mean(&m.rate), 1e-30), layers, fills);
 }
 
-static void check_empty(const struct ops *ops, const void *f, const char *what)
+static void check_empty(struct epf_locked *f, const char *what)
 {
 	static struct moment m;
 	__u32 age;
 	double sum = 0;
 
-	estimator(ops, f, &m);
+	estimator(f, &m);
 	for (age = 0; age <= EPF_ESTIMATOR_LAYERS; age++)
 		sum += m.layer[age].sum + m.fill[age].sum;
 	tap_ok(m.rate.sum + sum == 0, "%s: told 0", what);
 }
 
 /* Check every single estimate against a prediction. */
-static void check_low(const struct ops *ops, const void *f, double p)
+static void check_low(struct epf_locked *f, double p)
 {
 	static struct moment m;
 
-	estimator(ops, f, &m);
+	estimator(f, &m);
 	tap_ok(m.rate.least >= p / FACTOR && m.rate.most <= p * FACTOR,
-	       "%s, low: predicted %.3g, told %.3g to %.3g", ops->kind, p, m.rate.least,
+	       "%s, low: predicted %.3g, told %.3g to %.3g", f->ops->name, p, m.rate.least,
 	       m.rate.most);
 }
 
@@ -389,29 +335,29 @@ static const char *const phases[] = {
 	"full",  "retired, half swept", "tenfold",
 };
 
-static void insert(const struct ops *ops, void *f, __u64 keys)
+static void insert(struct epf_locked *f, __u64 keys)
 {
 	while (keys--)
-		ops->insert(f, next());
+		f->ops->insert(f, next(), 0);
 }
 
 /* Retire and sweep; where @until_word is set, sweep up to that word only. */
-static void rotate(const struct ops *ops, void *f, __u64 until_word)
+static void rotate(struct epf_locked *f, __u64 until_word)
 {
 	__u64 at = 0;
 
-	ops->retire(f);
+	f->ops->retire(f);
 	if (until_word) {
-		ops->sweep(f, 0, until_word);
+		f->ops->sweep(f, 0, until_word);
 		return;
 	}
 	do
-		at = ops->sweep(f, at, 1000);
+		at = f->ops->sweep(f, at, 1000);
 	while (at);
-	ops->advance(f);
+	f->ops->advance(f);
 }
 
-static void bring(const struct ops *ops, void *f, enum phase phase, __u32 layers, __u64 keys)
+static void bring(struct epf_locked *f, enum phase phase, __u64 keys)
 {
 	__u32 i;
 
@@ -419,180 +365,149 @@ static void bring(const struct ops *ops, void *f, enum phase phase, __u32 layers
 		return;
 	if (phase == OVERFULL)
 		keys *= 10;
-	for (i = 0; i < 2 * layers && phase != HALF; i++) {
-		insert(ops, f, keys);
-		rotate(ops, f, 0);
+	for (i = 0; i < 2 * f->slices && phase != HALF; i++) {
+		insert(f, keys);
+		rotate(f, 0);
 	}
-	insert(ops, f, phase == HALF || phase == MANY ? keys / 2 : keys);
+	insert(f, phase == HALF || phase == MANY ? keys / 2 : keys);
 	if (phase == RETIRED) {
-		rotate(ops, f, 100);
-		insert(ops, f, keys / 4);
+		rotate(f, 100);
+		insert(f, keys / 4);
 	}
 }
 
 /**
  * struct row - a filter to make
- * @name: its name in test names
+ * @kind: enum epf_kind
+ * @name: its name in test names; NULL: its error is low, and compared with the prediction
  * @keys: keys of an epoch or generation
  * @shape: its shape
  */
-#define ROW(kind)                            \
-	static const struct {                \
-		const char *name;            \
-		__u64 keys;                  \
-		struct epf_##kind##_shape s; \
-	} kind##_rows[]
-
-ROW(ge) = {
-	{ "r=7 k=8 cells", 2857, { 31000, 7, 8, EPF_GE_TRANSPOSED } },
-	{ "r=8 k=9 segments", 2500, { 28001, 8, 9, EPF_GE_SEGMENTS } },
-	{ "r=31 k=7 cells", 900, { 9999, 31, 7, EPF_GE_TRANSPOSED } },
-	{ "r=7 k=12, double hashing tells", 40, { 701, 7, 12, EPF_GE_SEGMENTS } },
+static const struct row {
+	__u32 kind;
+	const char *name;
+	__u64 keys;
+	struct epf_shape shape;
+} rows[] = {
+	{ EPF_KIND_GE, "r=7 k=8 cells", 2857, { .ge = { 31000, 7, 8, EPF_GE_TRANSPOSED } } },
+	{ EPF_KIND_GE, "r=8 k=9 segments", 2500, { .ge = { 28001, 8, 9, EPF_GE_SEGMENTS } } },
+	{ EPF_KIND_GE, "r=31 k=7 cells", 900, { .ge = { 9999, 31, 7, EPF_GE_TRANSPOSED } } },
+	{ EPF_KIND_GE,
+	  "r=7 k=12, double hashing tells",
+	  40,
+	  { .ge = { 701, 7, 12, EPF_GE_SEGMENTS } } },
+	{ EPF_KIND_GE, NULL, 11000, { .ge = { 350000, 7, 17, EPF_GE_TRANSPOSED } } },
+	{ EPF_KIND_GEBL, "B=64 r=7 k=5", 2857, { .gebl = { 700, 64, 7, 5, EPF_GEBL_DISTINCT } } },
+	{ EPF_KIND_GEBL, "B=512 r=8 k=9", 2500, { .gebl = { 66, 512, 8, 9, EPF_GEBL_DISTINCT } } },
+	{ EPF_KIND_GEBL,
+	  "B=128 r=31 k=6",
+	  1000,
+	  { .gebl = { 110, 128, 31, 6, EPF_GEBL_DISTINCT } } },
+	{ EPF_KIND_GEBL,
+	  "B=256 r=8 k=9 double",
+	  2500,
+	  { .gebl = { 130, 256, 8, 9, EPF_GEBL_DOUBLE } } },
+	{ EPF_KIND_GEBL,
+	  "B=64 r=4 k=4 double",
+	  1000,
+	  { .gebl = { 300, 64, 4, 4, EPF_GEBL_DOUBLE } } },
+	{ EPF_KIND_GEBL, NULL, 20000, { .gebl = { 1500, 512, 7, 13, EPF_GEBL_DISTINCT } } },
+	{ EPF_KIND_APBF, "k=9 l=11", 300, { .apbf = { 4001, 9, 11 } } },
+	{ EPF_KIND_APBF, "k=5 l=3", 900, { .apbf = { 7000, 5, 3 } } },
+	{ EPF_KIND_APBF, "k=14 l=100", 60, { .apbf = { 1290, 14, 100 } } },
+	{ EPF_KIND_APBF, NULL, 3000, { .apbf = { 81000, 19, 20 } } },
+	{ EPF_KIND_APBBF, "B=512 b=1 k=9 l=11", 400, { .apbbf = { 11, 9, 11, 512, 1 } } },
+	{ EPF_KIND_APBBF, "B=64 b=4 k=3 l=9", 1600, { .apbbf = { 300, 3, 9, 64, 4 } } },
+	{ EPF_KIND_APBBF, "B=128 b=16 k=2 l=20", 1900, { .apbbf = { 400, 2, 20, 128, 16 } } },
+	{ EPF_KIND_APBBF, "B=256 b=2 k=6 l=8", 1200, { .apbbf = { 60, 6, 8, 256, 2 } } },
+	{ EPF_KIND_APBBF, NULL, 4700, { .apbbf = { 1000, 8, 12, 128, 2 } } },
+	{ EPF_KIND_DICT, "c=4 d=3 rem=7", 2400, { .dict = { 154, 20, 4, 3, 7, 112, 2 } } },
+	{ EPF_KIND_DICT, "c=4 one line", 2800, { .dict = { 390, 80, 4, 3, 7, 70, 1 } } },
+	{ EPF_KIND_DICT, "c=9, pass marks", 1950, { .dict = { 160, 2, 9, 4, 2, 150, 2 } } },
+	{ EPF_KIND_DICT,
+	  "c=19, the backyard tells",
+	  515,
+	  { .dict = { 80, 60, 19, 5, 2, 150, 2 } } },
+	{ EPF_KIND_DICT, NULL, 3500, { .dict = { 400, 50, 4, 3, 13, 56, 2 } } },
+	{ EPF_KIND_ELASTIC, "r=7", 2857, { .elastic = { 300, 16, 7 } } },
+	{ EPF_KIND_ELASTIC, "r=5, 64 bytes", 2000, { .elastic = { 500, 8, 5 } } },
+	{ EPF_KIND_ELASTIC, "r=2", 3000, { .elastic = { 110, 16, 2 } } },
+	{ EPF_KIND_ELASTIC, NULL, 3500, { .elastic = { 700, 16, 7 } } },
 };
 
-ROW(gebl) = {
-	{ "B=64 r=7 k=5", 2857, { 700, 64, 7, 5, EPF_GEBL_DISTINCT } },
-	{ "B=512 r=8 k=9", 2500, { 66, 512, 8, 9, EPF_GEBL_DISTINCT } },
-	{ "B=128 r=31 k=6", 1000, { 110, 128, 31, 6, EPF_GEBL_DISTINCT } },
-	{ "B=256 r=8 k=9 double", 2500, { 130, 256, 8, 9, EPF_GEBL_DOUBLE } },
-	{ "B=64 r=4 k=4 double", 1000, { 300, 64, 4, 4, EPF_GEBL_DOUBLE } },
-};
+static double ge_low(const struct epf_locked *f, double keys)
+{
+	return epf_ge_fpr(&f->ge.shape, keys, keys);
+}
 
-ROW(apbf) = {
-	{ "k=9 l=11", 300, { 4001, 9, 11 } },
-	{ "k=5 l=3", 900, { 7000, 5, 3 } },
-	{ "k=14 l=100", 60, { 1290, 14, 100 } },
-};
+static double gebl_low(const struct epf_locked *f, double keys)
+{
+	return epf_gebl_fpr(&f->gebl.shape, keys, keys);
+}
 
-ROW(apbbf) = {
-	{ "B=512 b=1 k=9 l=11", 400, { 11, 9, 11, 512, 1 } },
-	{ "B=64 b=4 k=3 l=9", 1600, { 300, 3, 9, 64, 4 } },
-	{ "B=128 b=16 k=2 l=20", 1900, { 400, 2, 20, 128, 16 } },
-	{ "B=256 b=2 k=6 l=8", 1200, { 60, 6, 8, 256, 2 } },
-};
+static double apbf_low(const struct epf_locked *f, double keys)
+{
+	return epf_apbf_fpr(&f->apbf.shape, &(struct epf_aged_load){ keys, 1 });
+}
 
-ROW(dict) = {
-	{ "c=4 d=3 rem=7", 2400, { 154, 20, 4, 3, 7, 112, 2 } },
-	{ "c=4 one line", 2800, { 390, 80, 4, 3, 7, 70, 1 } },
-	{ "c=9, pass marks", 1950, { 160, 2, 9, 4, 2, 150, 2 } },
-	{ "c=19, the backyard tells", 515, { 80, 60, 19, 5, 2, 150, 2 } },
-};
+static double apbbf_low(const struct epf_locked *f, double keys)
+{
+	return epf_apbbf_fpr(&f->apbbf.shape, &(struct epf_aged_load){ keys, 1 });
+}
 
-ROW(elastic) = {
-	{ "r=7", 2857, { 300, 16, 7 } },
-	{ "r=5, 64 bytes", 2000, { 500, 8, 5 } },
-	{ "r=2", 3000, { 110, 16, 2 } },
-};
+static double dict_low(const struct epf_locked *f, double keys)
+{
+	return epf_dict_fpr(&f->dict.shape, keys, keys);
+}
 
-#define GE_LAYERS(s) ((s)->epochs + 1)
-#define AGED_LAYERS(s) ((s)->k + (s)->l)
-#define DICT_LAYERS(s) ((s)->generations + 1)
+static double elastic_low(const struct epf_locked *f, double keys)
+{
+	return epf_elastic_fpr(&f->elastic.shape, keys, keys);
+}
 
-/* Defines make_ge() and so on; @f owns the memory. */
-#define MAKE(kind)                                                                        \
-	static void make_##kind(struct epf_##kind *f, const struct epf_##kind##_shape *s) \
-	{                                                                                 \
-		__u64 bytes = epf_##kind##_words(s) * sizeof(__u64);                      \
-                                                                                          \
-		f->word = (__u64 *)aligned_alloc(64, bytes);                              \
-		if (!f->word || epf_##kind##_init(f, s))                                  \
-			abort();                                                          \
-		memset(f->word, 0, bytes);                                                \
+static void try_phase(const struct kind *k, const struct row *row, enum phase phase)
+{
+	struct locked o;
+	char what[100];
+
+	if (!locked_init(&o, k->kind, &row->shape))
+		abort();
+	bring(&o.f, phase, row->keys);
+	if (row->name)
+		snprintf(what, sizeof(what), "%s %s, %s", o.f.ops->name, row->name, phases[phase]);
+	if (!row->name)
+		check_low(&o.f, k->predict(&o.f, (double)row->keys));
+	else if (phase == EMPTY)
+		check_empty(&o.f, what);
+	else
+		check(k, &o.f, what);
+	locked_free(&o);
+}
+
+static void try_rows(const struct kind *k)
+{
+	__u32 i, phase;
+
+	for (i = 0; i < NR(rows); i++) {
+		if (rows[i].kind != k->kind)
+			continue;
+		if (!rows[i].name)
+			try_phase(k, &rows[i], FULL);
+		for (phase = 0; rows[i].name && phase < PHASES; phase++)
+			try_phase(k, &rows[i], (enum phase)phase);
 	}
-
-#define TRY(kind, layers)                                                                        \
-	MAKE(kind)                                                                               \
-	static void try_##kind(void)                                                             \
-	{                                                                                        \
-		struct epf_##kind f;                                                             \
-		char what[100];                                                                  \
-		__u32 i, phase;                                                                  \
-                                                                                                 \
-		for (i = 0; i < NR(kind##_rows) * PHASES; i++) {                                 \
-			phase = i % PHASES;                                                      \
-			make_##kind(&f, &kind##_rows[i / PHASES].s);                             \
-			bring(&kind##_ops, &f, (enum phase)phase,                                \
-			      layers(&kind##_rows[i / PHASES].s), kind##_rows[i / PHASES].keys); \
-			snprintf(what, sizeof(what), #kind " %s, %s",                            \
-				 kind##_rows[i / PHASES].name, phases[phase]);                   \
-			(phase ? check : check_empty)(&kind##_ops, &f, what);                    \
-			free(f.word);                                                            \
-		}                                                                                \
-		low_##kind();                                                                    \
-	}
-
-#define LOW(kind, layers, shape, keys, predicted)                                          \
-	static void make_##kind(struct epf_##kind *f, const struct epf_##kind##_shape *s); \
-	static void low_##kind(void)                                                       \
-	{                                                                                  \
-		static const struct epf_##kind##_shape s = shape;                          \
-		struct epf_##kind f;                                                       \
-                                                                                           \
-		make_##kind(&f, &s);                                                       \
-		bring(&kind##_ops, &f, FULL, layers(&s), keys);                            \
-		check_low(&kind##_ops, &f, predicted);                                     \
-		free(f.word);                                                              \
-	}
-
-#define SHAPE(...)          \
-	{                   \
-		__VA_ARGS__ \
-	}
-#define LOAD(keys) (&(struct epf_aged_load){ keys, 1 })
-
-LOW(ge, GE_LAYERS, SHAPE(350000, 7, 17, EPF_GE_TRANSPOSED), 11000, epf_ge_fpr(&s, 11000, 11000))
-LOW(gebl, GE_LAYERS, SHAPE(1500, 512, 7, 13, EPF_GEBL_DISTINCT), 20000,
-    epf_gebl_fpr(&s, 20000, 20000))
-LOW(apbf, AGED_LAYERS, SHAPE(81000, 19, 20), 3000, epf_apbf_fpr(&s, LOAD(3000)))
-LOW(apbbf, AGED_LAYERS, SHAPE(1000, 8, 12, 128, 2), 4700, epf_apbbf_fpr(&s, LOAD(4700)))
-LOW(elastic, GE_LAYERS, SHAPE(700, 16, 7), 3500, epf_elastic_fpr(&s, 3500, 3500))
-LOW(dict, DICT_LAYERS, SHAPE(400, 50, 4, 3, 13, 56, 2), 3500, epf_dict_fpr(&s, 3500, 3500))
-
-TRY(ge, GE_LAYERS)
-TRY(gebl, GE_LAYERS)
-TRY(apbf, AGED_LAYERS)
-TRY(apbbf, AGED_LAYERS)
-TRY(dict, DICT_LAYERS)
-TRY(elastic, GE_LAYERS)
+}
 
 /* --- tlbf ----------------------------------------------------------------- */
 
 #define SPAN 4000000ULL /* T, ns */
 
-static __u64 now_ns;
-
-static int tlbf_test(const void *f, __u64 digest)
+static double tlbf_fill(const struct epf_locked *f, __u32 age)
 {
-	return epf_tlbf_test((const struct epf_tlbf *)f, digest, now_ns);
-}
-
-static void tlbf_sample(struct epf_estimator *g, const void *f, __u64 random)
-{
-	epf_tlbf_sample(g, (const struct epf_tlbf *)f, now_ns, random);
-}
-
-static __u64 tlbf_rate(const struct epf_estimator *g, const void *f)
-{
-	return epf_tlbf_rate_q56(g, (const struct epf_tlbf *)f, now_ns);
-}
-
-static __u64 tlbf_layer(const struct epf_estimator *g, const void *f, __u32 age, __u64 *fill)
-{
-	return epf_tlbf_layer_q56(g, (const struct epf_tlbf *)f, now_ns, age, fill);
-}
-
-static double tlbf_fill(const void *filter, __u32 age)
-{
-	const struct epf_tlbf *f = (const struct epf_tlbf *)filter;
-	const struct epf_tlbf_slice *s = epf_tlbf_at(f, age);
+	const struct epf_tlbf_slice *s = epf_tlbf_at(&f->tlbf, age);
 
 	return share(s->word, s->words, 64 * s->words);
 }
-
-static const struct ops tlbf_ops = {
-	"tlbf", true,        NULL,      tlbf_test,  NULL,      NULL,
-	NULL,   tlbf_sample, tlbf_rate, tlbf_layer, tlbf_fill, independent,
-};
 
 static const struct epf_tlbf_shape tlbf_shapes[] = {
 	{ SPAN, 40, 1, 1 << 20, 5, 4, 5, 1 },
@@ -616,7 +531,17 @@ static void idle(__u64 ns)
 	now_ns += ns;
 }
 
-static void tlbf_moments(const struct epf_tlbf_shape *s)
+/* Return: the filter of @o at this moment, for its row. */
+static struct epf_locked *as_locked(const struct epf_tlbf_owner *o)
+{
+	static struct epf_locked f;
+
+	f.ops = epf_kind_row(EPF_KIND_TLBF);
+	f.tlbf = o->f;
+	return &f;
+}
+
+static void tlbf_moments(const struct kind *k, const struct epf_tlbf_shape *s)
 {
 	struct epf_tlbf_owner o;
 	char what[100];
@@ -628,57 +553,64 @@ static void tlbf_moments(const struct epf_tlbf_shape *s)
 	now_ns = 1;
 	if (epf_tlbf_open(&o, s, 0, now_ns))
 		abort();
-	check_empty(&tlbf_ops, &o.f, NAMED("empty"));
+	check_empty(as_locked(&o), NAMED("empty"));
 	come(&o, 3000, 1);
-	check(&tlbf_ops, &o.f, NAMED("after T"));
+	check(k, as_locked(&o), NAMED("after T"));
 	come(&o, 3000, 4);
-	check(&tlbf_ops, &o.f, NAMED("steady"));
+	check(k, as_locked(&o), NAMED("steady"));
 	most = o.words;
 	idle(SPAN * 3 / 5);
-	check(&tlbf_ops, &o.f, NAMED("after a gap of .6 T"));
+	check(k, as_locked(&o), NAMED("after a gap of .6 T"));
 	come(&o, 3000, 2);
 	idle(2 * SPAN);
-	check_empty(&tlbf_ops, &o.f, NAMED("after a gap of 2 T"));
+	check_empty(as_locked(&o), NAMED("after a gap of 2 T"));
 	o.max_words = most;
 	come(&o, 30000, 2);
-	check(&tlbf_ops, &o.f, NAMED("tenfold, no memory"));
+	check(k, as_locked(&o), NAMED("tenfold, no memory"));
 	epf_tlbf_close(&o);
 #undef NAMED
 }
 
-static void try_tlbf(void)
+static void try_tlbf(const struct kind *k)
 {
 	static const struct epf_tlbf_shape low = { SPAN, 900, 1, 1 << 20, 20, 20, 20, 1 };
 	struct epf_tlbf_owner o;
 	__u32 i;
 
 	for (i = 0; i < NR(tlbf_shapes); i++)
-		tlbf_moments(&tlbf_shapes[i]);
+		tlbf_moments(k, &tlbf_shapes[i]);
 	now_ns = 1;
 	if (epf_tlbf_open(&o, &low, 0, now_ns))
 		abort();
 	come(&o, 40000, 3);
-	check_low(&tlbf_ops, &o.f, epf_tlbf_fpr(&o.f, EPF_TLBF_COUNTED, now_ns));
+	check_low(as_locked(&o), epf_tlbf_fpr(&o.f, EPF_TLBF_COUNTED, now_ns));
 	epf_tlbf_close(&o);
 }
 
-static const struct {
-	const char *name;
-	void (*try)(void);
-	int claims;
-} kinds[] = {
-	{ "ge", try_ge, NR(ge_rows) * PHASES + 1 },
-	{ "gebl", try_gebl, NR(gebl_rows) * PHASES + 1 },
-	{ "apbf", try_apbf, NR(apbf_rows) * PHASES + 1 },
-	{ "apbbf", try_apbbf, NR(apbbf_rows) * PHASES + 1 },
-	{ "tlbf", try_tlbf, NR(tlbf_shapes) * 6 + 1 },
-	{ "dict", try_dict, NR(dict_rows) * PHASES + 1 },
-	{ "elastic", try_elastic, NR(elastic_rows) * PHASES + 1 },
+static const struct kind kinds[] = {
+	{ EPF_KIND_GE, false, ge_fill, NULL, ge_low },
+	{ EPF_KIND_GEBL, false, gebl_fill, gebl_alike, gebl_low },
+	{ EPF_KIND_APBF, true, apbf_fill, NULL, apbf_low },
+	{ EPF_KIND_APBBF, true, apbbf_fill, NULL, apbbf_low },
+	{ EPF_KIND_TLBF, true, tlbf_fill, NULL, NULL },
+	{ EPF_KIND_DICT, false, dict_fill, NULL, dict_low },
+	{ EPF_KIND_ELASTIC, false, elastic_fill, elastic_alike, elastic_low },
 };
 
-static bool wanted(int argc, char **argv, __u32 kind)
+static int claims_of(const struct kind *k)
 {
-	return argc < 2 || !strcmp(argv[1], kinds[kind].name);
+	int claims = k->kind == EPF_KIND_TLBF ? NR(tlbf_shapes) * 6 + 1 : 0;
+	__u32 i;
+
+	for (i = 0; i < NR(rows); i++)
+		if (rows[i].kind == k->kind)
+			claims += rows[i].name ? PHASES : 1;
+	return claims;
+}
+
+static bool wanted(int argc, char **argv, const struct kind *k)
+{
+	return argc < 2 || !strcmp(argv[1], locked_name(k->kind));
 }
 
 int main(int argc, char **argv)
@@ -687,10 +619,10 @@ int main(int argc, char **argv)
 	__u32 i;
 
 	for (i = 0; i < NR(kinds); i++)
-		claims += wanted(argc, argv, i) ? kinds[i].claims : 0;
+		claims += wanted(argc, argv, &kinds[i]) ? claims_of(&kinds[i]) : 0;
 	tap_plan(claims);
 	for (i = 0; i < NR(kinds); i++)
-		if (wanted(argc, argv, i))
-			kinds[i].try();
+		if (wanted(argc, argv, &kinds[i]))
+			(kinds[i].kind == EPF_KIND_TLBF ? try_tlbf : try_rows)(&kinds[i]);
 	return tap_end();
 }

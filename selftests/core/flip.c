@@ -215,8 +215,6 @@ static void touched(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
 
-	(void)sig;
-	(void)info;
 	mprotect(watch.page, PAGE, PROT_NONE);
 	u->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
 }
@@ -393,7 +391,6 @@ static void *change_bytes(void *arg)
 {
 	__u64 n = 0;
 
-	(void)arg;
 	while (!__atomic_load_n(&raced_end, __ATOMIC_RELAXED)) {
 		__u64 word = epf_word(++n, 1);
 		__u32 i = word >> 8 & 7;

@@ -40,8 +40,6 @@ static __u64 fold_all(const struct epf_tlbf *f, __u64 now, __u64 value)
 /* Advance the time together with what is done. */
 static void pass(struct epf_tlbf *f, __u64 now)
 {
-	(void)f;
-	(void)now;
 }
 
 static void answers(void)

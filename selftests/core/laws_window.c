@@ -70,9 +70,9 @@ static void every_phase(void)
 		for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 			if (!broken)
 				broken = distinct_keys(more[i], shape);
-		tap_ok(!broken,
-		       "L=%u: window, staleness and age at every phase, W = 1..20 and larger%s%s",
-		       shapes[shape][0], broken ? ": " : "", broken ? broken : "");
+		tap_sound(broken,
+			  "L=%u: window, staleness and age at every phase, W = 1..20 and larger",
+			  shapes[shape][0]);
 	}
 }
 
@@ -220,9 +220,8 @@ static void every_mode(void)
 			for (i = 0; i < 5 * SHAPES && !broken; i++)
 				broken = random_stream(mode, first, w[i / SHAPES], t[i / SHAPES],
 						       i % SHAPES);
-			tap_ok(!broken, "mode %s, %s: random streams%s%s", names[mode],
-			       first ? "first-seen" : "refresh", broken ? ": " : "",
-			       broken ? broken : "");
+			tap_sound(broken, "mode %s, %s: random streams", names[mode],
+				  first ? "first-seen" : "refresh");
 		}
 }
 
@@ -377,8 +376,7 @@ static void next_look(void)
 				broken = look_broken(&p, ends[s], ends[i / n / n / n]);
 		}
 	}
-	tap_ok(!broken, "counts: when an insertion checks the count again%s%s", broken ? ": " : "",
-	       broken ? broken : "");
+	tap_sound(broken, "counts: when an insertion checks the count again");
 }
 
 int main(void)

@@ -20,10 +20,38 @@ struct frame {
 	__u32 len;
 };
 
+enum net { ETHER, IP4, IP6 };
+
+/**
+ * struct recipe - how to make a packet
+ * @net: what the frame contains; with ETHER @bytes follow its header
+ * @proto: type of the frame, or protocol of the IP packet
+ * @id: of an IPv4 packet
+ * @dest: destination address; NULL: the usual one
+ * @from, @to: ports, of UDP
+ * @stamp: time stamp of TCP; 0: without that option
+ * @step: added to @id, or else to @stamp, in the second packet
+ * @data: zeros that the transport header counts
+ * @bytes: what comes then
+ * @nr: their number
+ * @rest: zeros after them
+ * @change: changes the second packet, or NULL
+ */
+struct recipe {
+	enum net net;
+	__u32 proto;
+	const char *dest;
+	__u32 id, stamp, step;
+	__u32 from, to, data;
+	const char *bytes;
+	__u32 nr, rest;
+	void (*change)(struct frame *f);
+};
+
 /**
  * struct row - a packet that is sent twice
  * @name: its name in the manual
- * @make: makes the first of the two, or the second
+ * @recipe: how it is made
  * @frame: verdict on the second with this key, on a mirror port
  * @packet: verdict with this key, on a mirror port
  * @flow: verdict with this key, on a mirror port
@@ -31,7 +59,7 @@ struct frame {
  */
 struct row {
 	const char *name;
-	void (*make)(struct frame *f, bool second);
+	struct recipe recipe;
 	const char *frame, *packet, *flow, *live;
 };
 
@@ -116,246 +144,106 @@ static void udp(struct frame *f, __u32 from, __u32 to, __u32 data)
 	zeros(f, data);
 }
 
-static void tcp4(struct frame *f, bool second)
+#define TCP 6
+#define UDP 17
+
+static void make(const struct recipe *r, struct frame *f, bool second)
 {
-	ip4(f, 6, 100 + second, NULL, 120);
-	tcp(f, 0, 100);
+	__u32 stamp = r->stamp + (r->stamp && second ? r->step : 0);
+	__u32 header = r->proto == UDP ? 8 : r->proto != TCP ? 0 : stamp ? 32 : 20;
+	__u32 payload = header + r->data + r->nr + r->rest;
+
+	if (r->net == IP4)
+		ip4(f, r->proto, r->id + (!stamp && second ? r->step : 0), r->dest, payload);
+	else if (r->net == IP6)
+		ip6(f, r->proto, r->dest, payload);
+	else
+		ether(f, r->dest, r->proto);
+	if (r->proto == TCP)
+		tcp(f, stamp, r->data);
+	if (r->proto == UDP)
+		udp(f, r->from, r->to, r->data);
+	if (r->nr)
+		put(f, r->bytes, r->nr);
+	zeros(f, r->rest);
+	if (second && r->change)
+		r->change(f);
 }
 
-static void tcp4_id0(struct frame *f, bool second)
+static void hop(struct frame *f)
 {
-	(void)second;
-	ip4(f, 6, 0, NULL, 120);
-	tcp(f, 0, 100);
+	f->bytes[5] ^= 1; /* destination address of the next hop */
+	f->bytes[22]--;   /* TTL */
+	f->bytes[24]++;   /* checksum */
 }
 
-static void tcp4_id0_stamped(struct frame *f, bool second)
+static void next_ping(struct frame *f)
 {
-	ip4(f, 6, 0, NULL, 132);
-	tcp(f, 7 + second, 100);
+	f->bytes[41]++;
 }
 
-static void tcp6(struct frame *f, bool second)
+static void next_rtp(struct frame *f)
 {
-	(void)second;
-	ip6(f, 6, NULL, 120);
-	tcp(f, 0, 100);
-}
-
-static void tcp6_stamped(struct frame *f, bool second)
-{
-	ip6(f, 6, NULL, 132);
-	tcp(f, 7 + second, 100);
-}
-
-static void ack6(struct frame *f, bool second)
-{
-	(void)second;
-	ip6(f, 6, NULL, 20);
-	tcp(f, 0, 0);
-}
-
-static void keepalive4(struct frame *f, bool second)
-{
-	ip4(f, 6, 200 + second, NULL, 21);
-	tcp(f, 0, 1);
-}
-
-static void keepalive6(struct frame *f, bool second)
-{
-	(void)second;
-	ip6(f, 6, NULL, 21);
-	tcp(f, 0, 1);
-}
-
-static void dns4(struct frame *f, bool second)
-{
-	ip4(f, 17, 300 + second, NULL, 40);
-	udp(f, 5000, 53, 32);
-}
-
-static void dns6(struct frame *f, bool second)
-{
-	(void)second;
-	ip6(f, 17, NULL, 40);
-	udp(f, 5000, 53, 32);
-}
-
-static void nat_keepalive(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 17, 0, NULL, 9);
-	udp(f, 4500, 4500, 0);
-	put(f, "\xff", 1);
-}
-
-static void ping4(struct frame *f, bool second)
-{
-	ip4(f, 1, 0, NULL, 40);
-	put(f, "\x08\0\x55\x55\1\2\0", 7);
-	put(f, second ? "\2" : "\1", 1);
-	zeros(f, 32);
-}
-
-static void rtp(struct frame *f, bool second)
-{
-	ip4(f, 17, 0, NULL, 60);
-	udp(f, 6000, 6002, 12);
-	f->bytes[f->len - 9] = second;
-	zeros(f, 40);
-}
-
-static void arp(struct frame *f, bool second)
-{
-	(void)second;
-	ether(f, "\xff\xff\xff\xff\xff\xff", 0x0806);
-	put(f, "\0\1\x08\0\6\4\0\1", 8);
-	zeros(f, 38);
-}
-
-static void lacp(struct frame *f, bool second)
-{
-	(void)second;
-	ether(f, "\x01\x80\xc2\0\0\2", 0x8809);
-	put(f, "\1\1", 2);
-	zeros(f, 108);
-}
-
-static void stp(struct frame *f, bool second)
-{
-	(void)second;
-	ether(f, "\x01\x80\xc2\0\0\0", 38);
-	put(f, "\x42\x42\3", 3);
-	zeros(f, 35);
-}
-
-static void bfd(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 17, 0, NULL, 32);
-	udp(f, 49152, 3784, 24);
-}
-
-static void ospf(struct frame *f, bool second)
-{
-	ip4(f, 89, 400 + second, "\xe0\0\0\5", 44);
-	zeros(f, 44);
-}
-
-static void ospf6(struct frame *f, bool second)
-{
-	(void)second;
-	ip6(f, 89, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\5", 36);
-	zeros(f, 36);
-}
-
-static void vrrp(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 112, 0, "\xe0\0\0\x12", 20);
-	zeros(f, 20);
-}
-
-static void icmp6(struct frame *f, int type)
-{
-	__u8 octet = (__u8)type;
-
-	ip6(f, 58, "\xff\2\0\0\0\0\0\0\0\0\0\1\xff\0\0\1", 32);
-	put(f, &octet, 1);
-	zeros(f, 31);
-}
-
-static void neighbour(struct frame *f, bool second)
-{
-	(void)second;
-	icmp6(f, 135);
-}
-
-static void mld(struct frame *f, bool second)
-{
-	(void)second;
-	icmp6(f, 143);
-}
-
-static void igmp(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 2, 0, "\xef\1\2\3", 8);
-	zeros(f, 8);
-}
-
-static void dhcp(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 17, 0, "\xff\xff\xff\xff", 48);
-	udp(f, 68, 67, 40);
-}
-
-static void dhcp6(struct frame *f, bool second)
-{
-	(void)second;
-	ip6(f, 17, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\1\0\2", 48);
-	udp(f, 546, 547, 40);
-}
-
-static void mdns(struct frame *f, bool second)
-{
-	(void)second;
-	ip4(f, 17, 0, "\xe0\0\0\xfb", 48);
-	udp(f, 5353, 5353, 40);
-}
-
-/* The same packet twice, as a mirror port sends it that copies both ingress and egress. */
-static void copied(struct frame *f, bool second)
-{
-	(void)second;
-	tcp4(f, false);
-}
-
-static void routed(struct frame *f, bool second)
-{
-	tcp4(f, false);
-	if (second) {
-		f->bytes[5] ^= 1; /* destination address of the next hop */
-		f->bytes[22]--;   /* TTL */
-		f->bytes[24]++;   /* checksum */
-	}
+	f->bytes[45] = 1;
 }
 
 #define ALL "repeat", "repeat", "repeat"
 #define FLOW_ONLY "new", "new", "repeat"
 #define NOT_IP "repeat", "repeat", "not IP"
 
+#define BYTES(text, more) .bytes = text, .nr = sizeof(text) - 1, .rest = more
+#define NODES "\xff\2\0\0\0\0\0\0\0\0\0\1\xff\0\0\1"
+
+/* clang-format off */
 static const struct row rows[] = {
-	{ "a copy of a mirror port", copied, ALL, "repeat" },
-	{ "the same behind a router", routed, FLOW_ONLY, "new" },
-	{ "TCP again, IPv4", tcp4, FLOW_ONLY, "new" },
-	{ "TCP again, IPv4 with id 0", tcp4_id0, ALL, "repeat" },
-	{ "... with time stamps", tcp4_id0_stamped, FLOW_ONLY, "new" },
-	{ "TCP again, IPv6", tcp6, ALL, "repeat" },
-	{ "... with time stamps", tcp6_stamped, FLOW_ONLY, "new" },
-	{ "TCP duplicate ACK, IPv6", ack6, ALL, "repeat" },
-	{ "TCP keepalive, IPv4", keepalive4, FLOW_ONLY, "new" },
-	{ "TCP keepalive, IPv6", keepalive6, ALL, "repeat" },
-	{ "DNS query again, IPv4", dns4, FLOW_ONLY, "new" },
-	{ "DNS query again, IPv6", dns6, ALL, "repeat" },
-	{ "NAT keepalive, id 0", nat_keepalive, ALL, "repeat" },
-	{ "ping", ping4, FLOW_ONLY, "new" },
-	{ "RTP, QUIC, WireGuard", rtp, FLOW_ONLY, "new" },
-	{ "ARP request", arp, NOT_IP, "not_ip" },
-	{ "LACP", lacp, NOT_IP, "reserved_mac" },
-	{ "STP", stp, NOT_IP, "reserved_mac" },
-	{ "BFD", bfd, ALL, "bfd" },
-	{ "OSPF hello", ospf, FLOW_ONLY, "ospf" },
-	{ "OSPFv3 hello", ospf6, ALL, "ospf" },
-	{ "VRRP", vrrp, ALL, "vrrp" },
-	{ "neighbour solicitation", neighbour, ALL, "nd" },
-	{ "MLD report", mld, ALL, "group_member" },
-	{ "IGMP report", igmp, ALL, "group_member" },
-	{ "DHCP again", dhcp, ALL, "dhcp" },
-	{ "DHCPv6 again", dhcp6, ALL, "dhcp" },
-	{ "mDNS announcement", mdns, ALL, "local_group" },
+	{ "a copy of a mirror port", { IP4, TCP, .id = 100, .data = 100 }, ALL, "repeat" },
+	{ "the same behind a router",
+	  { IP4, TCP, .id = 100, .data = 100, .change = hop }, FLOW_ONLY, "new" },
+	{ "TCP again, IPv4",
+	  { IP4, TCP, .id = 100, .step = 1, .data = 100 }, FLOW_ONLY, "new" },
+	{ "TCP again, IPv4 with id 0", { IP4, TCP, .data = 100 }, ALL, "repeat" },
+	{ "... with time stamps",
+	  { IP4, TCP, .stamp = 7, .step = 1, .data = 100 }, FLOW_ONLY, "new" },
+	{ "TCP again, IPv6", { IP6, TCP, .data = 100 }, ALL, "repeat" },
+	{ "... with time stamps",
+	  { IP6, TCP, .stamp = 7, .step = 1, .data = 100 }, FLOW_ONLY, "new" },
+	{ "TCP duplicate ACK, IPv6", { IP6, TCP, .data = 0 }, ALL, "repeat" },
+	{ "TCP keepalive, IPv4",
+	  { IP4, TCP, .id = 200, .step = 1, .data = 1 }, FLOW_ONLY, "new" },
+	{ "TCP keepalive, IPv6", { IP6, TCP, .data = 1 }, ALL, "repeat" },
+	{ "DNS query again, IPv4",
+	  { IP4, UDP, .id = 300, .step = 1, .from = 5000, .to = 53, .data = 32 }, FLOW_ONLY, "new" },
+	{ "DNS query again, IPv6",
+	  { IP6, UDP, .from = 5000, .to = 53, .data = 32 }, ALL, "repeat" },
+	{ "NAT keepalive, id 0",
+	  { IP4, UDP, .from = 4500, .to = 4500, BYTES("\xff", 0) }, ALL, "repeat" },
+	{ "ping",
+	  { IP4, 1, BYTES("\x08\0\x55\x55\1\2\0\1", 32), .change = next_ping }, FLOW_ONLY, "new" },
+	{ "RTP, QUIC, WireGuard",
+	  { IP4, UDP, .from = 6000, .to = 6002, .data = 12, .rest = 40, .change = next_rtp }, FLOW_ONLY, "new" },
+	{ "ARP request",
+	  { ETHER, 0x0806, "\xff\xff\xff\xff\xff\xff", BYTES("\0\1\x08\0\6\4\0\1", 38) }, NOT_IP, "not_ip" },
+	{ "LACP",
+	  { ETHER, 0x8809, "\x01\x80\xc2\0\0\2", BYTES("\1\1", 108) }, NOT_IP, "reserved_mac" },
+	{ "STP",
+	  { ETHER, 38, "\x01\x80\xc2\0\0\0", BYTES("\x42\x42\3", 35) }, NOT_IP, "reserved_mac" },
+	{ "BFD", { IP4, UDP, .from = 49152, .to = 3784, .data = 24 }, ALL, "bfd" },
+	{ "OSPF hello",
+	  { IP4, 89, "\xe0\0\0\5", .id = 400, .step = 1, .rest = 44 }, FLOW_ONLY, "ospf" },
+	{ "OSPFv3 hello",
+	  { IP6, 89, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\5", .rest = 36 }, ALL, "ospf" },
+	{ "VRRP", { IP4, 112, "\xe0\0\0\x12", .rest = 20 }, ALL, "vrrp" },
+	{ "neighbour solicitation", { IP6, 58, NODES, BYTES("\x87", 31) }, ALL, "nd" },
+	{ "MLD report", { IP6, 58, NODES, BYTES("\x8f", 31) }, ALL, "group_member" },
+	{ "IGMP report", { IP4, 2, "\xef\1\2\3", .rest = 8 }, ALL, "group_member" },
+	{ "DHCP again",
+	  { IP4, UDP, "\xff\xff\xff\xff", .from = 68, .to = 67, .data = 40 }, ALL, "dhcp" },
+	{ "DHCPv6 again",
+	  { IP6, UDP, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\1\0\2", .from = 546, .to = 547, .data = 40 }, ALL, "dhcp" },
+	{ "mDNS announcement",
+	  { IP4, UDP, "\xe0\0\0\xfb", .from = 5353, .to = 5353, .data = 40 }, ALL, "local_group" },
 };
+/* clang-format on */
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -384,7 +272,7 @@ static const char *verdict(const struct row *row, __u8 key, __u16 flags)
 		struct epf_seg seg = { f.bytes, 0 };
 		struct epf_pkt pkt = { &seg, 1, 0 };
 
-		row->make(&f, i);
+		make(&row->recipe, &f, i);
 		seg.len = pkt.len = f.len;
 		err[i] = epf_pkt_opts_check(&o);
 		if (!err[i])

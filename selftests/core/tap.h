@@ -37,6 +37,15 @@ static inline unsigned long long tap_seed(void)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
+__attribute__((format(printf, 3, 0))) static inline void tap_point(bool good, const char *fault,
+								   const char *claim, va_list args)
+{
+	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
+	vprintf(claim, args);
+	printf("%s%s\n", fault ? ": " : "", fault ? fault : "");
+	tap_failed += !good;
+}
+
 /* Report one test point. The name of a statistical one ends with "# chance 1e-9", the
  * probability that it fails by chance (docs/TESTING.md). Return: @good.
  */
@@ -44,13 +53,22 @@ __attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool good, const
 {
 	va_list args;
 
-	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
 	va_start(args, claim);
-	vprintf(claim, args);
+	tap_point(good, NULL, claim, args);
 	va_end(args);
-	printf("\n");
-	tap_failed += !good;
 	return good;
+}
+
+/* Report one test point. @fault: what is wrong, said behind the claim, or NULL. */
+__attribute__((format(printf, 2, 3))) static inline bool tap_sound(const char *fault,
+								   const char *claim, ...)
+{
+	va_list args;
+
+	va_start(args, claim);
+	tap_point(!fault, fault, claim, args);
+	va_end(args);
+	return !fault;
 }
 
 static inline int tap_end(void)

@@ -636,6 +636,5 @@ int main(int argc, char **argv)
 		       status == STATUS_LOST ? ": laws broken" :
 					       "");
 	}
-	(void)argv;
 	return tap_end();
 }

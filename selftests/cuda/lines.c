@@ -109,8 +109,8 @@ static void claim_replay(unsigned int shape)
 		wrong = replay_epoch(&s, &f);
 	free(f.line);
 	sim_free(&s);
-	tap_ok(!wrong, "L=%u k=%u: insertions and rotations, epochs 8 to 80%s%s",
-	       shapes[shape].parts, shapes[shape].k, wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "L=%u k=%u: insertions and rotations, epochs 8 to 80", shapes[shape].parts,
+		  shapes[shape].k);
 }
 
 /* --------------------------------------------------------- journals ---- */
@@ -220,8 +220,7 @@ static void claim_journals(void)
 		for (epoch = EPF_EPOCH_FIRST; epoch <= LAST; epoch += 5)
 			if (!wrong && !skipped())
 				wrong = applied(shape, epoch, 3 + epoch % 11);
-	tap_ok(!wrong, "journals of 3 to 13 epochs, in any order%s%s", wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_sound(wrong, "journals of 3 to 13 epochs, in any order");
 }
 
 /* ---------------------------------------------------------- emptied ---- */
@@ -282,9 +281,8 @@ static void claim_emptied(void)
 		if (!clear)
 			clear = cleared(e % SHAPES, e);
 	}
-	tap_ok(!settle, "stale lanes are emptied, of any words%s%s", settle ? ": " : "",
-	       settle ? settle : "");
-	tap_ok(!clear, "one lane is emptied, no other%s%s", clear ? ": " : "", clear ? clear : "");
+	tap_sound(settle, "stale lanes are emptied, of any words");
+	tap_sound(clear, "one lane is emptied, no other");
 }
 
 /* ---------------------------------------------------------- counted ---- */
@@ -367,8 +365,7 @@ static void claim_tally(void)
 		for (e = EPF_EPOCH_FIRST + shape; e <= LAST; e += 6)
 			if (!wrong && !skipped())
 				wrong = tallied(shape, e);
-	tap_ok(!wrong, "lanes by part, place and positions%s%s", wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_sound(wrong, "lanes by part, place and positions");
 }
 
 /* ----------------------------------------------------------- errors ---- */

@@ -120,7 +120,7 @@ static void claim_phases(__u32 parts)
 	for (shape = 0; shape < SHAPES && !wrong; shape++)
 		if (shapes[shape].parts == parts)
 			wrong = phases(shape);
-	tap_ok(!wrong, "L=%u: epochs 8 to 80%s%s", parts, wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "L=%u: epochs 8 to 80", parts);
 }
 
 /* Kernels differ by L and by the number of fields per line. */
@@ -137,8 +137,7 @@ static void claim_fields(__u32 parts)
 		wrong = ask_digests(&s, 333, fields % 2);
 		sim_free(&s);
 	}
-	tap_ok(!wrong, "L=%u: each number of fields%s%s", parts, wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_sound(wrong, "L=%u: each number of fields", parts);
 }
 
 static void claim_sizes(void)
@@ -155,8 +154,7 @@ static void claim_sizes(void)
 	for (n = 0; n < SIZES && !wrong; n++)
 		wrong = ask_digests(&s, sizes[n], true);
 	sim_free(&s);
-	tap_ok(!wrong, "0 to 100 keys, and more than the grid%s%s", wrong ? ": " : "",
-	       wrong ? wrong : "");
+	tap_sound(wrong, "0 to 100 keys, and more than the grid");
 }
 
 /* ------------------------------------------------------------- keys ---- */
@@ -200,8 +198,7 @@ static void claim_keys(void)
 			if (!skipped())
 				wrong = keys_of(&s, lens[l], off, (l + off) / 2 % 2);
 	sim_free(&s);
-	tap_ok(!wrong, "keys of 1 to 256 bytes, at any alignment, both hashes%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "keys of 1 to 256 bytes, at any alignment, both hashes");
 }
 
 static void claim_alignment(void)
@@ -226,7 +223,7 @@ static void claim_alignment(void)
 		free(mem);
 	}
 	sim_free(&s);
-	tap_ok(!wrong, "digests at any alignment%s%s", wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "digests at any alignment");
 }
 
 /* ----------------------------------------------------------- probes ---- */
@@ -265,8 +262,7 @@ static void claim_probes(void)
 		for (i = 0; i < SIZES && !wrong; i++)
 			if (!skipped())
 				wrong = probed(shape, 17 + shape + i, shape * SEED_NR, sizes[i]);
-	tap_ok(!wrong, "digests made on the way: as many found as libepf finds%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
+	tap_sound(wrong, "digests made on the way: as many found as libepf finds");
 }
 
 /* ----------------------------------------------------------- errors ---- */

@@ -52,10 +52,11 @@ def told_chance(fault):
     return f" # chance {chance:.1e}" if chance else ""
 
 
-def run(cases, retry=""):
+def run(cases, retry="", after=None):
     """Run all cases and print TAP. Return the exit status: 0, 1, or 4 (all skipped).
     @retry: what the cases depend on besides the code under test, so that a failure deserves
-    a second attempt (docs/TESTING.md).
+    a second attempt (docs/TESTING.md). @after: called after each case that did not fail;
+    what it returns is a fault of that case.
 """
     failed = skipped = 0
     print("TAP version 13")
@@ -65,7 +66,7 @@ def run(cases, retry=""):
     for i, (name, case) in enumerate(cases, 1):
         attempts[:] = [0.0]
         try:
-            fault = case()
+            fault = case() or (after and after())
             comment = told_chance(fault)
         except Skip as reason:
             fault, comment = None, f" # SKIP {reason}"
@@ -93,5 +94,5 @@ def chosen(cases):
     return [c for c in cases if not wanted or any(w in c[0] for w in wanted)]
 
 
-def main(cases, retry=""):
-    sys.exit(run(cases, retry))
+def main(cases, retry="", after=None):
+    sys.exit(run(cases, retry, after))

@@ -20,7 +20,7 @@ import reflex_spoilt as spoilt
 import stage
 import bpfobjects
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
-from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, raw, tap
+from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, raw, tap
 
 DROP, ACCEPT = ["--if-unknown", "drop"], ["--if-unknown", "accept"]
 PROGRAMS = "xdp_admit", "epf_rule", "epf_counts", "epf_shared", "epf_held"
@@ -95,8 +95,7 @@ def oracle(*options, known=0, burst=0, tokens=0, unknown=DROP):
             want = [ingress.shown(f) for f, what in mixed if model.judge(what)]
             counters = told(on, mixed, model)
     return net.unlike(learnt=arrived(learnt, seen), counters=counters,
-                      in_order=(got == want, True), passed=arrived(got, want)) or \
-        nothing_left()
+                      in_order=(got == want, True), passed=arrived(got, want))
 
 
 def tokens():
@@ -114,7 +113,7 @@ def tokens():
         again=arrived(got[2], first), still=arrived(got[3], []),
         counters=((counters["new"], counters["recent"], counters["left_out"]),
                   (30, 30, 1000)),
-        inserted=((known["recent"], known["new"]), (30, 500))) or nothing_left()
+        inserted=((known["recent"], known["new"]), (30, 500)))
 
 
 def clock():
@@ -134,7 +133,7 @@ def clock():
     with Filter(), Holder(), attached(*admit("0", "1000/1")) as on:
         tokens_of = spaced(8), on.found()["above"]["new"]
     return net.unlike(below=((below, sides), (8, ["below"])),
-                      tokens=(tokens_of, (8, 8))) or nothing_left()
+                      tokens=(tokens_of, (8, 8)))
 
 
 def key(name, recent, *options):
@@ -150,7 +149,7 @@ def key(name, recent, *options):
                 with attached(*admit("0"), "--key", name, *options):
                     if bool(send_in([frame])) != (what in recent):
                         fault = fault or f"IPv{version}: {what}"
-    return fault or nothing_left()
+    return fault
 
 
 def unknown_case(reason, verdict, spoil):
@@ -172,7 +171,7 @@ def unknown_case(reason, verdict, spoil):
     return net.unlike(
         passed=arrived(got[0], asked if verdict == "accept" else []),
         control=(len(got[1]), 1),
-        counters=(counters, {k: v for k, v in want.items() if v})) or nothing_left()
+        counters=(counters, {k: v for k, v in want.items() if v}))
 
 
 def ill_below():
@@ -186,7 +185,7 @@ def ill_below():
         shown = net.epfctl("status", net.B).stdout
     return net.unlike(first=arrived(first, known), second=arrived(second, known),
                       counters=((counters["new"], counters["overdue"]), (100, 100)),
-                      warned=("it does not know" in shown, True)) or nothing_left()
+                      warned=("it does not know" in shown, True))
 
 
 def reload():
@@ -206,7 +205,7 @@ def reload():
     return net.unlike(
         new=arrived(other[0], two), lost=arrived(other[1], []),
         recent=arrived(other[2], two), restored=arrived(restored[0], one),
-        gone=arrived(restored[1], []), back=arrived(back, one)) or nothing_left()
+        gone=arrived(restored[1], []), back=arrived(back, one))
 
 
 def flood(cpu, first, count):
@@ -252,7 +251,7 @@ def several_cpus():
         counters = on.found()
     return net.unlike(all=(summed(counters), total),
                       below=(sum(counters["below"].values()), 3),
-                      tokens=(counters["above"]["new"], 20)) or nothing_left()
+                      tokens=(counters["above"]["new"], 20))
 
 
 def summed(counters):
@@ -283,7 +282,6 @@ def come_and_go(options, names):
     if not net.eventually(lambda: all(n <= before[k] for k, n in ours(names).items()),
                           hosts.PATIENCE):
         return f"left behind: {ours(names)}, before {before}"
-    return nothing_left()
 
 
 def elsewhere():
@@ -300,16 +298,11 @@ def elsewhere():
         net.in_b("ip", "link", "set", net.B, "xdp", "off", check=False)
     return net.unlike(named=(len(name), 1), before=arrived(before, []),
                       warned=("another" in done.stderr, True),
-                      passed=arrived(got, sent)) or nothing_left()
+                      passed=arrived(got, sent))
 
 
 def refused(text, *args, name=NAME):
-    done = net.epfctl("attach", net.B, *(["--filter", name] if name else []), *args,
-                      check=False)
-    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
-            text not in done.stderr:
-        return f"{args}: exit {done.returncode}: {done.stdout}{done.stderr}"
-    return None
+    return net.refused(text, "attach", net.B, *(["--filter", name] if name else []), *args)
 
 
 def refusals():
@@ -357,7 +350,7 @@ def shown():
         action=(s["action"], "admit"), key=(s["key"]["key"], "peer"),
         backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
         text=("key peer --prefix 24,56 --admit 100000/10000 --new-rate 50/7 "
-              "--if-unknown accept, admit" in text, True)) or nothing_left()
+              "--if-unknown accept, admit" in text, True))
 
 
 def of_kernel():
@@ -412,4 +405,4 @@ def cases():
 CPUS = os.sched_getaffinity(0)  # before stage.ahead() leaves one
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require], hosts.sweep)
+    stage.main(cases, [hosts.require], hosts.sweep, hosts.nothing_left)

@@ -107,45 +107,37 @@ void __tsan_init(void)
 
 void __tsan_read_range(void *at, size_t bytes)
 {
-	(void)at;
-	(void)bytes;
 }
 
 void __tsan_write_range(void *at, size_t bytes)
 {
-	(void)bytes;
 	store_to(at);
 }
 
 __u64 __tsan_atomic64_load(const __u64 *p, int order)
 {
-	(void)order;
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
 __u32 __tsan_atomic32_load(const __u32 *p, int order)
 {
-	(void)order;
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
 void __tsan_atomic64_store(__u64 *p, __u64 v, int order)
 {
-	(void)order;
 	store_to(p);
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
 void __tsan_atomic32_store(__u32 *p, __u32 v, int order)
 {
-	(void)order;
 	store_to(p);
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
 __u64 __tsan_atomic64_fetch_add(__u64 *p, __u64 v, int order)
 {
-	(void)order;
 	store_to(p);
 	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
 }
@@ -154,8 +146,6 @@ bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v, int 
 {
 	static int scanned; /* of many similar stores only the first counts */
 
-	(void)order;
-	(void)other;
 	if (death.counts && scanned++ < 3)
 		store_to(p);
 	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -163,7 +153,6 @@ bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v, int 
 
 void __tsan_atomic_thread_fence(int order)
 {
-	(void)order;
 	__sync_synchronize();
 }
 

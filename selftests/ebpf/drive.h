@@ -163,6 +163,14 @@ static inline __u64 drive_absent(struct drive *d)
 	return d->prog->bss->false_positives;
 }
 
+/* Does the filter fail open, because it has as many keys as it may? */
+static inline bool drive_opened(struct drive *d)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(d->filter);
+
+	return epf_load(&s->keys) >= epf_load(&s->open_at);
+}
+
 /* Fork a child that ends when its parent does. */
 static inline pid_t drive_fork(void)
 {

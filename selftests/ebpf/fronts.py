@@ -52,8 +52,7 @@ def marks():
         verdicts=([rule["counters"][r]["verdict"] for r in ("recent", "absent", "other")],
                   ["mark", "mark", "accept"]),
         told=((rule["netfilter"]["if_recent"], rule["netfilter"]["else"]),
-              ("mark=0x2000000/0x3000000", "mark=0x1000000/0x3000000"))) or \
-        nf_hosts.nothing_left()
+              ("mark=0x2000000/0x3000000", "mark=0x1000000/0x3000000")))
 
 
 def cases():
@@ -65,4 +64,4 @@ def cases():
 
 if __name__ == "__main__":
     stage.main(cases, [hosts.require, nf_hosts.make_c, nf_hosts.drop_pins], nf_hosts.sweep,
-               retry="a socket may wait for long")
+               lambda: hosts.nothing_left() or nf_hosts.nothing_left(), retry="a socket may wait for long")

@@ -22,7 +22,6 @@ static void die_between(const void *at)
 	const struct epf_bpf_filter *a = filter[0]->shared;
 	const struct epf_bpf_filter *b = filter[1]->shared;
 
-	(void)at;
 	if (a->half && b->half && (a->active != active[0]) != (b->active != active[1]))
 		death.at = death.steps;
 }

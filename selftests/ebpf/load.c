@@ -252,7 +252,6 @@ int main(int argc, char **argv)
 	struct utsname kernel;
 	int nr, err;
 
-	(void)argc;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(keep);
 	err = tried(BPF_PROG_TYPE_XDP, 0);

@@ -21,7 +21,7 @@ import reflex_hosts as hosts
 import reflex_spoilt as spoilt
 import stage
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
-from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, tap
+from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, tap
 
 LOG = ["--log-new", "--log-rate", FOREVER]
 RING = (1 << 20) // 72  # records of 64 bytes and a header of 8
@@ -128,7 +128,7 @@ def oracle(*options):
     reasons["not_ip"] += bursts(sent)
     return net.unlike(passed=arrived(got, [ingress.shown(f) for f in sent]),
                       counters=(found, dict(reasons)), count=(len(records), len(want)),
-                      records=(records == want, True)) or nothing_left()
+                      records=(records == want, True))
 
 
 def left_out():
@@ -145,7 +145,7 @@ def left_out():
     return net.unlike(passed=arrived(got[0] + got[1], 2 * sent),
                       records=(len(records), 50), missing=(missing, 250),
                       counters=((found["recorded"], found["left_out"],
-                                 found["recent"]), (50, 250, 300))) or nothing_left()
+                                 found["recent"]), (50, 250, 300)))
 
 
 def ring_full():
@@ -168,7 +168,7 @@ def ring_full():
                       kept=(abs(all_of[0] - RING) < 8, True),
                       read=(len(records), all_of[0]), missing=(missing, []),
                       again=(len(again), 20),
-                      counters=(found["recorded"], all_of[0] + 20)) or nothing_left()
+                      counters=(found["recorded"], all_of[0] + 20))
 
 
 def one_reader():
@@ -186,8 +186,7 @@ def one_reader():
     return net.unlike(code=(done.returncode, 2), first=(first, 3), second=(second, 4),
                       said=("another process reads" in done.stderr, True),
                       lines=(len(done.stderr.splitlines()), 1),
-                      third=(len(third.stdout.splitlines()), 1), left=(left, 1)) or \
-        nothing_left()
+                      third=(len(third.stdout.splitlines()), 1), left=(left, 1))
 
 
 def ends():
@@ -198,8 +197,7 @@ def ends():
         with Reader2() as reader:
             code = reader.it.wait(hosts.PATIENCE)
     return net.unlike(stopped=(stopped.it.returncode, 128 + signal.SIGTERM),
-                      code=(code, 2), said=("was detached" in reader.errors, True)) or \
-        nothing_left()
+                      code=(code, 2), said=("was detached" in reader.errors, True))
 
 
 class Reader2(Reader):
@@ -225,7 +223,7 @@ def unknown_case(reason, spoil):
     want = {"recorded": 100 if gone else 200, reason: 200 if gone else 100,
             "not_ip": bursts(known) + bursts(known + other)}
     return net.unlike(passed=arrived(got, known + other), counters=(found, want),
-                      records=(records, want["recorded"])) or nothing_left()
+                      records=(records, want["recorded"]))
 
 
 def reload():
@@ -246,7 +244,7 @@ def reload():
         send()
         net.epfctl("restore", NAME, net.tmp("one.epf"))
         send()
-    return net.unlike(counts=(counts, [50, 0, 50, 50, 0])) or nothing_left()
+    return net.unlike(counts=(counts, [50, 0, 50, 50, 0]))
 
 
 def key(name, count, *options):
@@ -257,7 +255,7 @@ def key(name, count, *options):
         records = log()[0]
     return net.unlike(count=(len(records), count),
                       key=({r["key"] for r in records}, {name}),
-                      ports=(records[0]["destination_port"], 1024)) or nothing_left()
+                      ports=(records[0]["destination_port"], 1024))
 
 
 def others():
@@ -280,7 +278,7 @@ def others():
                       four=("protocol 17 198.18.0.4:53 > 198.18.0.2:1025, VLAN 5, "
                             in text[0], True),
                       six=("[2001:db8:9:3::1]:53 > [2001:db8:2::2]:1025, " in text[1],
-                           True)) or nothing_left()
+                           True))
 
 
 def parsed(data):
@@ -330,7 +328,7 @@ def ipfix():
             want.append((f.a, f.b, proto, f.remote, f.port, len(f.answer()), 1))
     return net.unlike(exit=(done.returncode, 0), said=(done.stdout, ""),
                       flows=(flows == want, True),
-                      audit=(audited(found), (300, 300))) or nothing_left()
+                      audit=(audited(found), (300, 300)))
 
 
 def audited(found):
@@ -384,7 +382,7 @@ def shown():
     return net.unlike(rates=(s["rates"], {"records": {"rate": 1000, "burst": 100}}),
                       action=(s["action"], "log-new"),
                       text=("key flow --log-new --log-rate 1000/100, log-new" in text,
-                            True)) or nothing_left()
+                            True))
 
 
 def of_kernel():
@@ -422,4 +420,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require], hosts.sweep)
+    stage.main(cases, [hosts.require], hosts.sweep, hosts.nothing_left)

@@ -109,7 +109,7 @@ def oracle(learn, ask, way=Routed, go_out=out_from_c, go_in=in_from_a, times=1,
         ask=alike(ask, counts[1], {r: n * times if reflexive.passes(r, rule) else n
                                    for r, n in found.items()}),
         out=arrived(out, [same(f[14:]) for f, _ in left]),
-        passed=arrived(got, [same(f[14:]) for f, _ in passed])) or nf.nothing_left()
+        passed=arrived(got, [same(f[14:]) for f, _ in passed]))
 
 
 def settles(count, want):
@@ -135,7 +135,7 @@ def local(learn="nf:output:300", ask="nf:input:-310"):
         came = settles(lambda: count.packets() - before, passed)
         counts = asks.counts()
     return net.unlike(learn=(learnt, tally([r for _, r in sent])),
-                      ask=(counts, found), came=(came, passed)) or nf.nothing_left()
+                      ask=(counts, found), came=(came, passed))
 
 
 def families():
@@ -153,7 +153,7 @@ def families():
             want["other"] = bursts(answers)  # the fences
         fault = fault or net.unlike(passed=arrived(got, others), counts=(counts, want),
                                     families=(shown, [family]))
-    return fault or net.unlike(queries=(len(queries), 200)) or nf.nothing_left()
+    return fault or net.unlike(queries=(len(queries), 200))
 
 
 def everything():
@@ -176,7 +176,7 @@ def everything():
     n = len(made) + 1
     return net.unlike(first=(first, {"absent": n}),
                       peers=(counts[0], {"absent": n, "recent": 2 * n}),
-                      flows=(counts[1], {"absent": 3 * n})) or nf.nothing_left()
+                      flows=(counts[1], {"absent": 3 * n}))
 
 
 def key(name, recent, learn=(), ask=()):
@@ -199,7 +199,7 @@ def key(name, recent, learn=(), ask=()):
                 is_recent = on.counts().get("recent", 0) > before
                 if is_recent != (what in recent):
                     fault = fault or f"IPv{version}: {what}: recent {is_recent}"
-    return fault or nf.nothing_left()
+    return fault
 
 
 def unknown(reason, verdict, spoil):
@@ -225,7 +225,7 @@ def unknown(reason, verdict, spoil):
         passed=arrived(got, [same(f[14:]) for f in asked] if verdict == "accept" else []),
         counts=(counts, {k: v for k, v in want.items() if v}),
         learnt=((learnt.get("learnt"), learnt.get("no_filter", 0)),
-                (200, 200) if gone else (400, 0))) or nf.nothing_left()
+                (200, 200) if gone else (400, 0)))
 
 
 def reload():
@@ -253,7 +253,7 @@ def reload():
     return net.unlike(
         swapped=(swapped, 0), other=(other, "as wanted"),
         restored=(restored, "as wanted"), lost=(lost, 0),
-        back=(back, "as wanted")) or nf.nothing_left()
+        back=(back, "as wanted"))
 
 
 class HostC:
@@ -307,8 +307,7 @@ def nat():
         answered=(answered, count), counts=(counts, {
             "new, outside": {"recent": count}, "old, outside": {"absent": count},
             "new, inside": {"absent": count}, "old, inside": {"recent": count}}),
-        hooks=(len(re.findall("^nf:[^@\\n]*: filter rfx", shown, re.M)), 6)) or \
-        nf.nothing_left()
+        hooks=(len(re.findall("^nf:[^@\\n]*: filter rfx", shown, re.M)), 6))
 
 
 def race():
@@ -353,7 +352,7 @@ def race():
     return net.unlike(
         learnt=(learnt["learnt"], total), recent=(after.get("recent"), total),
         absent=(after["absent"], before["absent"]),
-        flood=(before["absent"] > total / 20, True)) or nf.nothing_left()
+        flood=(before["absent"] > total / 20, True))
 
 
 def timed():
@@ -380,8 +379,7 @@ def sockets(made=None, holder=None):
             got = victim.recv(2048)
         counts = asks.counts()
     return net.unlike(answered=((four, six), (100, 100)), got=(got, b"not matched"),
-                      counts=(counts, {"recent": 200, "absent": 50, "other": 1})) or \
-        nf.nothing_left()
+                      counts=(counts, {"recent": 200, "absent": 50, "other": 1}))
 
 
 def unreachable():
@@ -408,7 +406,7 @@ def unreachable():
         counts = asks.counts()
     return net.unlike(said=(said, 2 * ["ConnectionRefusedError"]), learnt=(learnt, 2),
                       recent=(counts.get("recent"), 2),
-                      absent=(counts.get("absent"), 1)) or nf.nothing_left()
+                      absent=(counts.get("absent"), 1))
 
 
 def as_what(hook, frame, cross_b=out_from_c):
@@ -439,7 +437,7 @@ def ages():
                     seen[within].append(as_what(asks, FLOW.answer(), in_from_a))
                     rotate(1)
     want = {k: ["recent"] * (k + 1) + ["older"] * (7 - k) + ["absent"] for k in seen}
-    return net.unlike(ages=(seen, want)) or nf.nothing_left()
+    return net.unlike(ages=(seen, want))
 
 
 def durations():
@@ -457,7 +455,7 @@ def durations():
     with Filter(*OFTEN):
         fault = fault or refused("by insertions", *ANSWERS, "--within", "1s")
     return fault or net.unlike(epochs=(got, {
-        "1ns": 1, "10s": 1, "10001ms": 2, "70s": 7, "515s": 2})) or nf.nothing_left()
+        "1ns": 1, "10s": 1, "10001ms": 2, "70s": 7, "515s": 2}))
 
 
 def learning():
@@ -493,7 +491,6 @@ def both():
         with Routed(), Filter(), Holder(), At("nf:prerouting:-310", *match, *what):
             passed[what[0]] = [len(out_from_c([FLOW.query()])) for _ in range(3)]
     return net.unlike(passed=(passed, {"--else": [0, 1, 1], "--if-recent": [1, 0, 0]})) \
-        or nf.nothing_left()
 
 
 def scopes():
@@ -509,8 +506,7 @@ def scopes():
                     sock.sendto(b"query", (nf.A4, 53))
                 got[scope] = {k: n for k, n in on.counts().items() if k != "other"}
     return net.unlike(counts=(got, {"mark": {"learnt": 2, "known": 1},
-                                    "iface": {"learnt": 1, "known": 2}})) or \
-        nf.nothing_left()
+                                    "iface": {"learnt": 1, "known": 2}}))
 
 
 def zones():
@@ -531,7 +527,7 @@ def zones():
             beside_hooks = there.side("ask").get("recent", 0)
         fault = refused("exclude each other", *ANSWERS, "--zone", 7, "--scope", "mark")
     return fault or net.unlike(recent=(got, {"7": 200, "8": 0, "none": 0}), beside=(
-        (beside_hooks, shown), (200, 7))) or nf.nothing_left()
+        (beside_hooks, shown), (200, 7)))
 
 
 def beside():
@@ -552,15 +548,11 @@ def beside():
         there = foreign.there()
     plain = [re.sub("packets [0-9]* bytes [0-9]*", "", text) for text in (rules, after)]
     return fault or net.unlike(rules=(plain[1], plain[0]), counts=(counts, (2, 4)),
-                               foreign=(there, True)) or nf.nothing_left()
+                               foreign=(there, True))
 
 
 def refused_at(hook, text, *args):
-    done = net.epfctl("attach", "--hook", hook, "--filter", NAME, *args, check=False)
-    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
-            text not in done.stderr:
-        return f"{hook} {args}: exit {done.returncode}: {done.stdout}{done.stderr}"
-    return None
+    return net.refused(text, "attach", "--hook", hook, "--filter", NAME, *args)
 
 
 def refused(text, *args):
@@ -641,7 +633,7 @@ def told():
             "match": ["tcp:dport=80", "udp:dport=53,443"], "if_recent": "drop",
             "else": "accept", "if_unknown": "accept", "fragments": "drop"}),
         hook=((s["hook"], s["filter"], s["attached"]), (on.hook, NAME, True)),
-        listed=(all_of.count(f"{on.hook}: filter {NAME}"), 1)) or nf.nothing_left()
+        listed=(all_of.count(f"{on.hook}: filter {NAME}"), 1))
 
 
 def far():
@@ -658,8 +650,7 @@ def far():
         done = net.run(net.EPFCTL, "detach", "--hook", name)
         after = net.run(net.EPFCTL, "status", name, check=False)
     return net.unlike(shown=("another network namespace" in shown.stdout, True),
-                      done=(done.returncode, 0), after=(after.returncode, 1)) or \
-        nf.nothing_left()
+                      done=(done.returncode, 0), after=(after.returncode, 1))
 
 
 def without_perfmon():
@@ -705,7 +696,6 @@ def cycles():
     if not net.eventually(lambda: all(n <= before[k] for k, n in ours().items()),
                           hosts.PATIENCE):
         return f"left behind: {ours()}, before {before}"
-    return nf.nothing_left()
 
 
 def too_old():
@@ -782,4 +772,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require, nf.make_c, nf.drop_pins], nf.sweep)
+    stage.main(cases, [hosts.require, nf.make_c, nf.drop_pins], nf.sweep, nf.nothing_left)

@@ -15,28 +15,24 @@ static __always_inline int ask(void)
 SEC("syscall")
 int sleep_syscall(void *ctx)
 {
-	(void)ctx;
 	return ask();
 }
 
 SEC("fentry.s/__x64_sys_getpgid")
 int sleep_fentry(void *ctx)
 {
-	(void)ctx;
 	return ask();
 }
 
 SEC("lsm.s/file_open")
 int sleep_lsm(void *ctx)
 {
-	(void)ctx;
 	return ask();
 }
 
 SEC("uprobe.s")
 int sleep_uprobe(void *ctx)
 {
-	(void)ctx;
 	return ask();
 }
 

@@ -23,7 +23,7 @@ import stage
 import bpfobjects
 from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENCE, TWIN,
                           Attached, Filter, Holder, arrived, bursts, counted, in_ns,
-                          kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
+                          kernel, net, pins, raw, send_in, send_out, tap,
                           two_capabilities, udp)
 from reflex_zones import zones
 
@@ -79,7 +79,7 @@ def oracle(*options, what=DROP, rule=None, protocol=ALL, match=DNS,
             return f"the test has too few of {reason}"
     return net.unlike(learn=(learnt, counted([r for _, r in sent], sent)),
                       ask=(counters, counted([r for _, r in asked], asked)),
-                      passed=arrived(got, want)) or nothing_left()
+                      passed=arrived(got, want))
 
 
 def flows(first, count=200):
@@ -99,8 +99,7 @@ def locked():
         counters = on.side("ask")
     return net.unlike(passed=arrived(got, known[1]),
                       counters=(counters, {"recent": 200, "absent": 200,
-                                           "other": bursts(known[1] + other[1])})) or \
-        nothing_left()
+                                           "other": bursts(known[1] + other[1])}))
 
 
 def paged():
@@ -118,7 +117,7 @@ def paged():
         send_out([f[:30] for f in out[:5]])
         cut = on.side("learn").get("truncated")
     return net.unlike(learnt=(learnt, {"learnt": len(out), "other": 1}),
-                      passed=arrived(got, back), cut=(cut, 5)) or nothing_left()
+                      passed=arrived(got, back), cut=(cut, 5))
 
 
 def key(name, recent, *options):
@@ -135,7 +134,7 @@ def key(name, recent, *options):
                 is_recent = on.side("ask").get("recent", 0) > before
                 if is_recent != (what in recent):
                     fault = fault or f"IPv{version}: {what}: recent {is_recent}"
-    return fault or nothing_left()
+    return fault
 
 
 OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by explicit rotation only
@@ -174,7 +173,7 @@ def ages(*options, within=(1, 2, 6, 7)):
     got = {n: ages_of(n, *options) for n in within}
     want = {n: 2 * [[["recent", True]] * (n + 1) + [["older", False]] * (7 - n) +
                     [["absent", False]]] for n in got}
-    return net.unlike(ages=(got, want)) or nothing_left()
+    return net.unlike(ages=(got, want))
 
 
 def ages_locked():
@@ -185,7 +184,7 @@ def ages_locked():
     with Filter(*kind):
         fault = refused("by insertions", "--reflexive", *DNS, *DROP, "--within", "1s") \
             or refused("at most 253", "--reflexive", *DNS, *DROP, "--within", "254")
-    return fault or net.unlike(ages=(got, want)) or nothing_left()
+    return fault or net.unlike(ages=(got, want))
 
 
 def durations():
@@ -222,7 +221,7 @@ def durations():
             line = net.epfctl("status", net.B).stdout
     return fault or net.unlike(
         given=((s["within_epochs"], s.get("within_ns"), " --within 3 --else " in line),
-               (3, None, True))) or nothing_left()
+               (3, None, True)))
 
 
 def reload(*options):
@@ -246,8 +245,7 @@ def reload(*options):
         swapped=arrived(swapped, []), other=arrived(other, second[1]),
         restored=arrived(restored[0], first[1]),
         lost=arrived(restored[1], []), back=arrived(back, first[1]),
-        counters=(counters, {"recent": 600, "absent": 400, "other": 5 * n})) or \
-        nothing_left()
+        counters=(counters, {"recent": 600, "absent": 400, "other": 5 * n}))
 
 
 def unknown_case(reason, verdict, spoil):
@@ -272,7 +270,7 @@ def unknown_case(reason, verdict, spoil):
     return net.unlike(
         passed=arrived(got, asked if verdict == "accept" else []),
         counters=(counters, {k: v for k, v in want.items() if v}),
-        learnt=(learnt, {k: v for k, v in taught.items() if v})) or nothing_left()
+        learnt=(learnt, {k: v for k, v in taught.items() if v}))
 
 
 class Echo:
@@ -334,7 +332,7 @@ def sockets(*options):
         counters = on.side("ask")
     return net.unlike(answered=((four, six), (100, 100)), got=(got, b"not matched"),
                       recent=(counters.get("recent"), 200),
-                      absent=(counters.get("absent"), 50)) or nothing_left()
+                      absent=(counters.get("absent"), 50))
 
 
 def unreachable(*options):
@@ -355,7 +353,7 @@ def unreachable(*options):
                     told.append(type(error).__name__)
         counters = on.side("ask")
     return net.unlike(told=(told, 2 * ["ConnectionRefusedError"]),
-                      recent=(counters.get("recent"), 2)) or nothing_left()
+                      recent=(counters.get("recent"), 2))
 
 
 def tcp(*options):
@@ -391,7 +389,7 @@ def tcp(*options):
         same=(got == data, True), inside=(inside, False),
         large=(learnt["bytes"] > 3000 * learnt["packets"], True),
         dropped=(counters.get("absent", 0) > 0, True),
-        unread=(sorted(counters), ["absent", "recent"])) or nothing_left()
+        unread=(sorted(counters), ["absent", "recent"]))
 
 
 def big_tcp(*options):
@@ -426,8 +424,7 @@ def big_tcp(*options):
         learnt = on.status()["counters"]["learn"]
     return net.unlike(
         malformed=(learnt["malformed"]["packets"], 0),
-        large=(learnt["learnt"]["bytes"] > 80000 * learnt["learnt"]["packets"], True)) or \
-        nothing_left()
+        large=(learnt["learnt"]["bytes"] > 80000 * learnt["learnt"]["packets"], True))
 
 
 def race(*options):
@@ -456,8 +453,7 @@ def race(*options):
     return net.unlike(answered=(answered, count), recent=(counters["recent"], count),
                       learnt=(learnt["learnt"], count),
                       flood=(counters.get("absent", 0) > count / 10, True),
-                      reasons=(sorted(counters), ["absent", "recent"])) or \
-        nothing_left()
+                      reasons=(sorted(counters), ["absent", "recent"]))
 
 
 def others_filter(hook, prio):
@@ -493,7 +489,6 @@ def marks(*options):
     return net.unlike(marks=(got, [0x82000007, 0x81000007]), kept=(mine, True),
                       # an answer, and the reply of A's stack to the query
                       counters=(counters, {"recent": 2, "absent": 1, "other": 1})) \
-        or nothing_left()
 
 
 def beside(*options):
@@ -504,7 +499,7 @@ def beside(*options):
         shown = net.in_b("tc", "filter", "show", "dev", net.B, "egress").stdout
         net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
     return net.unlike(theirs=("reflex_other" in shown, True),
-                      ours=("reflex_learn" in shown, False)) or nothing_left()
+                      ours=("reflex_learn" in shown, False))
 
 
 def half():
@@ -521,7 +516,7 @@ def half():
                       warned=("the learning program is gone" in shown.stdout, True),
                       sides=((told["reflexive"]["ask"]["attached"],
                               told["reflexive"]["learn"]["attached"]),
-                             (True, False))) or nothing_left()
+                             (True, False)))
 
 
 def elsewhere():
@@ -540,7 +535,7 @@ def elsewhere():
         got = send_in(known[1])
         net.in_b("ip", "link", "set", net.B, "xdp", "off", check=False)
     return net.unlike(named=(len(name), 1), warned=("another" in done.stderr, True),
-                      passed=arrived(got, known[1])) or nothing_left()
+                      passed=arrived(got, known[1]))
 
 
 def ours():
@@ -587,15 +582,10 @@ def cycles(*options):
         print(f"# after {first + 1} {sizes[0]} KiB, after {count} {sizes[1]} KiB")
         if sizes[1] - sizes[0] >= count - first:
             return f"memory is left behind: {sizes} KiB"
-    return nothing_left()
 
 
 def refused(text, *args):
-    done = net.epfctl("attach", net.B, "--filter", NAME, *args, check=False)
-    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
-            text not in done.stderr:
-        return f"{args}: exit {done.returncode}: {done.stdout}{done.stderr}"
-    return None
+    return net.refused(text, "attach", net.B, "--filter", NAME, *args)
 
 
 def refusals():
@@ -656,7 +646,7 @@ def told():
               ["drop", "accept", "pass"]), action=(s["action"], "reflexive"),
         key=(s["key"]["key"], "flow"),
         backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
-        held=(s.get("held"), None if hosts.MODULE else False)) or nothing_left()
+        held=(s.get("held"), None if hosts.MODULE else False))
 
 
 def with_two(*options, **how):
@@ -754,4 +744,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require], hosts.sweep)
+    stage.main(cases, [hosts.require], hosts.sweep, hosts.nothing_left)

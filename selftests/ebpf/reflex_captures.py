@@ -11,7 +11,7 @@ import struct
 import sys
 
 import reflex_hosts as hosts
-from reflex_hosts import Attached, Filter, Holder, arrived, net, nothing_left, tap
+from reflex_hosts import Attached, Filter, Holder, arrived, net, tap
 import reflex_packets as packets
 import stage
 
@@ -220,7 +220,7 @@ def replayed(least, *options, protocol=hosts.ALL, key="flow", **how):
     few = [r for r, n in least.items() if oracle.reasons["ask"].get(r, 0) < n]
     return net.unlike(few=(few, []), learn=(sides[0], oracle.reasons["learn"]),
                       ask=(sides[1], oracle.reasons["ask"]),
-                      passed=arrived(got, want)) or nothing_left()
+                      passed=arrived(got, want))
 
 
 def cases():
@@ -241,4 +241,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require], hosts.sweep, one_cpu=False)
+    stage.main(cases, [hosts.require], hosts.sweep, hosts.nothing_left, one_cpu=False)

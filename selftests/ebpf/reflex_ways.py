@@ -14,7 +14,7 @@ import struct
 import reflex_hosts as hosts
 import stage
 from reflex import Echo, attached
-from reflex_hosts import A4, A6, B4, B6, Filter, Holder, net, nothing_left, tap, udp
+from reflex_hosts import A4, A6, B4, B6, Filter, Holder, net, tap, udp
 
 QUERIES, SPOOFED = 100, 50
 BEHIND = net.NS_B + "-c"
@@ -145,7 +145,7 @@ def over(way, *options):
         counters = on.side("ask")
     return net.unlike(answered=(got, len(ends) * [QUERIES]),
                       recent=(counters.get("recent"), len(ends) * QUERIES),
-                      absent=(counters.get("absent"), len(ends) * SPOOFED)) or nothing_left()
+                      absent=(counters.get("absent"), len(ends) * SPOOFED))
 
 
 def cases():
@@ -161,4 +161,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    stage.main(cases, [hosts.require], hosts.sweep, one_cpu=False)
+    stage.main(cases, [hosts.require], hosts.sweep, hosts.nothing_left, one_cpu=False)

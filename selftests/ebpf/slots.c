@@ -304,7 +304,6 @@ static __u64 at_step;
 
 static void packets_at_step(const void *at)
 {
-	(void)at;
 	if (death.steps == at_step)
 		send(0, MANY(room));
 	if (!promises_kept(0) || !promises_kept(1))

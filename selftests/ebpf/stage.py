@@ -68,8 +68,10 @@ def ahead():
         pass
 
 
-def main(cases, begin, end, one_cpu=True, retry="a holder runs once a second"):
-    """Run cases() between the @begin functions and end(), even if a signal ends it."""
+def main(cases, begin, end, after, one_cpu=True, retry="a holder runs once a second"):
+    """Run cases() between the @begin functions and end(), even if a signal ends it. after()
+    returns what a case has left behind.
+    """
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     if one_cpu:
@@ -77,4 +79,4 @@ def main(cases, begin, end, one_cpu=True, retry="a holder runs once a second"):
     for step in begin:
         step()
     atexit.register(end)
-    tap.main(tap.chosen(cases()), retry)
+    tap.main(tap.chosen(cases()), retry, after)

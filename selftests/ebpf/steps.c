@@ -54,13 +54,6 @@ static __u64 missed(void)
 	return w[0].missed + w[1].missed;
 }
 
-static bool opened(void)
-{
-	const struct epf_bpf_slot *s = ebpf_slot(d.filter);
-
-	return epf_load(&s->keys) >= epf_load(&s->open_at);
-}
-
 /* Return: the error over all lines, ppt. */
 static __u64 error_now(void)
 {
@@ -82,7 +75,7 @@ static __u64 flood(__u32 most, __u32 *came)
 
 	for (*came = 0; *came < most; *came += CHUNK) {
 		insert(0, CHUNK);
-		if (opened())
+		if (drive_opened(&d))
 			break;
 		now = error_now();
 		worst = now > worst ? now : worst;
@@ -297,7 +290,7 @@ static __u64 ten_times(struct ebpf_hold *hold, __u64 planned, bool *open)
 		if (hold && i % 8 == 0)
 			ebpf_hold_step(hold, &wait_ns);
 		found = drive_absent(&d);
-		*open |= opened();
+		*open |= drive_opened(&d);
 		worst = found > worst ? found : worst;
 	}
 	return worst;

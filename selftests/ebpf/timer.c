@@ -226,13 +226,6 @@ static void window_of_insertions(void)
 
 /* ---- the error promise ---- */
 
-static bool opened(void)
-{
-	const struct epf_bpf_slot *s = ebpf_slot(d.filter);
-
-	return epf_load(&s->keys) >= epf_load(&s->open_at);
-}
-
 /* Insert ten times the planned keys, while the timer ends epochs as they fill. */
 static void flood(void)
 {
@@ -251,7 +244,7 @@ static void flood(void)
 		drive_pin((int)(i & 1));
 		insert(CHUNK);
 		found = drive_absent(&d);
-		open |= opened();
+		open |= drive_opened(&d);
 		worst = found > worst ? found : worst;
 	}
 	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n", room,
@@ -264,7 +257,7 @@ static void flood(void)
 
 static bool closed(void)
 {
-	return !opened();
+	return !drive_opened(&d);
 }
 
 /* The excess keys leave the window with their epochs. */
@@ -275,7 +268,7 @@ static void closes(void)
 
 	p.window_inserts = EPF_LIVE_EPOCHS * 64 * LINES;
 	good = begin("timer-closes", &p);
-	good = good && insert(8 * LINES) && opened();
+	good = good && insert(8 * LINES) && drive_opened(&d);
 	good = good && !ebpf_rotate_now(d.filter, EPF_LANES + 1, NULL) && comes(closed);
 	tap_ok(good, "what opened it leaves the window, and it knows again");
 	drive_end(&d);

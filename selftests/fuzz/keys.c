@@ -37,7 +37,6 @@ static ssize_t piece(int fd, void *to, size_t room)
 {
 	size_t n = text_left < text_piece ? text_left : text_piece;
 
-	(void)fd;
 	if (n > room)
 		n = room;
 	memcpy(to, text_at, n);

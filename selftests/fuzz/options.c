@@ -15,17 +15,12 @@
 /* No file exists, and standard input is empty. */
 static int no_open(const char *path, int flags)
 {
-	(void)path;
-	(void)flags;
 	errno = ENOENT;
 	return -1;
 }
 
 static ssize_t no_read(int fd, void *to, size_t room)
 {
-	(void)fd;
-	(void)to;
-	(void)room;
 	return 0;
 }
 
@@ -99,7 +94,6 @@ int epf_dev_create_opts(int dev, const struct epf_params *p, const struct epf_cr
 	struct epf_window w;
 	struct epf_geom g;
 
-	(void)dev;
 	law(o->size == sizeof(*o), "create: size of the options");
 	law(name_is_sound(p->name), "create: name");
 	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX, "create: kinds");
@@ -161,36 +155,29 @@ void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF
 
 int epf_dev_destroy(int dev, const char *name, bool force)
 {
-	(void)dev;
-	(void)force;
 	law(name_is_sound(name), "destroy: name");
 	return 0;
 }
 
 int epf_dev_list(int dev, __u32 **ids)
 {
-	(void)dev;
 	*ids = calloc(2, sizeof(**ids));
 	return *ids ? 2 : -ENOMEM;
 }
 
 int epf_dev_filter(int dev, const char *name)
 {
-	(void)dev;
 	law(name_is_sound(name), "open: name");
 	return strcmp(name, "none") ? descriptor() : -ENOENT;
 }
 
 int epf_dev_filter_id(int dev, __u32 id)
 {
-	(void)dev;
-	(void)id;
 	return descriptor();
 }
 
 int epf_dev_swap(int dev, const char *a, const char *b)
 {
-	(void)dev;
 	law(name_is_sound(a) && name_is_sound(b), "swap: names");
 	return strcmp(a, "none") && strcmp(b, "none") ? 0 : -ENOENT;
 }
@@ -207,7 +194,6 @@ static const struct epf_params some = {
 
 int epf_filter_info(int filter, struct epf_info *info)
 {
-	(void)filter;
 	memset(info, 0, sizeof(*info));
 	info->params = some;
 	info->id = 7;
@@ -221,7 +207,6 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *b)
 	__u8 *ages = (__u8 *)(size_t)b->ages;
 	__u32 i;
 
-	(void)filter;
 	law(b->count <= EPF_BATCH_MAX && !b->key_len, "batch: keys");
 	law(!(b->flags & ~EPF_BATCH_MASK), "batch: flags");
 	law(!lens == !!(b->flags & EPF_BATCH_DIGESTS), "batch: lengths");
@@ -238,14 +223,12 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *b)
 
 int epf_filter_describe(int filter, struct epf_key_desc *desc)
 {
-	(void)filter;
 	law(desc->kind <= EPF_KEYS_MAX, "a kind of key");
 	return 0;
 }
 
 int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
 {
-	(void)filter;
 	law(count >= 1 && count <= EPF_EPOCHS, "rotate: epochs");
 	*epoch = 8 + count;
 	return 0;
@@ -253,7 +236,6 @@ int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
 
 int epf_filter_clear(int filter)
 {
-	(void)filter;
 	return 0;
 }
 
@@ -273,8 +255,6 @@ static const struct epf_snap_header snapshot = {
 int epf_snap_open(const char *path, struct epf_snap_file *f, epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault)
 {
-	(void)progress;
-	(void)ctx;
 	memset(f, 0, sizeof(*f));
 	f->header = snapshot;
 	*fault = strlen(path) % (EPF_SNAP_LONGER + 1);
@@ -290,7 +270,6 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault)
 
 int epf_dev_find(int dev, const char *name)
 {
-	(void)dev;
 	law(name_is_sound(name), "find: name");
 	return descriptor();
 }
@@ -302,23 +281,16 @@ const char *epf_snap_fault_text(enum epf_snap_fault fault)
 
 void epf_snap_close(struct epf_snap_file *f)
 {
-	(void)f;
 }
 
 int epf_snap_restore(int filter, const struct epf_snap_file *f)
 {
-	(void)filter;
-	(void)f;
 	return 0;
 }
 
 int epf_snap_save(int filter, const char *path, epf_progress_fn progress, void *ctx,
 		  struct epf_snap_header *header)
 {
-	(void)filter;
-	(void)path;
-	(void)progress;
-	(void)ctx;
 	*header = snapshot;
 	return 0;
 }
@@ -398,8 +370,6 @@ int build_run(struct build_ask *ask, struct build_result *result)
 
 int cmd_doctor(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	return EXIT_YES;
 }
 

@@ -203,20 +203,17 @@ int xdp_attach(const struct xdp_want *want)
 
 int xdp_read(const char *ifname, struct xdp_state *state)
 {
-	(void)ifname;
 	memset(state, 0, sizeof(*state));
 	return 0;
 }
 
 void xdp_show(const char *ifname, const struct xdp_state *state)
 {
-	(void)state;
 	printf("%s\n", ifname);
 }
 
 json_t *xdp_json(const char *ifname, const struct xdp_state *state)
 {
-	(void)ifname;
 	return pkt_json(&state->conf.opts);
 }
 
@@ -229,7 +226,6 @@ int default_filter(struct xdp_want *want)
 
 int default_holder(struct xdp_want *want)
 {
-	(void)want;
 	return 0;
 }
 
@@ -240,18 +236,15 @@ void default_show(const struct xdp_want *want)
 
 void default_undo(const struct epf_xdp_conf *conf)
 {
-	(void)conf;
 }
 
 int xdp_detach(const char *ifname)
 {
-	(void)ifname;
 	return 0;
 }
 
 void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname, const char *name)
 {
-	(void)name;
 	strcpy(path, strlen(ifname) % 2 ? "/nowhere" : "/");
 }
 

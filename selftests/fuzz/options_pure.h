@@ -24,16 +24,11 @@ static bool pure_owns(int fd)
 
 static int pure_call(int fd, unsigned long cmd, void *arg)
 {
-	(void)fd;
-	(void)cmd;
-	(void)arg;
 	return -EOPNOTSUPP;
 }
 
 static int pure_wait(int fd, int ms)
 {
-	(void)fd;
-	(void)ms;
 	return 0;
 }
 

@@ -41,7 +41,6 @@ static int kernel_restored;
 
 int epf_filter_info(int filter, struct epf_info *info)
 {
-	(void)filter;
 	memset(info, 0, sizeof(*info));
 	info->params = kernel.params;
 	return 0;
@@ -49,7 +48,6 @@ int epf_filter_info(int filter, struct epf_info *info)
 
 int epf_filter_key(int filter, __u64 key[2])
 {
-	(void)filter;
 	memcpy(key, kernel.key, sizeof(kernel.key));
 	return 0;
 }
@@ -74,7 +72,6 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 	struct epf_restore *r = arg;
 	struct epf_snap *s = arg;
 
-	(void)fd;
 	if (cmd == EPF_IOC_SNAP_READ)
 		return read_kernel(arg);
 	if (cmd == EPF_IOC_RESTORE) {

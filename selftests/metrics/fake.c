@@ -239,7 +239,6 @@ int epf_dev_list(int dev, __u32 **ids)
 {
 	__u32 i;
 
-	(void)dev;
 	*ids = NULL;
 	if (list_err)
 		return list_err;
@@ -253,7 +252,6 @@ int epf_dev_filter_id(int dev, __u32 id)
 {
 	int fd;
 
-	(void)dev;
 	if (filters[id - 1].open_err)
 		return filters[id - 1].open_err;
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

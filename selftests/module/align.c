@@ -27,8 +27,7 @@ static struct epf_params params(const char *name)
 {
 	struct epf_params p = test_params(name, 1 << 14, 2, 16, 0);
 
-	p.mode = EPF_MODE_TIME;
-	p.window_ns = T;
+	test_set_span(&p, T);
 	return p;
 }
 
@@ -160,25 +159,6 @@ static bool flagged(int fd)
 	return test_info(fd).flags & EPF_INFO_ALIGNED;
 }
 
-/* Restore the contents of @from into @to. */
-static void restore(int from, int to)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
-	struct epf_restore r = { .size = sizeof(r) };
-	size_t bytes = test_info(from).params.nr_lines * 64;
-	void *lines;
-
-	test_demand(!test_ioctl(from, EPF_IOC_SNAP_BEGIN, &s));
-	lines = mmap(NULL, bytes, PROT_READ, MAP_SHARED, from, 0);
-	test_demand(lines != MAP_FAILED);
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(from, EPF_IOC_SNAP_END, &s));
-	r.header = s.header;
-	r.lines = (uintptr_t)lines;
-	test_demand(!test_ioctl(to, EPF_IOC_RESTORE, &r));
-	munmap(lines, bytes);
-}
-
 /* Turn @to into a filter of a locked kind. */
 static void restore_locked(int to)
 {
@@ -187,8 +167,7 @@ static void restore_locked(int to)
 	struct epf_snap_file file;
 	int from;
 
-	p.mode = EPF_MODE_TIME;
-	p.window_ns = T;
+	test_set_span(&p, T);
 	from = test_make_kind(&p, &shape);
 	test_demand(!epf_snap_copy(from, &file, NULL, NULL));
 	test_demand(!epf_snap_restore(to, &file));
@@ -208,11 +187,11 @@ static void try_kept(void)
 	tap_ok(flagged(a), "clear leaves it");
 	test_demand(!epf_dev_swap(test_dev, "mod-align-a", "mod-align-b"));
 	tap_ok(!flagged(a) && flagged(b), "swap takes it along");
-	restore(a, b);
+	test_copy(a, b);
 	tap_ok(flagged(b), "a restored filter stays aligned");
-	restore(b, a);
+	test_copy(b, a);
 	tap_ok(!flagged(a), "and does not become it");
-	restore(c, b);
+	test_copy(c, b);
 	tap_ok(!flagged(b), "one that gets a window of insertions is not");
 	close(b);
 	b = make("mod-align-b", EPF_CREATE_ALIGN);

@@ -119,7 +119,6 @@ static void fill_rotate(void *args)
 
 static void fill_nothing(void *args)
 {
-	(void)args;
 }
 
 static void fill_begin(void *args)
@@ -129,18 +128,12 @@ static void fill_begin(void *args)
 
 static void end_snapshot(long ret)
 {
-	struct epf_snap s = { .size = sizeof(s) };
-
-	(void)ret;
-	test_ioctl(filter, EPF_IOC_SNAP_END, &s);
+	test_snap_end(filter, NULL);
 }
 
 static void fill_end(void *args)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	(void)args;
-	test_demand(!test_ioctl(filter, EPF_IOC_SNAP_BEGIN, &s));
+	test_demand(!test_snap_begin(filter, EPF_PIN_MAX_NS, NULL));
 }
 
 static void fill_restore(void *args)
@@ -167,7 +160,6 @@ static void undo_journal(long ret)
 
 static void undo_nothing(long ret)
 {
-	(void)ret;
 }
 
 #define CONTROL true
@@ -515,7 +507,7 @@ static void try_undone(void)
 int main(void)
 {
 	struct epf_params p = test_params("mod-args", LINES, 2, 10, 700);
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = 1 };
+	struct epf_snap s;
 	__u32 before;
 	size_t i;
 
@@ -527,9 +519,7 @@ int main(void)
 	close(test_make(&p));
 	strcpy(p.name, "mod-args-b");
 	close(test_make(&p));
-	test_demand(!test_ioctl(filter, EPF_IOC_SNAP_BEGIN, &s));
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(filter, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_begin(filter, 1, NULL) && !test_snap_end(filter, &s));
 	header = s.header;
 	before = nr_filters();
 

@@ -68,15 +68,10 @@ static void make_keys(__u64 epoch)
 
 static void ask_kernel(int fd, struct outcome *o)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = (__u32)n,
-		.keys = (uintptr_t)digest,
-		.bitmap = (uintptr_t)want_bitmap,
-		.ages = (uintptr_t)want_ages,
-	};
+	struct epf_batch b = test_batch(digest, (__u32)n);
 
+	b.bitmap = (uintptr_t)want_bitmap;
+	b.ages = (uintptr_t)want_ages;
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 	o->asked += n;
 	o->present += b.present;
@@ -100,21 +95,6 @@ static void ask_engines(const struct epf_view *v, struct outcome *o, const char 
 		else if (memcmp(got.ages, want_ages, n))
 			o->wrong[i] = ages;
 	}
-}
-
-static void begin(int fd)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
-}
-
-static void end(int fd, struct epf_snap_header *h)
-{
-	struct epf_snap s = { .size = sizeof(s) };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
-	*h = s.header;
 }
 
 /* Ask all engines while a snapshot is under way. */
@@ -144,12 +124,12 @@ static bool scanned(void *arg)
 
 static __u64 ask(int fd, struct outcome *o)
 {
-	struct epf_snap_header h;
+	struct epf_snap s;
 
-	begin(fd);
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 	ask_quiet(fd, o);
-	end(fd, &h);
-	return h.epoch_end;
+	test_demand(!test_snap_end(fd, &s));
+	return s.header.epoch_end;
 }
 
 /* End the epoch by its last key. Insert more if a CPU on which this thread has run
@@ -184,12 +164,12 @@ static void by_count(int fd, struct outcome *o)
 /* The clock ends epochs, except while a snapshot is under way. */
 static void by_time(int fd, struct outcome *o)
 {
-	struct epf_snap_header h;
+	struct epf_snap s;
 
 	while (o->phases != 0xff) {
 		__u64 e;
 
-		begin(fd);
+		test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 		e = test_info(fd).epoch;
 		test_insert(fd, e, 0, EPOCH);
 		o->early += !scanned(&fd);
@@ -197,8 +177,8 @@ static void by_time(int fd, struct outcome *o)
 		while (test_info(fd).epochs[0].age_ns < SPAN_NS / 7)
 			test_sleep(MS);
 		ask_quiet(fd, o); /* the snapshot ended, and another begins */
-		end(fd, &h);
-		test_demand(h.epoch_end == e && test_wait_epoch(fd, e + 1));
+		test_demand(!test_snap_end(fd, &s));
+		test_demand(s.header.epoch_end == e && test_wait_epoch(fd, e + 1));
 	}
 }
 
@@ -313,8 +293,7 @@ static void audit_moving(int fd, const struct epf_engine *engine, struct moved *
 	if (done < BACK)
 		return;
 	test_demand(!epf_view_filter(&v, fd, false, NULL));
-	for (i = 0; i < keys.n; i++)
-		digest[i] = test_digest(1, first * BATCH + i);
+	test_draw(digest, 1, first * BATCH, keys.n);
 	test_demand(!engine->query(&v, &keys, &got));
 	f = test_info(fd).epoch;
 	for (i = 0; i < keys.n; i++)

@@ -25,50 +25,35 @@ static long run(unsigned long cmd, struct epf_batch *b)
 	return test_ioctl(filter, cmd, b);
 }
 
-static struct epf_batch digests(const void *keys, __u32 count)
-{
-	return (struct epf_batch){ .flags = EPF_BATCH_DIGESTS,
-				   .count = count,
-				   .keys = (uintptr_t)keys };
-}
-
-static void fill(__u64 *keys, __u64 s, __u32 n)
-{
-	__u32 i;
-
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(s, i);
-}
-
 #define SIZE_POINTS 7
 static void try_sizes(void)
 {
 	__u64 *keys = malloc(EPF_BATCH_MAX * sizeof(*keys));
-	struct epf_batch b = digests(NULL, 0);
+	struct epf_batch b = test_batch(NULL, 0);
 	__u8 *bitmap = malloc(EPF_BATCH_MAX / 8);
 	__u64 before = inserts();
 
 	test_demand(keys && bitmap);
-	fill(keys, 1, EPF_BATCH_MAX);
+	test_draw(keys, 1, 0, EPF_BATCH_MAX);
 	b.done = 7;
 	b.present = 7;
 	tap_ok(!run(EPF_IOC_TEST, &b) && !b.done && !b.present && !run(EPF_IOC_INSERT, &b) &&
 		       !run(EPF_IOC_TEST_AND_INSERT, &b),
 	       "no keys at all: nothing is read");
-	b = digests(keys, 1);
+	b = test_batch(keys, 1);
 	b.bitmap = (uintptr_t)bitmap;
 	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 && !b.present && !bitmap[0],
 	       "one key, new");
 	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 && b.present == 1 && bitmap[0] == 1,
 	       "one key, again");
-	b = digests(keys, EPF_BATCH_MAX);
+	b = test_batch(keys, EPF_BATCH_MAX);
 	tap_ok(!run(EPF_IOC_INSERT, &b) && b.done == EPF_BATCH_MAX,
 	       "EPF_BATCH_MAX keys are inserted");
 	b.bitmap = (uintptr_t)bitmap;
 	tap_ok(!run(EPF_IOC_TEST, &b) && b.done == EPF_BATCH_MAX && b.present == EPF_BATCH_MAX &&
 		       bitmap[EPF_BATCH_MAX / 8 - 1] == 0xff,
 	       "and found, to the last");
-	b = digests(keys, EPF_BATCH_MAX + 1);
+	b = test_batch(keys, EPF_BATCH_MAX + 1);
 	b.done = 7;
 	test_is(run(EPF_IOC_INSERT, &b), -E2BIG, "one key more: E2BIG");
 	test_is(inserts() - before, EPF_BATCH_MAX + 2, "as many were inserted as batches said");
@@ -124,13 +109,13 @@ static void try_keys(void)
 		keys[i] = epf_digest(&hash, bytes + off, lens[i]);
 	}
 	test_demand(!run(EPF_IOC_INSERT, &b));
-	b = digests(keys, EPF_KEY_MAX);
+	b = test_batch(keys, EPF_KEY_MAX);
 	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == EPF_KEY_MAX,
 	       "keys of 1 .. 256 bytes are found by their digests");
 	test_demand(!run(EPF_IOC_TEST, &b));
 	for (i = 1; i <= EPF_KEY_MAX; i += 51) {
 		struct epf_batch k = { .count = 100, .key_len = i, .keys = (uintptr_t)bytes + 3 };
-		struct epf_batch d = digests(keys, 100);
+		struct epf_batch d = test_batch(keys, 100);
 
 		for (j = 0; j < 100; j++)
 			keys[j] = epf_digest(&hash, bytes + 3 + j * i, i);
@@ -146,9 +131,9 @@ static void try_answers(void)
 {
 	__u64 keys[13];
 	__u8 bitmap[4], ages[16];
-	struct epf_batch b = digests(keys, 13);
+	struct epf_batch b = test_batch(keys, 13);
 
-	fill(keys, 3, 13);
+	test_draw(keys, 3, 0, 13);
 	keys[5] = keys[2];
 	b.bitmap = (uintptr_t)bitmap;
 	b.ages = (uintptr_t)ages;
@@ -203,33 +188,33 @@ static void try_faults(void)
 	const __u32 fit = 3001;
 	__u64 keys[MANY], *partial = half(fit, 8);
 	__u64 before = inserts();
-	struct epf_batch b = digests(NULL, 3);
+	struct epf_batch b = test_batch(NULL, 3);
 	long ret;
 
 	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done, "keys at NULL: EFAULT, none done");
-	b = digests((void *)-4096L, 3);
+	b = test_batch((void *)-4096L, 3);
 	tap_ok(run(EPF_IOC_TEST, &b) == -EFAULT && !b.done,
 	       "keys in the kernel: EFAULT, none done");
-	b = digests((void *)-8L, MANY);
+	b = test_batch((void *)-8L, MANY);
 	tap_ok(run(EPF_IOC_TEST, &b) == -EFAULT && !b.done,
 	       "keys round the end of memory: EFAULT, none done");
 	test_is(inserts(), before, "nothing was inserted");
 
-	fill(partial, 4, fit);
-	b = digests(partial, MANY);
+	test_draw(partial, 4, 0, fit);
+	b = test_batch(partial, MANY);
 	test_is(run(EPF_IOC_INSERT, &b), -EFAULT, "3001 of 5000 keys are readable: EFAULT");
 	tap_ok(b.done && b.done <= fit && exact(&b, before, 4),
 	       "what was done was inserted, and no more");
 
-	fill(keys, 5, MANY);
-	b = digests(keys, MANY);
+	test_draw(keys, 5, 0, MANY);
+	b = test_batch(keys, MANY);
 	b.bitmap = (uintptr_t)half(fit / 8, 1);
 	before = inserts();
 	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
 	tap_ok(ret == -EFAULT && b.done >= fit / 8 * 8 - 512 && exact(&b, before, 5),
 	       "a bitmap too short: EFAULT, likewise");
-	fill(keys, 6, MANY);
-	b = digests(keys, MANY);
+	test_draw(keys, 6, 0, MANY);
+	b = test_batch(keys, MANY);
 	b.ages = (uintptr_t)half(fit, 1);
 	before = inserts();
 	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
@@ -243,7 +228,7 @@ static void try_faults(void)
 	       "lens at nowhere: EFAULT, none done");
 	b.lens = 8;
 	test_is(run(EPF_IOC_INSERT, &b), -EFAULT, "lens at 8: EFAULT");
-	b = digests(keys, 8);
+	b = test_batch(keys, 8);
 	b.bitmap = 8;
 	test_is(run(EPF_IOC_TEST, &b), -EFAULT, "a bitmap at 8: EFAULT");
 }
@@ -291,19 +276,19 @@ static void try_flags(void)
 	long ret;
 	__u32 i;
 
-	fill(keys, 8, ARRAY_LEN(keys));
+	test_draw(keys, 8, 0, ARRAY_LEN(keys));
 	for (i = 0; i < ARRAY_LEN(cmds); i++) {
-		b = digests(keys, ARRAY_LEN(keys));
+		b = test_batch(keys, ARRAY_LEN(keys));
 		b.flags |= EPF_BATCH_SATURATED;
 		ret = run(cmds[i], &b);
 		tap_ok(!ret && b.done == ARRAY_LEN(keys) && b.flags == EPF_BATCH_DIGESTS,
 		       "%s of a filter that answers takes SATURATED back", names[i]);
 	}
-	b = digests(NULL, 3);
+	b = test_batch(NULL, 3);
 	b.flags |= EPF_BATCH_SATURATED;
 	ret = run(EPF_IOC_TEST, &b);
 	tap_ok(ret == -EFAULT && b.flags == EPF_BATCH_DIGESTS, "also where the batch fails");
-	b = digests(keys, ARRAY_LEN(keys));
+	b = test_batch(keys, ARRAY_LEN(keys));
 	b.flags |= EPF_BATCH_SATURATED;
 	ret = epf_filter_batch(filter, EPF_IOC_TEST, &b);
 	tap_ok(!ret && b.present == ARRAY_LEN(keys) && b.flags == EPF_BATCH_DIGESTS,
@@ -312,7 +297,6 @@ static void try_flags(void)
 
 static void nothing(int sig)
 {
-	(void)sig;
 }
 
 /* Signals arrive all the time; sooner or later one interrupts a batch. */
@@ -329,10 +313,10 @@ static void try_signals(void)
 	int i;
 
 	test_demand(keys && !sigaction(SIGALRM, &act, NULL));
-	fill(keys, 7, EPF_BATCH_MAX);
+	test_draw(keys, 7, 0, EPF_BATCH_MAX);
 	setitimer(ITIMER_REAL, &every, NULL);
 	for (i = 0; i < 100 && !ret; i++) {
-		b = digests(keys, EPF_BATCH_MAX);
+		b = test_batch(keys, EPF_BATCH_MAX);
 		before = inserts();
 		ret = run(EPF_IOC_INSERT, &b);
 	}

@@ -36,15 +36,6 @@ static struct pulse {
 	atomic_ullong still_ns[2];
 } * pulse;
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* optional: there may be only one CPU */
-}
-
 static void note(atomic_ullong *worst, __u64 since)
 {
 	__u64 took = test_now() - since;
@@ -57,7 +48,7 @@ static void beat(int fd)
 {
 	__u64 i, start;
 
-	pin(1);
+	test_pin(1); /* there may be only one CPU */
 	for (i = 0;; i++) {
 		start = test_now();
 		test_insert(fd, 1, i * 512, 512);
@@ -70,7 +61,7 @@ static void watch_cpu(int cpu)
 {
 	__u64 start;
 
-	pin(cpu);
+	test_pin(cpu);
 	for (;;) {
 		start = test_now();
 		test_sleep(MS);
@@ -80,7 +71,6 @@ static void watch_cpu(int cpu)
 
 static bool beats(void *arg)
 {
-	(void)arg;
 	return pulse->batches;
 }
 
@@ -102,7 +92,7 @@ static void start_pulse(void)
 		if (!beside[i])
 			beat(fd);
 	}
-	pin(0);
+	test_pin(0);
 	test_demand(test_wait(beats, NULL));
 }
 
@@ -251,7 +241,6 @@ static long long charged(void)
 
 static bool uncharged(void *arg)
 {
-	(void)arg;
 	return charged() < (long long)(4 * MIB);
 }
 

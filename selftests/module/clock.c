@@ -36,14 +36,12 @@ typedef bool (*due_fn)(__u64 i, __u64 n, __u64 now);
 
 static bool due_time(__u64 i, __u64 n, __u64 now)
 {
-	(void)n;
 	return now - before[i] <= T;
 }
 
 #define W (8 * BATCH)
 static bool due_count(__u64 i, __u64 n, __u64 now)
 {
-	(void)now;
 	return (n - i) * BATCH <= W;
 }
 

@@ -36,9 +36,8 @@ static void use(const char *name)
 
 static long begin(const char *name)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
 	int fd = test_open(name);
-	long err = fd < 0 ? fd : test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
+	long err = fd < 0 ? fd : test_snap_begin(fd, EPF_PIN_MAX_NS, NULL);
 
 	return err ? err : test_destroy(name, EPF_DESTROY_FORCE);
 }

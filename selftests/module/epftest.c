@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -122,6 +123,13 @@ bool test_is_resizable(__u32 kind)
 	return ops && ops->resizable;
 }
 
+void test_set_span(struct epf_params *p, __u64 span_ns)
+{
+	p->mode = EPF_MODE_TIME;
+	p->window_inserts = 0;
+	p->window_ns = span_ns;
+}
+
 int test_make(const struct epf_params *params)
 {
 	return test_make_kind(params, NULL);
@@ -166,19 +174,99 @@ struct epf_info test_info(int fd)
 	return info;
 }
 
+static long snap(int fd, unsigned long cmd, __u64 pin_ns, struct epf_snap *s)
+{
+	struct epf_snap args = { .size = sizeof(args), .pin_ns = pin_ns };
+	long ret = test_ioctl(fd, cmd, &args);
+
+	if (s)
+		*s = args;
+	return ret;
+}
+
+long test_snap_begin(int fd, __u64 pin_ns, struct epf_snap *s)
+{
+	return snap(fd, EPF_IOC_SNAP_BEGIN, pin_ns, s);
+}
+
+long test_snap_end(int fd, struct epf_snap *s)
+{
+	return snap(fd, EPF_IOC_SNAP_END, 0, s);
+}
+
+long test_snap_read(int fd, __u32 flags, __u64 at, __u64 bytes, void *to)
+{
+	struct epf_snap_read r = {
+		.size = sizeof(r),
+		.flags = flags,
+		.offset = at,
+		.bytes = bytes,
+		.data = (uintptr_t)to,
+	};
+
+	return test_ioctl(fd, EPF_IOC_SNAP_READ, &r);
+}
+
+long test_restore(int fd, const struct epf_snap_header *h, const void *from)
+{
+	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
+
+	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
+}
+
+void test_copy(int from, int to)
+{
+	struct epf_snap s;
+	size_t bytes;
+	void *lines;
+
+	test_demand(!test_snap_begin(from, SEC, &s));
+	bytes = s.header.params.nr_lines * 64;
+	lines = mmap(NULL, bytes, PROT_READ, MAP_SHARED, from, 0);
+	test_demand(lines != MAP_FAILED);
+	test_demand(!test_snap_end(from, &s));
+	test_demand(!test_restore(to, &s.header, lines));
+	munmap(lines, bytes);
+}
+
+bool test_pinned(int fd)
+{
+	return test_info(fd).flags & EPF_INFO_PINNED;
+}
+
+bool test_unpinned(void *fd)
+{
+	return !test_pinned(*(int *)fd);
+}
+
+void test_draw(__u64 *digests, __u64 s, __u64 first, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		digests[i] = test_digest(s, first + i);
+}
+
+struct epf_batch test_batch(__u64 *digests, __u32 count)
+{
+	return (struct epf_batch){
+		.size = sizeof(struct epf_batch),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = count,
+		.keys = (uintptr_t)digests,
+	};
+}
+
 long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n)
 {
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS };
 	__u64 digests[CHUNK];
+	struct epf_batch b = test_batch(digests, 0);
 	long present = 0;
-	__u32 i;
 	int ret;
 
-	b.keys = (uintptr_t)digests;
 	for (; n; n -= b.count, first += b.count, present += b.present) {
 		b.count = n < CHUNK ? n : CHUNK;
-		for (i = 0; i < b.count; i++)
-			digests[i] = test_digest(s, first + i);
+		test_draw(digests, s, first, b.count);
 		ret = test_ioctl(fd, cmd, &b);
 		if (ret)
 			return ret;
@@ -194,6 +282,15 @@ void test_insert(int fd, __u64 s, __u64 first, __u64 n)
 long test_count(int fd, __u64 s, __u64 first, __u64 n)
 {
 	return test_digests(fd, EPF_IOC_TEST, s, first, n);
+}
+
+bool test_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
 __u64 test_now(void)

@@ -84,6 +84,8 @@ struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts, __u
 struct epf_params test_locked_params(const char *name, __u32 kind, __u64 window);
 /* Is it a resizable kind, whose window is one of time? */
 bool test_is_resizable(__u32 kind);
+/* Make the window one of time alone. */
+void test_set_span(struct epf_params *p, __u64 span_ns);
 /* Create the filter, after destroying any of that name. Return: descriptor. */
 int test_make(const struct epf_params *params);
 int test_make_kind(const struct epf_params *params, const struct epf_shape *shape);
@@ -95,18 +97,38 @@ int test_open(const char *name);                  /* descriptor or -errno */
 long test_destroy(const char *name, __u32 flags); /* 0 or -errno */
 struct epf_info test_info(int fd);
 
+/* Begin and end a snapshot; @s, or NULL, gets what the device answers. Read the state or the
+ * words of a locked kind. Restore a copy: lines, or a state followed by its words. Return: 0
+ * or -errno.
+ */
+long test_snap_begin(int fd, __u64 pin_ns, struct epf_snap *s);
+long test_snap_end(int fd, struct epf_snap *s);
+long test_snap_read(int fd, __u32 flags, __u64 at, __u64 bytes, void *to);
+long test_restore(int fd, const struct epf_snap_header *h, const void *from);
+/* Restore the contents of @from, of kind lanes, into @to. */
+void test_copy(int from, int to);
+bool test_pinned(int fd);
+bool test_unpinned(void *fd); /* for test_wait() */
+
 /* Digest @i of stream @s: distinct, and random enough for any test. */
 static inline __u64 test_digest(__u64 s, __u64 i)
 {
 	return epf_word(s << 40 | i, 1);
 }
 
+/* Write digests @first .. @first + @n - 1 of stream @s. */
+void test_draw(__u64 *digests, __u64 s, __u64 first, __u32 n);
+/* Return: arguments of a batch of digests, without room for answers. */
+struct epf_batch test_batch(__u64 *digests, __u32 count);
 /* @cmd with digests @first .. @first + @n - 1 of stream @s, in batches.
  * Return: how many were present, or -errno.
  */
 long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n);
 void test_insert(int fd, __u64 s, __u64 first, __u64 n);
 long test_count(int fd, __u64 s, __u64 first, __u64 n); /* present */
+
+/* Move this thread to a CPU. Return: can it run there? */
+bool test_pin(int cpu);
 
 __u64 test_now(void); /* CLOCK_MONOTONIC, ns */
 void test_sleep(__u64 ns);

@@ -80,13 +80,11 @@ static void insert_epoch(int fd)
 
 static void destroy(int fd)
 {
-	(void)fd;
 	test_demand(!test_destroy("mod-events", EPF_DESTROY_FORCE));
 }
 
 static void exchange(int fd)
 {
-	(void)fd;
 	test_demand(!epf_dev_swap(test_dev, "mod-events", "mod-other"));
 }
 
@@ -164,13 +162,10 @@ static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 {
 	static __u64 keys[1000];
 	static __u8 bitmap[125];
-	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = n, .keys = (uintptr_t)keys
-	};
+	struct epf_batch b = test_batch(keys, n);
 	__u32 i, set = 0;
 
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(s, i);
+	test_draw(keys, s, 0, n);
 	memset(bitmap, 0, sizeof(bitmap));
 	if (cmd != EPF_IOC_INSERT)
 		b.bitmap = (uintptr_t)bitmap;
@@ -188,17 +183,12 @@ static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
 {
 	static __u64 keys[1000];
 	static __u8 ages[1000];
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.count = n,
-		.flags = EPF_BATCH_DIGESTS | flags,
-		.keys = (uintptr_t)keys,
-		.ages = (uintptr_t)ages,
-	};
+	struct epf_batch b = test_batch(keys, n);
 	__u32 i, unknown = 0;
 
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(s, i);
+	b.flags |= flags;
+	b.ages = (uintptr_t)ages;
+	test_draw(keys, s, 0, n);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	for (*absent = 0, i = 0; i < n; i++) {
 		unknown += ages[i] == EPF_AGE_UNKNOWN;
@@ -355,10 +345,8 @@ static int make_locked(const struct kind *k, __u64 ns)
 	struct epf_params p = test_locked_params("mod-events", k->kind, ns ? 0 : LOCKED_KEYS);
 	struct epf_shape shape = locked_shape_of(k);
 
-	if (ns) {
-		p.mode = EPF_MODE_TIME;
-		p.window_ns = ns;
-	}
+	if (ns)
+		test_set_span(&p, ns);
 	p.limit_ppt = (__u64)(5 * LOCKED_ERROR * (double)EPF_RATE_ONE);
 	return test_make_kind(&p, &shape);
 }
@@ -370,7 +358,6 @@ static void insert_window(int fd)
 
 static void wait_idle(int fd)
 {
-	(void)fd;
 }
 
 /* Another filter takes all available memory, so that no slice or table is added, by

@@ -64,14 +64,12 @@ static void no_prepare(void)
 
 static void no_undo(long ret)
 {
-	(void)ret;
 }
 
 static bool has_own_keys(long err)
 {
 	struct epf_info info = test_info(filter);
 
-	(void)err;
 	return test_count(filter, 1, 0, KEYS) == KEYS && info.params.nr_lines == LINES &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
@@ -96,11 +94,8 @@ static long create_locked(const char *name, __u32 kind, __u64 span_ns)
 	struct epf_shape s = locked_shape(kind);
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s, .key = test_key };
 
-	if (locked_is_resizable(kind)) {
-		p.mode = EPF_MODE_TIME;
-		p.window_inserts = 0;
-		p.window_ns = span_ns;
-	}
+	if (locked_is_resizable(kind))
+		test_set_span(&p, span_ns);
 	return epf_dev_create_opts(test_dev, &p, &o, NULL);
 }
 
@@ -120,13 +115,11 @@ CREATE(ELASTIC)
 
 static bool none_made(long err)
 {
-	(void)err;
 	return test_open("mod-faults-new") == -ENOENT;
 }
 
 static void undo_create(long ret)
 {
-	(void)ret;
 	test_demand(!test_destroy("mod-faults-new", 0));
 }
 
@@ -137,7 +130,6 @@ static long call_restore(void)
 
 static void undo_restore(long ret)
 {
-	(void)ret;
 	test_demand(test_count(filter, 2, 0, KEYS) == KEYS);
 	close(filter);
 	filter = test_make_plain("mod-faults", 700);
@@ -205,7 +197,6 @@ static bool kept_insert(long err)
 
 static void undo_insert(long ret)
 {
-	(void)ret;
 	test_demand(test_count(filter, 3, 0, 1) == 1);
 	renew();
 }
@@ -217,22 +208,17 @@ static long call_rotate(void)
 
 static void undo_rotate(long ret)
 {
-	(void)ret;
 	renew();
 }
 
 static long call_begin(void)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
-
-	return test_ioctl(filter, EPF_IOC_SNAP_BEGIN, &s);
+	return test_snap_begin(filter, SEC, NULL);
 }
 
 static long call_end(void)
 {
-	struct epf_snap s = { .size = sizeof(s) };
-
-	return test_ioctl(filter, EPF_IOC_SNAP_END, &s);
+	return test_snap_end(filter, NULL);
 }
 
 static void prepare_end(void)
@@ -242,7 +228,6 @@ static void prepare_end(void)
 
 static void undo_begin(long ret)
 {
-	(void)ret;
 	test_demand(!call_end());
 }
 
@@ -274,7 +259,6 @@ static bool kept_journal(long err)
 
 static void undo_journal(long ret)
 {
-	(void)ret;
 	test_demand(test_info(filter).flags & EPF_INFO_JOURNAL);
 	test_demand(!journal(EPF_JOURNAL_END));
 }
@@ -305,7 +289,6 @@ static bool still_there(long err)
 {
 	int fd = test_open("mod-faults-new");
 
-	(void)err;
 	close(fd);
 	return fd >= 0;
 }
@@ -348,7 +331,6 @@ static bool locked_has_keys(long err)
 {
 	struct epf_info info = test_info(locked);
 
-	(void)err;
 	return locked_keeps(1) && info.params.kind == locked_kind &&
 	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
 }
@@ -369,39 +351,26 @@ static void end_locked(void)
 	test_demand(!test_destroy("mod-faults-locked", 0));
 }
 
-static long read_locked(__u32 flags, __u64 bytes, void *to)
-{
-	struct epf_snap_read r = {
-		.size = sizeof(r), .flags = flags, .bytes = bytes, .data = (uintptr_t)to
-	};
-
-	return test_ioctl(locked, EPF_IOC_SNAP_READ, &r);
-}
-
 static long read_state(void)
 {
-	return read_locked(EPF_SNAP_STATE, sizeof(copy.s), &copy.s);
+	return test_snap_read(locked, EPF_SNAP_STATE, 0, sizeof(copy.s), &copy.s);
 }
 
 /* Read all of the memory; the state has been read. */
 static long read_memory(void)
 {
-	return read_locked(0, copy.s.words * sizeof(__u64),
-			   copy.words + sizeof(copy.s) / sizeof(__u64));
+	return test_snap_read(locked, 0, 0, copy.s.words * sizeof(__u64),
+			      copy.words + sizeof(copy.s) / sizeof(__u64));
 }
 
 static long locked_begin(void)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	return test_ioctl(locked, EPF_IOC_SNAP_BEGIN, &s);
+	return test_snap_begin(locked, EPF_PIN_MAX_NS, NULL);
 }
 
 static long locked_end(void)
 {
-	struct epf_snap s = { .size = sizeof(s) };
-
-	return test_ioctl(locked, EPF_IOC_SNAP_END, &s);
+	return test_snap_end(locked, NULL);
 }
 
 static void begin_locked(void)
@@ -412,7 +381,6 @@ static void begin_locked(void)
 
 static void undo_locked_begin(long ret)
 {
-	(void)ret;
 	test_demand(!locked_end());
 }
 
@@ -436,7 +404,6 @@ static long restore_locked(void)
 
 static void undo_restore_locked(long ret)
 {
-	(void)ret;
 	test_demand(locked_keeps(2));
 	end_locked();
 	locked = make_locked(1);
@@ -454,12 +421,12 @@ static const struct call locked_calls[] = {
 static void make_locked_image(void)
 {
 	static union copy kept;
-	struct epf_snap s = { .size = sizeof(s) };
+	struct epf_snap s;
 
 	locked = make_locked(2);
 	begin_locked();
 	test_demand(!read_memory());
-	test_demand(!test_ioctl(locked, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_end(locked, &s));
 	end_locked();
 	kept = copy;
 	locked_image.size = sizeof(locked_image);
@@ -614,17 +581,16 @@ static bool nothing_charged(void)
 static void make_image(void)
 {
 	struct epf_params p = test_params("mod-faults-3", IMAGE_LINES, 2, 10, 7000);
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
 	int fd = test_make(&p);
+	struct epf_snap s;
 	void *at, *lines = malloc(IMAGE_LINES * 64);
 
 	test_insert(fd, 2, 0, KEYS);
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
+	test_demand(!test_snap_begin(fd, SEC, NULL));
 	at = mmap(NULL, IMAGE_LINES * 64, PROT_READ, MAP_SHARED, fd, 0);
 	test_demand(lines && at != MAP_FAILED);
 	epf_copy_words(lines, at, IMAGE_LINES * 64);
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_end(fd, &s));
 	munmap(at, IMAGE_LINES * 64);
 	close(fd);
 	test_demand(!test_destroy("mod-faults-3", 0));

@@ -203,8 +203,6 @@ static void fill_begin(struct fuzzer *f, union fuzz_args *a)
 
 static void fill_nothing(struct fuzzer *f, union fuzz_args *a)
 {
-	(void)f;
-	(void)a;
 }
 
 static void fill_restore(struct fuzzer *f, union fuzz_args *a)

@@ -228,7 +228,6 @@ static void shift(struct fuzzer *f)
 
 static void on_alarm(int sig)
 {
-	(void)sig;
 }
 
 /* Switch signals that interrupt sleeping calls on or off. */

@@ -37,7 +37,6 @@ static int make(void)
 
 static bool stopped(void *unused)
 {
-	(void)unused;
 	return test_number(PARAMETERS "halves", "") > 0;
 }
 
@@ -100,9 +99,7 @@ struct beginner {
 static void *begin(void *arg)
 {
 	struct beginner *b = arg;
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	b->ret = test_ioctl(b->fd, EPF_IOC_SNAP_BEGIN, &s);
+	b->ret = test_snap_begin(b->fd, EPF_PIN_MAX_NS, NULL);
 	return NULL;
 }
 
@@ -129,7 +126,7 @@ static void try_two(void)
 	stop_half_way(first.fd);
 	start(&first);
 	set_broken(HALF | LATER);
-	tap_ok(!pinned(&first.fd), "a pin expires although its caller still waits");
+	tap_ok(!test_pinned(first.fd), "a pin expires although its caller still waits");
 	start(&second);
 	set_broken(LATER);
 	pthread_join(first.thread, NULL);

@@ -51,11 +51,8 @@ static struct epf_params params(__u32 kind, const char *name)
 {
 	struct epf_params p = test_locked_params(name, kind, WINDOW);
 
-	if (test_is_resizable(kind)) {
-		p.mode = EPF_MODE_TIME;
-		p.window_inserts = 0;
-		p.window_ns = SPAN;
-	}
+	if (test_is_resizable(kind))
+		test_set_span(&p, SPAN);
 	return p;
 }
 
@@ -96,15 +93,10 @@ static void draw_digests(void)
 
 static void ask(int fd, struct answer *a)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = asked,
-		.keys = (uintptr_t)digests,
-		.bitmap = (uintptr_t)a->bitmap,
-		.ages = (uintptr_t)a->ages,
-	};
+	struct epf_batch b = test_batch(digests, asked);
 
+	b.bitmap = (uintptr_t)a->bitmap;
+	b.ages = (uintptr_t)a->ages;
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST, &b));
 }
 
@@ -255,63 +247,22 @@ static void alike(__u32 kind)
 
 /* ------------------------------------------------------------- pins ---- */
 
-static long begin(int fd, __u64 pin_ns, struct epf_snap_header *h)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = pin_ns };
-	long ret = test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
-
-	if (h)
-		*h = s.header;
-	return ret;
-}
-
-static long end(int fd, struct epf_snap_header *h)
-{
-	struct epf_snap s = { .size = sizeof(s) };
-	long ret = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
-
-	if (h)
-		*h = s.header;
-	return ret;
-}
-
-static long read_at(int fd, __u32 flags, __u64 at, __u64 bytes, void *to)
-{
-	struct epf_snap_read r = {
-		.size = sizeof(r),
-		.flags = flags,
-		.offset = at,
-		.bytes = bytes,
-		.data = (uintptr_t)to,
-	};
-
-	return test_ioctl(fd, EPF_IOC_SNAP_READ, &r);
-}
-
 static struct image take(int fd)
 {
 	static struct epf_snap_locked s;
+	struct epf_snap ended;
 	struct image i = { 0 };
 
-	test_demand(!begin(fd, EPF_PIN_MAX_NS, NULL));
-	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s));
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
+	test_demand(!test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s), &s));
 	i.bytes = sizeof(s) + s.words * 8;
 	i.locked = malloc(i.bytes);
 	test_demand(i.locked);
-	test_demand(!read_at(fd, 0, 0, s.words * 8, i.locked + 1));
-	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), i.locked));
-	test_demand(!end(fd, &i.header));
+	test_demand(!test_snap_read(fd, 0, 0, s.words * 8, i.locked + 1));
+	test_demand(!test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s), i.locked));
+	test_demand(!test_snap_end(fd, &ended));
+	i.header = ended.header;
 	return i;
-}
-
-static bool pinned(int fd)
-{
-	return test_info(fd).flags & EPF_INFO_PINNED;
-}
-
-static bool unpinned(void *arg)
-{
-	return !pinned(*(int *)arg);
 }
 
 /* End epoch @e. A window in time would end it hours later, so rotate explicitly. */
@@ -341,20 +292,20 @@ static void outlives(int fd, const struct epf_compared *c, __u64 keys)
 	for (tries = 0; tries < 20; tries++) {
 		__u64 e = test_info(fd).epoch;
 
-		begun = begin(fd, MS, NULL);
+		begun = test_snap_begin(fd, MS, NULL);
 		if (want)
 			test_insert(fd, 2, 0, keys);
-		passed = test_wait(unpinned, &fd);
+		passed = test_wait(test_unpinned, &fd);
 		end_epoch(fd, c, e);
-		read = read_at(fd, 0, 0, sizeof(buf), buf);
-		over = end(fd, NULL);
+		read = test_snap_read(fd, 0, 0, sizeof(buf), buf);
+		over = test_snap_end(fd, NULL);
 		if (want || (!read && !over))
 			break;
 	}
 	tap_ok(!begun && passed, "BEGIN for a millisecond, which passes");
 	test_is(read, want, "an epoch has ended: READ: %s",
 		want ? "ESTALE" : "tables are what they were");
-	tap_ok(over == want && end(fd, NULL) == -EINVAL, "END: likewise, and it is over");
+	tap_ok(over == want && test_snap_end(fd, NULL) == -EINVAL, "END: likewise, and it is over");
 }
 
 #define PIN_POINTS 13
@@ -366,26 +317,27 @@ static void pins(__u32 kind)
 	int fd = make(&c, NAME), fd2 = test_open(NAME);
 	static struct epf_snap_locked s;
 
-	test_is(read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
+	test_is(test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
 		"%s: READ without BEGIN: EINVAL", name);
 	test_insert(fd, 1, 0, each / 2);
 	e = test_info(fd).epoch;
-	test_is(begin(fd, EPF_PIN_MAX_NS, NULL), 0, "BEGIN");
-	tap_ok(pinned(fd2) && begin(fd2, SEC, NULL) == -EBUSY, "one at a time: EBUSY");
-	test_is(read_at(fd2, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
+	test_is(test_snap_begin(fd, EPF_PIN_MAX_NS, NULL), 0, "BEGIN");
+	tap_ok(test_pinned(fd2) && test_snap_begin(fd2, SEC, NULL) == -EBUSY,
+	       "one at a time: EBUSY");
+	test_is(test_snap_read(fd2, EPF_SNAP_STATE, 0, sizeof(s), &s), -EINVAL,
 		"READ on another descriptor: EINVAL");
 	test_is(epf_filter_rotate(fd, 1, NULL), -EBUSY, "ROTATE: EBUSY");
 	test_insert(fd, 1, each / 2, 2 * each);
 	tap_ok(test_info(fd).epoch == e && test_count(fd, 1, 0, 2 * each) == (long)(2 * each),
 	       "an epoch takes keys for two, all are found");
-	test_is(read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), 0, "READ");
-	test_is(end(fd, NULL), 0, "END");
+	test_is(test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s), &s), 0, "READ");
+	test_is(test_snap_end(fd, NULL), 0, "END");
 	end_epoch(fd, &c, e);
 	tap_ok(test_info(fd).epoch > e, "then the epoch ends");
 
-	test_demand(!begin(fd2, EPF_PIN_MAX_NS, NULL));
+	test_demand(!test_snap_begin(fd2, EPF_PIN_MAX_NS, NULL));
 	close(fd2);
-	tap_ok(!pinned(fd) && !epf_filter_rotate(fd, 1, NULL),
+	tap_ok(!test_pinned(fd) && !epf_filter_rotate(fd, 1, NULL),
 	       "closing the descriptor ends a snapshot");
 
 	outlives(fd, &c, 2 * each);
@@ -455,7 +407,7 @@ static int pass(void *ctx, __u64 done, __u64 all)
 		return 0;
 	m->copies++;
 	if (hurried) {
-		test_demand(test_wait(unpinned, &m->fd));
+		test_demand(test_wait(test_unpinned, &m->fd));
 		move_on(m->fd, m->c);
 	}
 	return 0;
@@ -475,14 +427,14 @@ static void voids(__u32 kind)
 	hurried = true;
 	test_is(epf_snap_save(m.fd, FILE_NAME, pass, &m, NULL), -ESTALE,
 		"%s: the filter moves on during a copy: ESTALE", name);
-	tap_ok(m.copies == 2 && access(FILE_NAME, F_OK) && !pinned(m.fd),
+	tap_ok(m.copies == 2 && access(FILE_NAME, F_OK) && !test_pinned(m.fd),
 	       "after another try, without a file");
-	test_demand(!begin(m.fd, MS, NULL));
-	test_demand(test_wait(unpinned, &m.fd));
+	test_demand(!test_snap_begin(m.fd, MS, NULL));
+	test_demand(test_wait(test_unpinned, &m.fd));
 	move_on(m.fd, &c);
-	tap_ok(read_at(m.fd, 0, 0, 64, &s) == -ESTALE &&
-		       read_at(m.fd, EPF_SNAP_STATE, 0, sizeof(s), &s) == -ESTALE &&
-		       end(m.fd, NULL) == -ESTALE && end(m.fd, NULL) == -EINVAL,
+	tap_ok(test_snap_read(m.fd, 0, 0, 64, &s) == -ESTALE &&
+		       test_snap_read(m.fd, EPF_SNAP_STATE, 0, sizeof(s), &s) == -ESTALE &&
+		       test_snap_end(m.fd, NULL) == -ESTALE && test_snap_end(m.fd, NULL) == -EINVAL,
 	       "nor can memory be read, or the state, or the copy be ended well");
 	hurried = false;
 	test_demand(!epf_snap_save(m.fd, FILE_NAME, pass, &m, NULL));
@@ -490,13 +442,6 @@ static void voids(__u32 kind)
 }
 
 /* ---------------------------------------------------------- refused ---- */
-
-static long restore_from(int fd, const struct epf_snap_header *h, const void *from)
-{
-	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
-
-	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
-}
 
 #define READ_POINTS 9
 static void reads(void)
@@ -507,23 +452,23 @@ static void reads(void)
 	static struct epf_snap_locked s;
 	__u64 bytes;
 
-	test_demand(!begin(fd, EPF_PIN_MAX_NS, NULL));
-	test_demand(!read_at(fd, EPF_SNAP_STATE, 0, sizeof(s), &s));
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
+	test_demand(!test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s), &s));
 	bytes = s.words * 8;
-	test_is(read_at(fd, 0, 64, 64, to), -EINVAL, "READ inside a piece");
-	test_is(read_at(fd, 0, 0, 0, to), -EINVAL, "READ of nothing");
-	test_is(read_at(fd, 0, bytes & -PAGE, bytes % PAGE + 8, to), -EINVAL,
+	test_is(test_snap_read(fd, 0, 64, 64, to), -EINVAL, "READ inside a piece");
+	test_is(test_snap_read(fd, 0, 0, 0, to), -EINVAL, "READ of nothing");
+	test_is(test_snap_read(fd, 0, bytes & -PAGE, bytes % PAGE + 8, to), -EINVAL,
 		"READ beyond the end");
-	test_is(read_at(fd, 0, -PAGE, PAGE, to), -EINVAL, "at the end of numbers");
-	test_is(read_at(fd, EPF_SNAP_STATE, 0, sizeof(s) - 8, &s), -EINVAL,
+	test_is(test_snap_read(fd, 0, -PAGE, PAGE, to), -EINVAL, "at the end of numbers");
+	test_is(test_snap_read(fd, EPF_SNAP_STATE, 0, sizeof(s) - 8, &s), -EINVAL,
 		"READ of some of the state");
-	test_is(read_at(fd, 2, 0, 64, to), -EINVAL, "READ with an unknown flag");
-	test_is(read_at(fd, 0, 0, 64, NULL), -EFAULT, "READ to NULL: EFAULT");
+	test_is(test_snap_read(fd, 2, 0, 64, to), -EINVAL, "READ with an unknown flag");
+	test_is(test_snap_read(fd, 0, 0, 64, NULL), -EFAULT, "READ to NULL: EFAULT");
 	tap_ok(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EOPNOTSUPP,
 	       "no mapping: EOPNOTSUPP");
-	test_demand(!end(fd, NULL));
-	test_demand(!begin(lanes, SEC, NULL));
-	test_is(read_at(lanes, 0, 0, 64, to), -EOPNOTSUPP, "lanes: EOPNOTSUPP");
+	test_demand(!test_snap_end(fd, NULL));
+	test_demand(!test_snap_begin(lanes, SEC, NULL));
+	test_is(test_snap_read(lanes, 0, 0, 64, to), -EOPNOTSUPP, "lanes: EOPNOTSUPP");
 	close(lanes);
 	close(fd);
 }
@@ -595,7 +540,7 @@ static __u32 refused(int fd, const struct image *i, const struct spoil *s, size_
 
 	for (; n; n--, s++) {
 		memcpy((char *)i->locked + s->off, &s->value, s->bytes);
-		long ret = restore_from(fd, &i->header, i->locked);
+		long ret = test_restore(fd, &i->header, i->locked);
 
 		if (ret != -EBADMSG) {
 			printf("# %s: %ld\n", s->claim, ret);
@@ -628,7 +573,7 @@ static __u32 odd_lines(int fd, const struct image *i)
 
 	for (s = 0; s < ARRAY_LEN(spoils); s++) {
 		*head = s == 3 || s == 5 ? keep | spoils[s].flip : keep ^ spoils[s].flip;
-		long ret = restore_from(fd, &i->header, i->locked);
+		long ret = test_restore(fd, &i->header, i->locked);
 
 		if (ret != -EBADMSG) {
 			printf("# %s: %ld\n", spoils[s].claim, ret);
@@ -650,7 +595,7 @@ static __u32 full_buckets(int fd, const struct image *i)
 	if (i->header.params.kind != EPF_KIND_DICT)
 		return 0;
 	memset(word + 800, 0xff, 64);
-	ret = restore_from(fd, &i->header, i->locked);
+	ret = test_restore(fd, &i->header, i->locked);
 	if (ret != -EBADMSG)
 		printf("# a full map: %ld\n", ret);
 	word[800] = keep;
@@ -680,17 +625,17 @@ static void refuses(__u32 kind)
 	h = i.header;
 	h.params.kind = kind % EPF_KIND_MAX + 1;
 	h.params.mode = EPF_MODE_COUNT;
-	test_is(restore_from(fd, &h, i.locked), -EBADMSG, "as another kind");
+	test_is(test_restore(fd, &h, i.locked), -EBADMSG, "as another kind");
 	room = test_guarded((i.bytes + PAGE - 1) / PAGE);
 	room += -i.bytes % PAGE;
 	memcpy(room, i.locked, i.bytes);
-	test_is(restore_from(fd, &i.header, (char *)i.locked + 64), -EBADMSG,
+	test_is(test_restore(fd, &i.header, (char *)i.locked + 64), -EBADMSG,
 		"another place: EBADMSG");
-	tap_ok(restore_from(fd, &i.header, NULL) == -EFAULT &&
-		       restore_from(fd, &i.header, (void *)-4096L) == -EFAULT,
+	tap_ok(test_restore(fd, &i.header, NULL) == -EFAULT &&
+		       test_restore(fd, &i.header, (void *)-4096L) == -EFAULT,
 	       "no place: EFAULT");
 	memcpy(room + PAGE, i.locked, i.bytes - PAGE);
-	tap_ok(restore_from(fd, &i.header, room + PAGE) == -EFAULT && !full_buckets(fd, &i),
+	tap_ok(test_restore(fd, &i.header, room + PAGE) == -EFAULT && !full_buckets(fd, &i),
 	       "some words missing: EFAULT");
 	ask(fd, &filed);
 	test_demand(same("refused")); /* the old contents are unchanged */
@@ -720,7 +665,7 @@ static void wild(__u32 kind)
 			continue;
 		word[n] = epf_word(n, 7);
 	}
-	good = !restore_from(fd, &i.header, i.locked);
+	good = !test_restore(fd, &i.header, i.locked);
 	ask(fd, &live);
 	test_insert(fd, 5, 0, 2 * WINDOW);
 	good = good && test_count(fd, 5, 2 * WINDOW - 100, 100) == 100;
@@ -745,7 +690,7 @@ static void behind(void)
 	struct image i = take(fd);
 
 	memset(i.locked + 1, 0xff, i.locked->words * 8);
-	test_demand(!restore_from(fd, &i.header, i.locked));
+	test_demand(!test_restore(fd, &i.header, i.locked));
 	test_is(test_info(fd).fpr_ppt / 1000000, 1000000,
 		"an error of 1 is told of memory that is full");
 	free(i.locked);

@@ -413,14 +413,10 @@ static void try_storm(void)
 
 static long restore(int to, const struct epf_line *lines)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
-	struct epf_restore r = { .size = sizeof(r), .lines = (uintptr_t)lines };
+	struct epf_snap s;
 
-	test_demand(!test_ioctl(to, EPF_IOC_SNAP_BEGIN, &s));
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(to, EPF_IOC_SNAP_END, &s));
-	r.header = s.header;
-	return test_ioctl(to, EPF_IOC_RESTORE, &r);
+	test_demand(!test_snap_begin(to, SEC, NULL) && !test_snap_end(to, &s));
+	return test_restore(to, &s.header, lines);
 }
 
 #define CONTENTS_POINTS 11
@@ -489,7 +485,7 @@ static void try_args(void)
 	struct epf_params p = test_locked_params("mod-journal-ge", EPF_KIND_GE, 700);
 	struct epf_shape s = locked_shape(EPF_KIND_GE);
 	struct epf_journal_args a = { .size = sizeof(a), .order = 4, .shards = 3 };
-	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = SEC };
+	struct epf_snap snap;
 	int f = test_make_plain("mod-journal", 700), g = test_open("mod-journal");
 	int locked = test_make_kind(&p, &s);
 	__u64 bytes = test_info(f).memory_bytes;
@@ -514,10 +510,9 @@ static void try_args(void)
 		"its memory is charged");
 	test_is(begin(f, 4, 1), -EBUSY, "a second: EBUSY");
 	test_is(begin(g, 4, 1), -EBUSY, "of another descriptor: EBUSY");
-	test_demand(!test_ioctl(f, EPF_IOC_SNAP_BEGIN, &snap));
+	test_demand(!test_snap_begin(f, SEC, &snap));
 	tap_ok(a.serial && snap.journal == a.serial, "BEGIN tells its serial");
-	snap.pin_ns = 0;
-	test_demand(!test_ioctl(f, EPF_IOC_SNAP_END, &snap));
+	test_demand(!test_snap_end(f, &snap));
 	tap_ok(snap.journal == a.serial && test_info(g).flags & EPF_INFO_JOURNAL,
 	       "so END; INFO says so");
 	close(locked);
@@ -609,15 +604,6 @@ static void try_life(void)
 
 /* ---- one after another on two CPUs ---- */
 
-static void go_to_cpu(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* The first insertion is in the ring that is read last, after fourteen epochs have
  * begun; so are some of an ended epoch that is retained. More than fifty epochs in all,
  * so that tags wrap.
@@ -633,13 +619,13 @@ static bool by_turns(void)
 	fd = test_make(&p);
 	test_demand(!epf_mirror_open(fd, ORDER, 2, &m));
 	for (i = 0; i < 4 && same; i++) {
-		go_to_cpu(1);
+		test_pin(1);
 		test_insert(fd, 1, i * EPOCH, EPOCH);
-		go_to_cpu(0);
+		test_pin(0);
 		test_insert(fd, 2, i * 14 * EPOCH, 12 * EPOCH);
-		go_to_cpu(1);
+		test_pin(1);
 		test_insert(fd, 3, i * 10, 10);
-		go_to_cpu(0);
+		test_pin(0);
 		test_insert(fd, 2, (i * 14 + 12) * EPOCH, 2 * EPOCH);
 		same = mirrored_equal(fd, m, &d);
 	}
@@ -652,7 +638,6 @@ static bool by_turns(void)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
 	if (argc > 1) { /* for mirror_broken.sh */
 		test_open_device();
 		return !by_turns();

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 
 #define WINDOW 300u
 #define KEYS 900u /* different keys, more than the window */
@@ -76,12 +75,7 @@ static bool same_batch(struct pair *p)
 	unsigned long cmd = cmds[below(p, ARRAY_LEN(cmds))];
 	__u8 bitmap[BATCH / 8], ages[BATCH];
 	__u64 digests[BATCH];
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = 1 + below(p, BATCH),
-		.keys = (uintptr_t)digests,
-	};
+	struct epf_batch b = test_batch(digests, 1 + below(p, BATCH));
 	__u32 i;
 
 	for (i = 0; i < b.count; i++)
@@ -365,14 +359,10 @@ static __u8 age_told(int fd, __u32 flags)
 {
 	__u64 digest = test_digest(6, 1);
 	__u8 age = 0;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.count = 1,
-		.flags = EPF_BATCH_DIGESTS | flags,
-		.keys = (uintptr_t)&digest,
-		.ages = (uintptr_t)&age,
-	};
+	struct epf_batch b = test_batch(&digest, 1);
 
+	b.flags |= flags;
+	b.ages = (uintptr_t)&age;
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	return age;
 }
@@ -410,11 +400,8 @@ static void old_ages(void)
 int main(void)
 {
 	__u32 kinds[EPF_KIND_MAX], nr = locked_fixed_kinds(kinds), i;
-	cpu_set_t one;
 
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	test_demand(!sched_setaffinity(0, sizeof(one), &one));
+	test_demand(test_pin(0));
 	test_begin((int)nr * (2 * LOCKSTEP_POINTS + LAW_POINTS + FLOOD_POINTS + SIGHT_POINTS +
 			      SWAP_POINTS + NO_POINTS) +
 		   OLD_POINTS);

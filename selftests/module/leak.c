@@ -28,22 +28,17 @@ static void fail_batches(int fd)
 
 static void copy(int fd)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
-	struct epf_restore r = { .size = sizeof(r) };
+	struct epf_snap s;
 	void *at;
 
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
-	test_demand(test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s) == -EBUSY);
+	test_demand(!test_snap_begin(fd, SEC, NULL));
+	test_demand(test_snap_begin(fd, SEC, NULL) == -EBUSY);
 	at = mmap(NULL, LINES * 64, PROT_READ, MAP_SHARED, fd, 0);
 	test_demand(at != MAP_FAILED);
 	test_demand(mmap(NULL, LINES * 64 + PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
-	r.header = s.header;
-	r.lines = (uintptr_t)guarded;
-	test_demand(test_ioctl(fd, EPF_IOC_RESTORE, &r) == -EFAULT);
-	r.lines = (uintptr_t)at;
-	test_demand(!test_ioctl(fd, EPF_IOC_RESTORE, &r));
+	test_demand(!test_snap_end(fd, &s));
+	test_demand(test_restore(fd, &s.header, guarded) == -EFAULT);
+	test_demand(!test_restore(fd, &s.header, at));
 	munmap(at, LINES * 64);
 }
 
@@ -122,11 +117,8 @@ static void round_of_locked(int i)
 	int fd;
 
 	bad.all[7] = 1;
-	if (test_is_resizable(s->kind)) {
-		p.mode = EPF_MODE_TIME;
-		p.window_inserts = 0;
-		p.window_ns = 10 * MS;
-	}
+	if (test_is_resizable(s->kind))
+		test_set_span(&p, 10 * MS);
 	test_demand(epf_dev_create_opts(test_dev, &p, &o, NULL) == -EINVAL);
 	fd = test_make_kind(&p, &s->shape);
 	test_demand(test_info(fd).memory_bytes >= LOCKED_BYTES);

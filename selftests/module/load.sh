@@ -7,13 +7,10 @@
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
-top=${here%/*/*}
-built=$top/build/selftests/module
-ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
+. "$here/modules.sh"
 times=${EPF_THOROUGH:+100}
 times=${times:-8}
 
-[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$ko" ] || ktap_skip_all "$ko is not built"
 [ -x "$built/hold" ] || ktap_skip_all "$built/hold is not built"
 ktap_plan 28

@@ -154,15 +154,7 @@ static void let_others_go_on(__u64 batches)
 
 static void read_at(__u32 flags, __u64 at, __u64 bytes, void *to)
 {
-	struct epf_snap_read r = {
-		.size = sizeof(r),
-		.flags = flags,
-		.offset = at,
-		.bytes = bytes,
-		.data = (uintptr_t)to,
-	};
-
-	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r));
+	test_demand(!test_snap_read(load.fd, flags, at, bytes, to));
 }
 
 /* Read some pieces at a time, the last first, because any order must work. */
@@ -185,13 +177,11 @@ static void read_words(void *to, __u64 bytes)
 /* No insertion comes between the chosen phase and the beginning of the copy. */
 static void begin(__u32 eighth, struct copy *c, struct epf_snap_locked *s)
 {
-	struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
-
 	if (!in_time()) {
 		pthread_rwlock_wrlock(&gate);
 		fill_up(eighth);
 	}
-	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
+	test_demand(!test_snap_begin(load.fd, EPF_PIN_MAX_NS, NULL));
 	note_done(c);
 	read_at(EPF_SNAP_STATE, 0, sizeof(*s), s);
 	if (!in_time())
@@ -214,8 +204,7 @@ static struct copy take(__u32 eighth, bool late)
 		note_done(&c);
 	read_at(EPF_SNAP_STATE, 0, sizeof(first), c.locked);
 	test_demand(c.locked->words == first.words);
-	s = (struct epf_snap){ .size = sizeof(s) };
-	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_end(load.fd, &s));
 	c.header = s.header;
 	return c;
 }
@@ -278,16 +267,11 @@ static void check(const struct copy *c, struct sums *sum)
 /* Check the property in a filter restored from the copy. */
 static void check_restored(const struct copy *c, struct sums *sum)
 {
-	struct epf_restore r = {
-		.size = sizeof(r),
-		.header = c->header,
-		.lines = (uintptr_t)c->locked,
-	};
 	__u64 since = test_now(), n, back;
 	long found;
 	int i;
 
-	test_demand(!test_ioctl(load.other, EPF_IOC_RESTORE, &r));
+	test_demand(!test_restore(load.other, &c->header, c->locked));
 	for (i = 0; i < STREAMS; i++)
 		for (back = 1; back <= 40 && back * 30 < c->done[i]; back++) {
 			n = c->done[i] - back * 30;
@@ -318,23 +302,14 @@ static __u64 lost_in_stale(void)
 static __u32 void_ones(__u32 begun)
 {
 	__u64 batches = in_time() ? LOG : GO_ON;
-	struct epf_snap_read r = {
-		.size = sizeof(r),
-		.flags = EPF_SNAP_STATE,
-		.bytes = sizeof(struct epf_snap_locked),
-	};
 	static struct epf_snap_locked state;
 	__u32 n, wrong = 0;
 
-	r.data = (uintptr_t)&state;
 	for (n = 0; n < begun; n++) {
-		struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
-
-		test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
+		test_demand(!test_snap_begin(load.fd, EPF_PIN_MAX_NS, NULL));
 		let_others_go_on(batches);
-		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r);
-		a = (struct epf_snap){ .size = sizeof(a) };
-		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_END, &a);
+		wrong += !!test_snap_read(load.fd, EPF_SNAP_STATE, 0, sizeof(state), &state);
+		wrong += !!test_snap_end(load.fd, NULL);
 	}
 	return wrong;
 }
@@ -348,11 +323,8 @@ static void start(__u32 kind)
 	load = (struct load){ .kind = kind,
 			      .epochs = c.epochs,
 			      .each = (WINDOW + c.epochs - 1) / c.epochs };
-	if (in_time()) {
-		p.mode = EPF_MODE_TIME;
-		p.window_inserts = 0;
-		p.window_ns = SPAN;
-	}
+	if (in_time())
+		test_set_span(&p, SPAN);
 	load.fd = test_make_kind(&p, &c.shape);
 	strcpy(p.name, "mod-load-new");
 	load.other = test_make_kind(&p, &c.shape);

@@ -9,7 +9,6 @@
  */
 #include "epftest.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #define KEYS_MAX 200u /* keys of one batch */
@@ -257,12 +256,9 @@ static void try_config(const struct config *c)
 
 int main(void)
 {
-	cpu_set_t one;
 	size_t i;
 
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	test_demand(!sched_setaffinity(0, sizeof(one), &one));
+	test_demand(test_pin(0));
 	test_begin(ARRAY_LEN(configs) * POINTS);
 	for (i = 0; i < ARRAY_LEN(configs); i++)
 		try_config(&configs[i]);

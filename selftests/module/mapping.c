@@ -223,20 +223,14 @@ static bool same_verdicts(int fd, struct epf_line *lines)
 	struct epf_lanes f = { .line = lines, .epoch = &info.epoch };
 	__u64 keys[2 * KEYS];
 	__u8 ages[2 * KEYS];
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = 2 * KEYS,
-		.keys = (uintptr_t)keys,
-		.ages = (uintptr_t)ages,
-	};
+	struct epf_batch b = test_batch(keys, 2 * KEYS);
 	struct epf_probe probe;
 	__u32 i;
 
+	b.ages = (uintptr_t)ages;
 	test_demand(!epf_geom_init(&f.geom, info.params.nr_lines, info.params.lines_per_key,
 				   info.params.bits_per_key));
-	for (i = 0; i < b.count; i++)
-		keys[i] = test_digest(1, i);
+	test_draw(keys, 1, 0, b.count);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	for (i = 0; i < b.count; i++) {
 		int verdict = ages[i] == EPF_AGE_ABSENT ? EPF_ABSENT : EPF_PRESENT + ages[i];

@@ -27,11 +27,8 @@ static int make(__u32 kind, __u64 window, __u64 window_ns)
 
 	if (kind == EPF_KIND_LANES)
 		p = test_params(NAME, window / 8, 2, 10, window);
-	if (window_ns) {
-		p.mode = EPF_MODE_TIME;
-		p.window_inserts = 0;
-		p.window_ns = window_ns;
-	}
+	if (window_ns)
+		test_set_span(&p, window_ns);
 	if (kind == EPF_KIND_LANES)
 		return test_make(&p);
 	c = test_sized(kind, (double)window, 1e-3);
@@ -41,25 +38,6 @@ static int make(__u32 kind, __u64 window, __u64 window_ns)
 static int make_usual(__u32 kind)
 {
 	return make(kind, 20000, test_is_resizable(kind) ? SPAN : 0);
-}
-
-static void begin(int fd)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
-}
-
-static void end(int fd)
-{
-	struct epf_snap s = { .size = sizeof(s) };
-
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
-}
-
-static bool pinned(int fd)
-{
-	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
 /* ------------------------------------- a snapshot begins, epochs end ---- */
@@ -113,10 +91,10 @@ static bool refuses(int fd)
 
 	test_demand(!pthread_create(&r.id, NULL, rotate, &r));
 	test_demand(test_wait(is_going, &r));
-	begin(fd);
-	well = test_wait(is_over, &r) && pinned(fd);
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
+	well = test_wait(is_over, &r) && test_pinned(fd);
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
-	end(fd);
+	test_demand(!test_snap_end(fd, NULL));
 	pthread_join(r.id, NULL);
 	return well && r.err == -EBUSY;
 }
@@ -312,16 +290,16 @@ static void try_rest(__u32 kind)
 	const char *name = kind ? epf_kind_name(kind) : "lanes";
 	__u64 e;
 
-	begin(fd);
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 	tap_ok(test_wait(is_late, &fd), "%s: an epoch is late", name);
 	test_sleep(100 * MS);
 	before = times_run();
 	test_demand(!test_write(EVENT, "1"));
 	test_sleep(SEC);
 	n = times_run() - before;
-	tap_ok(n <= 2 && pinned(fd), "pinned: the worker runs %d times", n);
+	tap_ok(n <= 2 && test_pinned(fd), "pinned: the worker runs %d times", n);
 	e = test_info(fd).epoch;
-	end(fd);
+	test_demand(!test_snap_end(fd, NULL));
 	tap_ok(test_wait_epoch(fd, e + 3), "then epochs end");
 	test_demand(!test_write(EVENT, "0"));
 	n = times_run() - before;

@@ -8,13 +8,10 @@
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
 . "$here/modules.sh"
-top=${here%/*/*}
-demand=$top/build/selftests/module/demand
-ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
+demand=$built/demand
 kinds=${ko%/*}/epochfilter_kinds.ko
 helper=/proc/sys/kernel/modprobe
 
-[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$kinds" ] || ktap_skip_all "$kinds is not built"
 [ -x "$demand" ] || ktap_skip_all "$demand is not built"
 ktap_plan 22

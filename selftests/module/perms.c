@@ -132,7 +132,6 @@ static void change_registry(struct outcome *o, int dev)
 
 static void change_filter(struct outcome *o, int fd)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
 	struct epf_snap_read read = { .size = sizeof(read) };
 	struct epf_restore r = { .size = sizeof(r) };
 	struct epf_describe d = { .size = sizeof(d) };
@@ -144,9 +143,8 @@ static void change_filter(struct outcome *o, int fd)
 	o->rotate = epf_filter_rotate(fd, 1, NULL);
 	o->clear = epf_filter_clear(fd);
 	o->key = epf_filter_key(fd, key);
-	o->begin = test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
-	s.pin_ns = 0;
-	o->end = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
+	o->begin = test_snap_begin(fd, SEC, NULL);
+	o->end = test_snap_end(fd, NULL);
 	o->read = test_ioctl(fd, EPF_IOC_SNAP_READ, &read);
 	o->restore = test_ioctl(fd, EPF_IOC_RESTORE, &r);
 	o->describe = test_ioctl(fd, EPF_IOC_DESCRIBE, &d);

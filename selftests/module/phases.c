@@ -140,9 +140,9 @@ enum how { AT_ONCE, SLOWLY, ROTATING, TOO_LATE, TORN };
 /* @how: TOO_LATE: also ask for keys inserted during the copy. */
 static void snapshot(struct copy *c, const char *from, enum how how)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = how == AT_ONCE ? SEC : 1 };
+	struct epf_snap s;
 
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
+	test_demand(!test_snap_begin(fd, how == AT_ONCE ? SEC : 1, &s));
 	c->begin = s.header;
 	note_done(c);
 	if (how == TORN)
@@ -153,8 +153,7 @@ static void snapshot(struct copy *c, const char *from, enum how how)
 						   let_others_go_on);
 	if (how == TOO_LATE)
 		note_done(c);
-	s = (struct epf_snap){ .size = sizeof(s) };
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_end(fd, &s));
 	c->end = s.header;
 }
 
@@ -239,11 +238,10 @@ static __u32 phase(__u64 epoch, __u64 inserts)
 /* Check the property in a filter restored from the copy, through the module. */
 static __u64 lost_in_restored(int other, const struct copy *c)
 {
-	struct epf_restore r = { .size = sizeof(r), .header = c->end, .lines = (uintptr_t)lines };
 	__u64 n, lost = 0;
 	int i;
 
-	test_demand(!test_ioctl(other, EPF_IOC_RESTORE, &r));
+	test_demand(!test_restore(other, &c->end, lines));
 	for (i = 0; i < THREADS; i++)
 		for (n = c->done[i]; n-- && c->done[i] - n < 64;)
 			if (inserters[i].log[n % LOG].low + EPF_LIVE_EPOCHS >= c->end.epoch_end)

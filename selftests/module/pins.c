@@ -20,31 +20,11 @@
 #define EPOCH 100
 #define WINDOW (7 * EPOCH)
 
-static long begin(int fd, __u64 pin_ns, struct epf_snap *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	s->pin_ns = pin_ns;
-	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s);
-}
-
-static long end(int fd, struct epf_snap *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	return test_ioctl(fd, EPF_IOC_SNAP_END, s);
-}
-
 static long journal(int fd)
 {
 	struct epf_journal_args j = { .size = sizeof(j), .order = 4 };
 
 	return test_ioctl(fd, EPF_IOC_JOURNAL, &j);
-}
-
-static bool pinned(int fd)
-{
-	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
 static long rotate(int fd, __u32 count)
@@ -59,17 +39,13 @@ static long rotate(int fd, __u32 count)
 /* Restore an empty snapshot of the filter's own shape. */
 static long restore(int fd, const struct epf_snap *s, __u32 version)
 {
-	static struct epf_restore r;
+	struct epf_snap_header header = s->header;
 	void *lines = calloc(LINES, 64);
 	long ret;
 
 	test_demand(lines);
-	memset(&r, 0, sizeof(r));
-	r.size = sizeof(r);
-	r.header = s->header;
-	r.header.version = version;
-	r.lines = (uintptr_t)lines;
-	ret = test_ioctl(fd, EPF_IOC_RESTORE, &r);
+	header.version = version;
+	ret = test_restore(fd, &header, lines);
 	free(lines);
 	return ret;
 }
@@ -81,23 +57,22 @@ static bool begin_twice(int fd, int other)
 {
 	struct epf_snap s;
 
-	(void)other;
-	return !begin(fd, SEC, &s) && begin(fd, SEC, &s) == -EBUSY;
+	return !test_snap_begin(fd, SEC, &s) && test_snap_begin(fd, SEC, &s) == -EBUSY;
 }
 
 static bool begin_beside(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !begin(fd, 60 * SEC, &s) && begin(other, SEC, &s) == -EBUSY;
+	return !test_snap_begin(fd, 60 * SEC, &s) && test_snap_begin(other, SEC, &s) == -EBUSY;
 }
 
 static bool begin_restore_begin(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !begin(fd, 60 * SEC, &s) && !restore(other, &s, EPF_SNAP_VERSION) &&
-	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) && !rotate(fd, 1);
+	return !test_snap_begin(fd, 60 * SEC, &s) && !restore(other, &s, EPF_SNAP_VERSION) &&
+	       test_snap_begin(fd, 60 * SEC, &s) == -EBUSY && !test_pinned(fd) && !rotate(fd, 1);
 }
 
 static bool begin_swap_begin(int fd, int other)
@@ -107,9 +82,10 @@ static bool begin_swap_begin(int fd, int other)
 	int second = test_make(&p);
 	bool good;
 
-	(void)other;
-	good = !begin(fd, 60 * SEC, &s) && !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
-	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) && pinned(second) && !rotate(fd, 1);
+	good = !test_snap_begin(fd, 60 * SEC, &s) &&
+	       !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
+	       test_snap_begin(fd, 60 * SEC, &s) == -EBUSY && !test_pinned(fd) &&
+	       test_pinned(second) && !rotate(fd, 1);
 	test_demand(!epf_dev_swap(test_dev, "mod-pins", "mod-pins-2"));
 	close(second);
 	return good;
@@ -119,20 +95,19 @@ static bool restore_refused(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !begin(fd, 60 * SEC, &s) && restore(other, &s, EPF_SNAP_VERSION + 1) == -EBADMSG &&
-	       pinned(fd);
+	return !test_snap_begin(fd, 60 * SEC, &s) &&
+	       restore(other, &s, EPF_SNAP_VERSION + 1) == -EBADMSG && test_pinned(fd);
 }
 
 static bool begin_untold(int fd, int other)
 {
 	struct epf_snap *s = test_guarded(1);
 
-	(void)other;
 	memset(s, 0, sizeof(*s));
 	s->size = sizeof(*s);
 	s->pin_ns = 60 * SEC;
 	test_demand(!mprotect(s, PAGE, PROT_READ));
-	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s) == -EFAULT && !pinned(fd) &&
+	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s) == -EFAULT && !test_pinned(fd) &&
 	       !munmap(s, 2 * PAGE);
 }
 
@@ -145,8 +120,9 @@ static bool journal_restore_journal(int fd, int other)
 {
 	struct epf_snap s;
 
-	return !journal(fd) && !begin(fd, 60 * SEC, &s) && !restore(other, &s, EPF_SNAP_VERSION) &&
-	       journal(fd) == -EBUSY && !journal(other) && test_info(fd).flags & EPF_INFO_JOURNAL;
+	return !journal(fd) && !test_snap_begin(fd, 60 * SEC, &s) &&
+	       !restore(other, &s, EPF_SNAP_VERSION) && journal(fd) == -EBUSY && !journal(other) &&
+	       test_info(fd).flags & EPF_INFO_JOURNAL;
 }
 
 static bool mapped_restore_forced(int fd, int other)
@@ -154,12 +130,13 @@ static bool mapped_restore_forced(int fd, int other)
 	struct epf_snap s;
 	void *at;
 
-	if (journal(fd) || begin(fd, 60 * SEC, &s))
+	if (journal(fd) || test_snap_begin(fd, 60 * SEC, &s))
 		return false;
 	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	return at != MAP_FAILED && !restore(other, &s, EPF_SNAP_VERSION) &&
-	       !test_destroy("mod-pins", EPF_DESTROY_FORCE) && begin(fd, SEC, &s) == -ENODEV &&
-	       journal(fd) < 0 && rotate(other, 1) == -ENODEV && !munmap(at, PAGE);
+	       !test_destroy("mod-pins", EPF_DESTROY_FORCE) &&
+	       test_snap_begin(fd, SEC, &s) == -ENODEV && journal(fd) < 0 &&
+	       rotate(other, 1) == -ENODEV && !munmap(at, PAGE);
 }
 
 static const struct {
@@ -206,25 +183,20 @@ static void try_refused(__u32 i)
 
 /* ------------------------------------------------------ time that is over ---- */
 
-static bool not_pinned(void *fd)
-{
-	return !pinned(*(int *)fd);
-}
-
 /* The snapshot of @first, with a pin of 1 ms, is not ended when @second begins. */
 static void expired(int first, int second, const char *what)
 {
 	struct epf_snap s;
 	bool begun, stays;
 
-	test_demand(!begin(first, MS, &s) && test_wait(not_pinned, &first));
-	begun = !begin(second, 60 * SEC, &s);
+	test_demand(!test_snap_begin(first, MS, &s) && test_wait(test_unpinned, &first));
+	begun = !test_snap_begin(second, 60 * SEC, &s);
 	tap_ok(begun, "%s: when a snapshot's time is over another may begin", what);
-	end(first, &s);
-	stays = begun && pinned(first);
+	test_snap_end(first, &s);
+	stays = begun && test_pinned(first);
 	tap_ok(stays, "%s: and is held when the first one ends", what);
-	end(second, &s);
-	test_is(pinned(first), false, "%s: until it ends itself", what);
+	test_snap_end(second, &s);
+	test_is(test_pinned(first), false, "%s: until it ends itself", what);
 }
 
 /* Has the worker run in the current epoch since the filter has keys? */
@@ -245,14 +217,14 @@ static void early(int fd, const char *what)
 	int i;
 
 	for (i = 0; i < 3 && !good; i++) {
-		test_demand(!begin(fd, 60 * SEC, &s));
+		test_demand(!test_snap_begin(fd, 60 * SEC, &s));
 		until = s.now_ns + 55 * SEC;
 		e = test_info(fd).epoch;
 		test_insert(fd, 1, 0, EPOCH);
 		test_demand(test_wait(looked, &fd));
 		test_sleep(100 * MS); /* the pin says when it expires */
 		test_demand(test_info(fd).epoch == e);
-		end(fd, &s);
+		test_snap_end(fd, &s);
 		while (!good && test_now() < until)
 			good = test_info(fd).epoch > e;
 	}
@@ -271,8 +243,8 @@ static void current_count(int fd, const char *what)
 	test_demand(!rotate(fd, 1));
 	test_insert(fd, 2, 0, SOME);
 	info = test_info(fd);
-	test_demand(!begin(fd, SEC, &s));
-	test_demand(!end(fd, &s));
+	test_demand(!test_snap_begin(fd, SEC, &s));
+	test_demand(!test_snap_end(fd, &s));
 	test_is(s.header.epochs[s.header.epoch_end & 7].inserts, SOME,
 		"%s: a snapshot counts the keys of the current epoch", what);
 	test_is(info.epochs[0].inserts, SOME, "%s: as INFO does", what);
@@ -410,10 +382,10 @@ static void two_enders(int fd)
 		yield_until_asleep(&e[i]);
 	}
 	run_at(busy, 1, 99);
-	test_demand(!begin(fd, 60 * SEC, &s));
+	test_demand(!test_snap_begin(fd, 60 * SEC, &s));
 	while (!is_done(&e[0]))
 		sched_yield();
-	end(fd, &s);
+	test_snap_end(fd, &s);
 	__atomic_store_n(&busy_end, true, __ATOMIC_RELEASE);
 	run_at(0, 0, 0);
 	both = test_wait(is_done, &e[1]);

@@ -110,14 +110,10 @@ static __u64 margin(__u64 questions)
 static void insert(int fd, __u64 stream, __u64 first, __u32 n)
 {
 	__u64 keys[CHUNK];
-	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = n, .keys = (uintptr_t)keys
-	};
-	__u32 i;
+	struct epf_batch b = test_batch(keys, n);
 
 	test_demand(n <= CHUNK);
-	for (i = 0; i < n; i++)
-		keys[i] = test_digest(stream, first + i);
+	test_draw(keys, stream, first, n);
 	test_demand(!epf_filter_batch(fd, EPF_IOC_INSERT, &b)); /* also EINTR */
 }
 
@@ -353,12 +349,7 @@ static void try_replaced(const char *flag)
 
 static bool inserts_open(int fd, __u64 digest)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.count = 1,
-		.flags = EPF_BATCH_DIGESTS,
-		.keys = (uintptr_t)&digest,
-	};
+	struct epf_batch b = test_batch(&digest, 1);
 
 	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST_AND_INSERT, &b));
 	return is_open(fd);

@@ -9,27 +9,11 @@
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
 . "$here/modules.sh"
-top=${here%/*/*}
-ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
-broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
-broken_kinds=${broken%/*}/epochfilter_kinds.ko
-built=$top/build/selftests/module
-
-[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$broken" ] || ktap_skip_all "$broken is not built: make -C selftests/torture"
 
-# usage: promise FLAGS, as in torture/broken/epf/estimate.h: 512 and 1024, and 2048 so
-# that batches do not wait, just as packets do not
-promise() {
-	"$built/promise" "$1" > "$ktap_log.out" 2>&1
-	status=$?
-	ktap_diag "$(cat "$ktap_log.out")"
-	rm -f "$ktap_log.out"
-	return $status
-}
-
-turns() {
-	"$built/turns" > "$ktap_log.out" 2>&1
+# usage: shown COMMAND ARG...: tells what it prints even if it passes
+shown() {
+	"$@" > "$ktap_log.out" 2>&1
 	status=$?
 	ktap_diag "$(cat "$ktap_log.out")"
 	rm -f "$ktap_log.out"
@@ -37,15 +21,12 @@ turns() {
 }
 
 ktap_plan 5
-rmmod epochfilter_kinds 2> /dev/null
-rmmod epochfilter 2> /dev/null
-ktap_check 'a module in which all can be held up' \
-	insmod_both "$broken" "$broken_kinds"
-ktap_check 'a grace period that never ends' promise 2560
-ktap_check 'a worker that never comes' promise 3072
-ktap_check 'ten times the planned rate' promise 2048
-ktap_check 'batches take turns at the lock of packets' turns
-remove epochfilter_kinds
-rmmod epochfilter
-insmod "$ko"
+ktap_check 'a module in which all can be held up' insmod_broken
+# Flags as in torture/broken/epf/estimate.h: 512 and 1024, and 2048 so that batches do not
+# wait, just as packets do not.
+ktap_check 'a grace period that never ends' shown "$built/promise" 2560
+ktap_check 'a worker that never comes' shown "$built/promise" 3072
+ktap_check 'ten times the planned rate' shown "$built/promise" 2048
+ktap_check 'batches take turns at the lock of packets' shown "$built/turns"
+insmod_again
 ktap_finish

@@ -32,8 +32,7 @@ static struct epf_params params(const struct resizable *of, __u64 span_ns)
 {
 	struct epf_params p = test_locked_params(NAME, of->kind, 0);
 
-	p.mode = EPF_MODE_TIME;
-	p.window_ns = span_ns;
+	test_set_span(&p, span_ns);
 	return p;
 }
 

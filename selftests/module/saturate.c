@@ -26,8 +26,7 @@ static int make(void)
 	p.nr_lines = size.nr_lines;
 	p.lines_per_key = size.lines_per_key;
 	p.bits_per_key = size.bits_per_key;
-	p.mode = EPF_MODE_TIME;
-	p.window_ns = 7 * EPOCH_NS;
+	test_set_span(&p, 7 * EPOCH_NS);
 	p.budget_ppt = EPF_RATE_ONE / 10000;
 	p.limit_ppt = 2 * p.budget_ppt;
 	return test_make(&p);
@@ -80,13 +79,9 @@ static bool traced(const char *text)
 static long ask(int fd, __u64 s, __u32 nr, bool *open)
 {
 	__u64 keys[EPOCH_KEYS];
-	struct epf_batch b = {
-		.size = sizeof(b), .flags = EPF_BATCH_DIGESTS, .count = nr, .keys = (uintptr_t)keys
-	};
-	__u32 i;
+	struct epf_batch b = test_batch(keys, nr);
 
-	for (i = 0; i < nr; i++)
-		keys[i] = test_digest(s, i);
+	test_draw(keys, s, 0, nr);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	*open = b.flags & EPF_BATCH_SATURATED;
 	return b.present;

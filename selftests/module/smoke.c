@@ -50,17 +50,10 @@ static int filters[2];
 static __u64 look(int fd, __u64 s, __u64 batch)
 {
 	__u64 keys[BATCH], bitmap = 0;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = BATCH,
-		.keys = (uintptr_t)keys,
-		.bitmap = (uintptr_t)&bitmap,
-	};
-	__u32 i;
+	struct epf_batch b = test_batch(keys, BATCH);
 
-	for (i = 0; i < BATCH; i++)
-		keys[i] = test_digest(s, batch * BATCH + i);
+	b.bitmap = (uintptr_t)&bitmap;
+	test_draw(keys, s, batch * BATCH, BATCH);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
 	return bitmap;
 }
@@ -132,30 +125,17 @@ static void swapper(__u32 me)
 	}
 }
 
-/* Begin, map, read, end, and restore the copy into another filter. */
+/* Copy to another filter. */
 static void copier(__u32 me)
 {
 	struct epf_params p = test_params("mod-smoke-copy", 64, 1, 2, 10);
 	int copy = test_make(&p);
 
 	while (!shared->stop) {
-		struct epf_snap s = { .size = sizeof(s), .pin_ns = 50 * MS };
-		struct epf_restore r = { .size = sizeof(r) };
 		int fd = test_open(names[epf_word(me, shared->swaps) & 1]);
-		size_t bytes;
-		void *at;
 
 		test_demand(fd >= 0);
-		test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
-		bytes = s.header.params.nr_lines * 64;
-		at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-		test_demand(at != MAP_FAILED);
-		s.pin_ns = 0;
-		test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
-		r.header = s.header;
-		r.lines = (uintptr_t)at;
-		test_demand(!test_ioctl(copy, EPF_IOC_RESTORE, &r));
-		munmap(at, bytes);
+		test_copy(fd, copy);
 		close(fd);
 		shared->rounds[me]++;
 	}
@@ -225,7 +205,6 @@ static bool all_played(void *arg)
 {
 	size_t i;
 
-	(void)arg;
 	for (i = 0; i < ARRAY_LEN(players); i++)
 		if (!shared->rounds[i])
 			return false;

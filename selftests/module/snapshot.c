@@ -22,23 +22,6 @@
 static struct epf_snap_header header;
 static char *lines;
 
-static long begin(int fd, __u64 pin_ns)
-{
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = pin_ns };
-
-	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
-}
-
-static long end(int fd, struct epf_snap_header *h)
-{
-	struct epf_snap s = { .size = sizeof(s) };
-	long ret = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
-
-	if (h)
-		*h = s.header;
-	return ret;
-}
-
 static void copy_lines(int fd)
 {
 	void *at = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
@@ -46,11 +29,6 @@ static void copy_lines(int fd)
 	test_demand(at != MAP_FAILED);
 	epf_copy_words(lines, at, BYTES);
 	munmap(at, BYTES);
-}
-
-static bool pinned(int fd)
-{
-	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
 /* Return: how often this thread has waited for anything. */
@@ -69,12 +47,12 @@ static void try_pin(int fd, int fd2)
 	struct epf_info info;
 	long waited;
 
-	test_is(end(fd, NULL), -EINVAL, "END without BEGIN: EINVAL");
-	test_is(begin(fd, EPF_PIN_MAX_NS), 0, "BEGIN");
-	tap_ok(pinned(fd) && pinned(fd2), "EPF_IOC_INFO says pinned");
-	test_is(begin(fd, SEC), -EBUSY, "BEGIN again: EBUSY");
-	test_is(begin(fd2, SEC), -EBUSY, "BEGIN on another descriptor: EBUSY");
-	test_is(end(fd2, NULL), -EINVAL, "END on another descriptor: EINVAL");
+	test_is(test_snap_end(fd, NULL), -EINVAL, "END without BEGIN: EINVAL");
+	test_is(test_snap_begin(fd, EPF_PIN_MAX_NS, NULL), 0, "BEGIN");
+	tap_ok(test_pinned(fd) && test_pinned(fd2), "EPF_IOC_INFO says pinned");
+	test_is(test_snap_begin(fd, SEC, NULL), -EBUSY, "BEGIN again: EBUSY");
+	test_is(test_snap_begin(fd2, SEC, NULL), -EBUSY, "BEGIN on another descriptor: EBUSY");
+	test_is(test_snap_end(fd2, NULL), -EINVAL, "END on another descriptor: EINVAL");
 	test_is(epf_filter_rotate(fd, 1, NULL), -EBUSY, "ROTATE: EBUSY");
 	test_is(epf_filter_clear(fd2), -EBUSY, "CLEAR: EBUSY");
 	waited = waits();
@@ -85,15 +63,10 @@ static void try_pin(int fd, int fd2)
 	       "three windows of insertions stay in one epoch");
 	test_is(info.stats.delayed, 1, "a rotation is delayed, once");
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "all are found");
-	test_is(end(fd, NULL), 0, "END");
-	tap_ok(!pinned(fd), "EPF_IOC_INFO says so");
+	test_is(test_snap_end(fd, NULL), 0, "END");
+	tap_ok(!test_pinned(fd), "EPF_IOC_INFO says so");
 	tap_ok(test_wait_epoch(fd, e + 1), "the delayed rotation takes place");
 	test_is(test_info(fd).epoch, e + 1, "one only");
-}
-
-static bool unpinned(void *arg)
-{
-	return !pinned(*(int *)arg);
 }
 
 #define LET_GO_POINTS 7
@@ -101,21 +74,23 @@ static void try_let_go(int fd, int fd2)
 {
 	__u64 e = test_info(fd).epoch;
 	int fd3 = test_open("mod-snap");
-	struct epf_snap_header h;
+	struct epf_snap s;
 
-	test_demand(!begin(fd3, EPF_PIN_MAX_NS));
+	test_demand(!test_snap_begin(fd3, EPF_PIN_MAX_NS, NULL));
 	test_insert(fd, 2, 0, EPOCH);
 	test_is(test_info(fd).epoch, e, "pinned");
 	close(fd3);
-	tap_ok(!pinned(fd) && test_wait_epoch(fd, e + 1),
+	tap_ok(!test_pinned(fd) && test_wait_epoch(fd, e + 1),
 	       "closing the descriptor ends the snapshot");
-	test_is(begin(fd, 100 * MS), 0, "another can begin, for 100 ms");
+	test_is(test_snap_begin(fd, 100 * MS, NULL), 0, "another can begin, for 100 ms");
 	test_insert(fd2, 2, EPOCH, EPOCH);
-	tap_ok(test_wait(unpinned, &fd), "the pin comes to its end by itself");
+	tap_ok(test_wait(test_unpinned, &fd), "the pin comes to its end by itself");
 	tap_ok(test_wait_epoch(fd, e + 2), "and the rotation takes place");
-	test_is(begin(fd2, EPF_PIN_MAX_NS), 0, "then another descriptor may begin one");
-	test_demand(!end(fd2, &h));
-	tap_ok(!end(fd, &h) && h.epoch_begin == e + 1 && h.epoch_end >= e + 2,
+	test_is(test_snap_begin(fd2, EPF_PIN_MAX_NS, NULL), 0,
+		"then another descriptor may begin one");
+	test_demand(!test_snap_end(fd2, NULL));
+	tap_ok(!test_snap_end(fd, &s) && s.header.epoch_begin == e + 1 &&
+		       s.header.epoch_end >= e + 2,
 	       "the first goes on all the same, and says that rotation came between");
 }
 
@@ -124,14 +99,16 @@ static void try_header(int fd)
 {
 	struct epf_info info;
 	struct timespec now;
+	struct epf_snap s;
 	__u64 inserts = 0;
 	int i;
 
 	test_insert(fd, 3, 0, KEYS);
-	test_demand(!begin(fd, EPF_PIN_MAX_NS));
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 	copy_lines(fd);
 	info = test_info(fd);
-	test_demand(!end(fd, &header));
+	test_demand(!test_snap_end(fd, &s));
+	header = s.header;
 	clock_gettime(CLOCK_REALTIME, &now);
 	tap_ok(header.magic == EPF_SNAP_MAGIC && header.version == EPF_SNAP_VERSION &&
 		       header.header_bytes == sizeof(header),
@@ -179,7 +156,7 @@ static void try_desc(void)
 				  mixed = { EPF_KEYS_MIXED, 0, 0, 0 };
 	struct epf_params p = test_params("mod-desc", 64, 2, 10, 700);
 	struct epf_params q = test_params("mod-desc-2", 64, 2, 10, 700);
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
+	struct epf_snap s;
 	struct epf_restore r = { .size = sizeof(r) };
 	struct epf_key_desc got = { 0 };
 	int fd = test_make(&p), other = test_make(&q);
@@ -195,9 +172,8 @@ static void try_desc(void)
 	tap_ok(described(fd, flow) && !memcmp(&got, &flow, sizeof(flow)),
 	       "so INFO says, and asking changes nothing");
 	test_demand(!epf_filter_clear(fd));
-	test_demand(!begin(fd, SEC));
-	s.pin_ns = 0;
-	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
+	test_demand(!test_snap_begin(fd, SEC, NULL));
+	test_demand(!test_snap_end(fd, &s));
 	tap_ok(!memcmp(&s.desc, &flow, sizeof(flow)),
 	       "also when the filter was cleared, and of a snapshot");
 	r.header = s.header;
@@ -219,13 +195,6 @@ static void try_desc(void)
 	test_destroy("mod-desc-2", 0);
 }
 
-static long restore_from(int fd, const struct epf_snap_header *h, const void *from)
-{
-	struct epf_restore r = { .size = sizeof(r), .header = *h, .lines = (uintptr_t)from };
-
-	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
-}
-
 /* Ages of all keys in use and of some others. */
 struct answers {
 	__u8 age[KEYS * 4];
@@ -235,15 +204,10 @@ static struct answers answers(int fd)
 {
 	static __u64 keys[KEYS * 4];
 	struct answers a;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = KEYS * 4,
-		.keys = (uintptr_t)keys,
-		.ages = (uintptr_t)a.age,
-	};
+	struct epf_batch b = test_batch(keys, KEYS * 4);
 	__u32 i;
 
+	b.ages = (uintptr_t)a.age;
 	for (i = 0; i < b.count; i++)
 		keys[i] = test_digest(1 + i / KEYS, i % KEYS);
 	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
@@ -269,7 +233,7 @@ static void try_restore(int fd)
 	p.hash = EPF_HASH_SIPHASH24;
 	new = test_make(&p);
 	test_insert(new, 5, 0, 3);
-	test_is(restore_from(new, &header, lines), 0, "RESTORE into a filter of another shape");
+	test_is(test_restore(new, &header, lines), 0, "RESTORE into a filter of another shape");
 	info = test_info(new);
 	tap_ok(same_answers(new, &want), "all answers and ages are equal");
 	strcpy(old.params.name, p.name);
@@ -292,7 +256,7 @@ static void try_restore(int fd)
 
 	test_insert(fd, 4, 0, KEYS);
 	test_demand(!same_answers(fd, &want));
-	test_is(restore_from(fd, &header, lines), 0, "RESTORE into the same filter");
+	test_is(test_restore(fd, &header, lines), 0, "RESTORE into the same filter");
 	tap_ok(same_answers(fd, &want), "all answers and ages are as then");
 	test_is(test_info(fd).stats.inserts, old.stats.inserts, "and insertions");
 	close(new);
@@ -305,16 +269,16 @@ static void try_restore(int fd)
 static void try_stale(void)
 {
 	int fd = test_make_plain("mod-stale", WINDOW);
-	struct epf_snap_header h;
+	struct epf_snap s;
 	long found = 0;
 	int i;
 
 	test_insert(fd, 3, 0, WINDOW);
-	test_demand(!begin(fd, SEC));
+	test_demand(!test_snap_begin(fd, SEC, NULL));
 	copy_lines(fd);
-	test_demand(!end(fd, &h));
-	h.epoch_begin = h.epoch_end = EPF_EPOCH_FIRST + 31;
-	test_is(restore_from(fd, &h, lines), 0, "RESTORE with stale lanes");
+	test_demand(!test_snap_end(fd, &s));
+	s.header.epoch_begin = s.header.epoch_end = EPF_EPOCH_FIRST + 31;
+	test_is(test_restore(fd, &s.header, lines), 0, "RESTORE with stale lanes");
 	test_is(test_count(fd, 3, 0, WINDOW), 0, "their keys are forgotten");
 	for (i = 0; i < 32; i++) {
 		test_demand(!epf_filter_rotate(fd, 1, NULL));
@@ -434,13 +398,13 @@ static void try_refuse(int fd)
 	for (i = 0; i < ARRAY_LEN(spoils); i++) {
 		h = header;
 		spoils[i].spoil(&h);
-		test_is(restore_from(fd, &h, lines), spoils[i].want, "RESTORE: %s: %s",
+		test_is(test_restore(fd, &h, lines), spoils[i].want, "RESTORE: %s: %s",
 			spoils[i].claim, strerrorname_np(-spoils[i].want));
 	}
-	test_is(restore_from(fd, &header, NULL), -EFAULT, "RESTORE from NULL: EFAULT");
-	test_is(restore_from(fd, &header, lines + PAGE), -EFAULT,
+	test_is(test_restore(fd, &header, NULL), -EFAULT, "RESTORE from NULL: EFAULT");
+	test_is(test_restore(fd, &header, lines + PAGE), -EFAULT,
 		"RESTORE from less than all lines: EFAULT");
-	test_is(restore_from(fd, &header, (void *)-4096L), -EFAULT,
+	test_is(test_restore(fd, &header, (void *)-4096L), -EFAULT,
 		"RESTORE from the kernel: EFAULT");
 	tap_ok(same_answers(fd, &want), "the old contents have stayed");
 	info = test_info(fd);
@@ -448,17 +412,17 @@ static void try_refuse(int fd)
 	       "and the old counts");
 	h = header;
 	h.lines_xxh3 = h.header_xxh3 = 1;
-	test_is(restore_from(fd, &h, lines), 0, "the sums are left to user space");
+	test_is(test_restore(fd, &h, lines), 0, "the sums are left to user space");
 }
 
 #define FORCE_POINTS 4
 static void try_force(int fd, int fd2)
 {
-	test_demand(!begin(fd, EPF_PIN_MAX_NS));
+	test_demand(!test_snap_begin(fd, EPF_PIN_MAX_NS, NULL));
 	test_is(test_destroy("mod-snap", EPF_DESTROY_FORCE), 0,
 		"destroyed by force while a snapshot is under way");
-	test_is(begin(fd2, SEC), -ENODEV, "BEGIN: ENODEV");
-	test_is(restore_from(fd2, &header, lines), -ENODEV, "RESTORE: ENODEV");
+	test_is(test_snap_begin(fd2, SEC, NULL), -ENODEV, "BEGIN: ENODEV");
+	test_is(test_restore(fd2, &header, lines), -ENODEV, "RESTORE: ENODEV");
 	close(fd);
 	close(fd2);
 	tap_ok(test_kernel_calm(), "the kernel has not complained");

@@ -36,12 +36,7 @@ static unsigned long command = EPF_IOC_TEST;
 static void *call(void *arg)
 {
 	struct caller *c = arg;
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.count = KEYS,
-		.flags = EPF_BATCH_DIGESTS,
-		.keys = (uintptr_t)c->keys,
-	};
+	struct epf_batch b = test_batch(c->keys, KEYS);
 	int i;
 
 	for (i = 0; i < CALLS; i++)

@@ -12,14 +12,16 @@ usage: table.py rows GROUP       the rows of a group, for run
 EPF_MUTANTS names another folder with tables. A table is stanzas of "key: value" lines, with an empty line between them. A value is
 literal to the end of its line, so an edit needs no quoting. A stanza begins with
 
-  group   defaults for the stanzas below it; the value names the script that runs them
+  group   defaults for the stanzas below it; the value names the script that runs them. Where
+          the group above has the same name, its values hold on unless there are others
   whole   the same without a mutation (or with a harmless edit): the test must pass
-  mutant  one mutation: the test must fail. The value is its id, unique, SUITE/NAME
+  mutant  one mutation: the test must fail. The value is "ID: what is broken, one sentence".
+          The id is unique, SUITE/NAME
 
-and continues with
+"thorough whole" and "thorough mutant" are tried with EPF_THOROUGH only. It continues with
 
-  what      what is broken, one sentence
-  file      the files that are edited, paths in the tree
+  file      the files that are edited, paths in the tree; also for the stanzas that follow in
+            the group, up to the next one that names a file
   edit      a sed script
   build     the builder and its arguments: function build_NAME in build_SUITE.sh; or
             "makefile": the Makefile of the suite has it, and the script tries it itself
@@ -30,7 +32,6 @@ and continues with
             (^not ok); or "crash": it is killed by SIGSEGV or SIGBUS
   needs     what it takes, each word a function need_WORD in lib.sh or build_SUITE.sh;
             those of a mutant are added to those of its group
-  thorough  yes: tried with EPF_THOROUGH only
 """
 
 import fnmatch
@@ -45,9 +46,8 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 TABLES = os.environ.get("EPF_MUTANTS", HERE)
-STARTS = ("group", "whole", "mutant")
-KEYS = ("what", "file", "edit", "build", "tree", "test", "case", "claim", "needs",
-        "thorough")
+STARTS = ("group", "whole", "mutant", "thorough whole", "thorough mutant")
+KEYS = ("file", "edit", "build", "tree", "test", "case", "claim", "needs")
 ROW = ("kind", "id", "what", "thorough", "file", "edit", "build", "tree", "test", "case",
        "claim", "needs")
 
@@ -84,8 +84,14 @@ def stanzas(path):
 def row_of(place, lines, group):
     """Return the row of a stanza: its own values, else those of its group."""
     row = dict(group)
-    row.update(kind=lines[0][0], id=lines[0][1], place=place)
+    thorough, _, kind = lines[0][0].rpartition(" ")
+    ident, _, what = lines[0][1].partition(": ")
+    row.update(kind=kind, id=ident, place=place)
     own = {}
+    if what:
+        own["what"] = what
+    if thorough:
+        own["thorough"] = "yes"
     for key, value in lines[1:]:
         if key == "case":
             own.setdefault(key, []).append(value)
@@ -108,12 +114,15 @@ def read():
         group = None
         for place, lines in stanzas(path):
             if lines[0][0] == "group":
-                group = row_of(place, lines, {})
+                again = group and group["group"] == lines[0][1]
+                group = row_of(place, lines, group if again else {})
                 group["group"] = lines[0][1]
             elif group is None:
                 raise Wrong(f"{place}: no group yet")
             else:
                 rows.append(row_of(place, lines, group))
+                if "file" in rows[-1]:
+                    group["file"] = rows[-1]["file"]
     return rows
 
 

@@ -77,13 +77,11 @@ HOOK __tsan_init(void)
 HOOK __tsan_func_entry(void *p);
 HOOK __tsan_func_entry(void *p)
 {
-	(void)p;
 }
 
 HOOK __tsan_func_exit(void *p);
 HOOK __tsan_func_exit(void *p)
 {
-	(void)p;
 }
 
 /* The compiler does not know what the hooks do: results of tests must be used, and memory

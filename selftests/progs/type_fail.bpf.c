@@ -7,14 +7,19 @@
 
 #define CALL_REFUSED "is not allowed"
 
-SEC("socket")
-FAILS(CALL_REFUSED)
-int on_socket(struct __sk_buff *skb)
+static __always_inline void acquire(void)
 {
 	struct epf_filter *f = bpf_epf_acquire(filter_id);
 
 	if (f)
 		bpf_epf_release(f);
+}
+
+SEC("socket")
+FAILS(CALL_REFUSED)
+int on_socket(struct __sk_buff *skb)
+{
+	acquire();
 	return 0;
 }
 
@@ -22,10 +27,7 @@ SEC("kprobe")
 FAILS(CALL_REFUSED)
 int on_kprobe(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return 0;
 }
 
@@ -33,10 +35,7 @@ SEC("tracepoint")
 FAILS(CALL_REFUSED)
 int on_tracepoint(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return 0;
 }
 
@@ -44,10 +43,7 @@ SEC("cgroup/sock")
 FAILS(CALL_REFUSED)
 int on_cgroup_sock(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return 1;
 }
 
@@ -56,10 +52,7 @@ SEC("xdp")
 FAILS(CALL_REFUSED)
 int xdp_acquire(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return XDP_PASS;
 }
 
@@ -67,10 +60,7 @@ SEC("tc")
 FAILS(CALL_REFUSED)
 int tc_acquire(struct __sk_buff *skb)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return 0;
 }
 
@@ -78,10 +68,7 @@ SEC("netfilter")
 FAILS(CALL_REFUSED)
 int netfilter_acquire(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
-
-	if (f)
-		bpf_epf_release(f);
+	acquire();
 	return 1;
 }
 

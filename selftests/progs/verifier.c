@@ -223,20 +223,12 @@ static int each(int nr, char **paths, int dev, char *log)
 	return n;
 }
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	char *log = malloc(LOG_BYTES);
 	int dev = epf_dev_open();
 
-	libbpf_set_print(quiet);
+	libbpf_set_print(NULL);
 	if (dev < 0) {
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;

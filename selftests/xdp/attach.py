@@ -55,19 +55,9 @@ def users(name=net.FILTER):
     return json.loads(net.epfctl("-j", "show", name).stdout)["users"]
 
 
-def refused(text, *args, **how):
-    """epfctl fails with one line that contains @text, and leaves nothing behind."""
-    done = net.epfctl(*args, check=False, **how)
-    lines = done.stderr.splitlines()
-    if done.returncode != 2 or done.stdout or len(lines) != 1 or \
-            not lines[0].startswith("error: ") or text not in lines[0]:
-        return f"exit {done.returncode}: {done.stdout}{done.stderr}"
-    return None
-
-
 def attach_refused(text, *args, **how):
-    return refused(text, "attach", net.B, "--filter", net.FILTER, *args,
-                   **how) or nothing_left()
+    return net.refused(text, "attach", net.B, "--filter", net.FILTER, *args,
+                   **how)
 
 
 def detach_cleans(*options):
@@ -76,8 +66,7 @@ def detach_cleans(*options):
             held = users()
             net.send(FRAMES)
         free = users()
-    return net.unlike(held=(held > 0, True), given_back=(free, 0)) or \
-        nothing_left()
+    return net.unlike(held=(held > 0, True), given_back=(free, 0))
 
 
 def other(command, *args):
@@ -119,16 +108,14 @@ def beside(mode, prio, after_ours, before):
                     seen, counters = other.count(), on.counters()
     return net.unlike(passed=(got, FRAMES[:100]),
                       other=(seen, 100 if after_ours else 300),
-                      ours=(counters, {"new": 100, "dropped": 200})) or \
-        nothing_left()
+                      ours=(counters, {"new": 100, "dropped": 200}))
 
 
 def auto_joins():
     """If the other programs run in generic mode, ours does too."""
     with net.Filter(), Other("generic"), net.Attached() as on:
         got, mode = net.through(FRAMES), on.status()["mode"]
-    return net.unlike(mode=(mode, "generic"), passed=(len(got), 100)) or \
-        nothing_left()
+    return net.unlike(mode=(mode, "generic"), passed=(len(got), 100))
 
 
 def other_stays():
@@ -142,7 +129,7 @@ def other_stays():
             net.in_b("xdp-loader", "unload", net.B, "--all", check=False)
             gone = on.status()["attached"]
     return net.unlike(passed=(len(got), 300), other=(seen > 300, True),
-                      noticed=(gone, False)) or nothing_left()
+                      noticed=(gone, False))
 
 
 def xdp_filter_beside():
@@ -159,8 +146,7 @@ def xdp_filter_beside():
     finally:
         net.in_b("xdp-filter", "unload", net.B)
     return net.unlike(passed=(len(got), 100),
-                      ours=(counters, {"new": 100, "dropped": 200})) or \
-        nothing_left()
+                      ours=(counters, {"new": 100, "dropped": 200}))
 
 
 def alone_refused():
@@ -169,28 +155,28 @@ def alone_refused():
              "xdp.frags")
     try:
         with net.Filter():
-            fault = refused("does not share the interface", "attach", net.B,
+            fault = net.refused("does not share the interface", "attach", net.B,
                             "--filter", net.FILTER) or \
-                refused("already has an XDP program", "attach", net.B,
+                net.refused("already has an XDP program", "attach", net.B,
                         "--filter", net.FILTER, "--no-dispatcher")
         stays = "xdp" in net.in_b("ip", "link", "show", net.B).stdout
     finally:
         net.in_b("ip", "link", "set", net.B, "xdp", "off")
-    return fault or net.unlike(stays=(stays, True)) or nothing_left()
+    return fault or net.unlike(stays=(stays, True))
 
 
 def twice():
     with net.Filter(), net.Attached():
-        fault = refused("has duplicate removal already", "attach", net.B,
+        fault = net.refused("has duplicate removal already", "attach", net.B,
                         "--filter", net.FILTER)
         net.send(FRAMES)
-    return fault or nothing_left()
+    return fault
 
 
 def no_interface():
     with net.Filter():
-        return refused("there is no interface 'nope0'", "attach", "nope0",
-                       "--filter", net.FILTER) or nothing_left()
+        return net.refused("there is no interface 'nope0'", "attach", "nope0",
+                       "--filter", net.FILTER)
 
 
 def no_filter():
@@ -224,10 +210,10 @@ def bad_options():
             ("--mark 'x'", ["--action", "mark", "--mark", "x"]),
             ("exclude each other", ["--prio", "5", "--no-dispatcher"]),
             ("--prio", ["--prio", "0"])):
-        fault = refused(text, "attach", net.B, "--filter", "none", *options)
+        fault = net.refused(text, "attach", net.B, "--filter", "none", *options)
         if fault:
             return fault
-    return refused("nothing is attached to", "detach", net.B)
+    return net.refused("nothing is attached to", "detach", net.B)
 
 
 def as_nobody():
@@ -254,7 +240,7 @@ def as_nobody():
                     tries("status", net.B) or tries("detach", net.B)
         finally:
             os.chmod("/dev/epochfilter", mode)
-    return fault or nothing_left()
+    return fault
 
 
 def without_bpf_right():
@@ -265,7 +251,7 @@ def without_bpf_right():
                        "--inh-caps=-all,+net_admin,+dac_override", net.EPFCTL,
                        "attach", net.B, "--filter", net.FILTER, check=False)
     good = done.returncode == 2 and "run as root" in done.stderr
-    return nothing_left() if good else \
+    return None if good else \
         f"exit {done.returncode}: {done.stderr}"
 
 
@@ -275,7 +261,7 @@ def without_bpffs():
                        f"umount /sys/fs/bpf; exec {net.EPFCTL} attach "
                        f"{net.B} --filter {net.FILTER}", check=False)
     good = done.returncode == 2 and "mount -t bpf" in done.stderr
-    return nothing_left() if good else \
+    return None if good else \
         f"exit {done.returncode}: {done.stderr}"
 
 
@@ -283,12 +269,12 @@ def destroy_busy():
     """A filter in use cannot be destroyed, nor the module unloaded."""
     with net.Filter():
         with net.Attached():
-            fault = refused("is attached to", "destroy", net.FILTER)
+            fault = net.refused("is attached to", "destroy", net.FILTER)
             unload = net.run("rmmod", "epochfilter", check=False)
             net.send(FRAMES)
         if unload.returncode == 0:
             return "the module was unloaded under a program"
-    return fault or nothing_left()
+    return fault
 
 
 def destroy_forced():
@@ -302,8 +288,7 @@ def destroy_forced():
         named = on.status().get("filter")
     return net.unlike(passed=(len(got), 300), named=(named, None),
                       counters=(counters, {"new": 100, "dropped": 200,
-                                           "no_filter": 300})) or \
-        nothing_left()
+                                           "no_filter": 300}))
 
 
 def swapped():
@@ -334,7 +319,7 @@ def interface_gone(*options):
         fault = fault or net.unlike(
             counters=(counters, {"new": 100, "dropped": 200}),
             given_back=(users(), 0))
-    return fault or nothing_left()
+    return fault
 
 
 def detach_gone():
@@ -344,7 +329,7 @@ def detach_gone():
         net.epfctl("detach", net.B)
         free = users()
     net.make_net()
-    return net.unlike(given_back=(free, 0)) or nothing_left()
+    return net.unlike(given_back=(free, 0))
 
 
 def same_name_elsewhere():
@@ -360,7 +345,7 @@ def same_name_elsewhere():
     for ns in net.NS_A, net.NS_B:
         net.run("ip", "-n", ns, "link", "del", "twin0")
     return net.unlike(pins=(pins, 2), names=(
-        sorted(seen), [("twin0", False), ("twin0", True)])) or nothing_left()
+        sorted(seen), [("twin0", False), ("twin0", True)]))
 
 
 def vlan_device():
@@ -372,7 +357,7 @@ def vlan_device():
     tagged = [f[:12] + b"\x81\x00\x00\x05" + f[12:] for f in FRAMES]
     try:
         with net.Filter():
-            fault = refused("not supported", "attach", dev, "--mode",
+            fault = net.refused("not supported", "attach", dev, "--mode",
                             "native", "--filter", net.FILTER)
             with net.Attached(dev=dev) as on, net.Capturing(dev) as got:
                 net.send(tagged)
@@ -382,7 +367,7 @@ def vlan_device():
         net.in_b("ip", "link", "del", dev)
     return fault or net.unlike(
         mode=(mode, "generic"), passed=(got.frames, FRAMES[:100]),
-        counters=(counters, {"new": 100, "dropped": 200})) or nothing_left()
+        counters=(counters, {"new": 100, "dropped": 200}))
 
 
 def under_traffic(*options):
@@ -408,7 +393,6 @@ def under_traffic(*options):
         finally:
             os.killpg(flood.pid, signal.SIGTERM)
             flood.wait()
-    return nothing_left()
 
 
 def status_codes():
@@ -443,8 +427,7 @@ def says_so():
         key=(", key packet, drop, native mode" in text.stdout, True),
         json=(told, state), mirror=(state["mirror"], False),
         vlan_tags=(state["vlan_tags"], "counted"),
-        nothing=({c["packets"] for c in counters.values()}, {0})) or \
-        nothing_left()
+        nothing=({c["packets"] for c in counters.values()}, {0}))
 
 
 def flow_warned():
@@ -454,7 +437,7 @@ def flow_warned():
                           "flow")
         net.epfctl("detach", net.B)
     return net.unlike(told=(
-        "one packet of a flow" in done.stderr, True)) or nothing_left()
+        "one packet of a flow" in done.stderr, True))
 
 
 BOTH = ["rx-vlan-offload", "rx-vlan-stag-hw-parse"]
@@ -469,7 +452,7 @@ def offload_refused():
         with net.Filter():
             for how in ([], ["--mode", "generic"], ["--no-mac"],
                         ["--key", "frame", "--mirror"]):
-                fault = refused(f"ethtool -K {net.B} rxvlan off", "attach",
+                fault = net.refused(f"ethtool -K {net.B} rxvlan off", "attach",
                                 net.B, "--filter", net.FILTER, *how)
                 if fault:
                     return f"{how}: {fault}"
@@ -483,7 +466,6 @@ def offload_refused():
                     return f"{how}: {tags}, {net.vlan_offloads()}"
     finally:
         net.vlan_offload(False)
-    return nothing_left()
 
 
 def offload_off(*options):
@@ -506,8 +488,7 @@ def offload_off(*options):
         during=(during, []), tags=(tags, "counted"), after=(after, BOTH),
         told=("--vlan-offload off, drop" in text, True),
         hidden=(hidden, "hidden"),
-        warned=("the card takes VLAN tags off" in warned, True)) or \
-        nothing_left()
+        warned=("the card takes VLAN tags off" in warned, True))
 
 
 def offload_half():
@@ -520,14 +501,14 @@ def offload_half():
             after = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
                      "xdp.frags")
-            fault = refused("does not share the interface", "attach", net.B, "--filter",
+            fault = net.refused("does not share the interface", "attach", net.B, "--filter",
                             net.FILTER, "--vlan-offload", "off")
             failed = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "off")
     finally:
         net.vlan_offload(False)
     return fault or net.unlike(during=(during, []), after=(after, BOTH[1:]),
-                               failed=(failed, BOTH[1:])) or nothing_left()
+                               failed=(failed, BOTH[1:]))
 
 
 def two_vlans(mode, *options):
@@ -571,7 +552,6 @@ def vlans_told_apart():
                 return f"{mode}: {fault}"
     finally:
         net.vlan_offload(False)
-    return nothing_left()
 
 
 def unload():
@@ -664,4 +644,4 @@ def cases():
 if __name__ == "__main__":
     net.require()
     net.make_net()
-    tap.main(cases())
+    tap.main(cases(), after=nothing_left)

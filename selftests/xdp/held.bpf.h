@@ -5,6 +5,8 @@
 
 #include "../../bpf/epf_kfunc.bpf.h"
 
+#include <stdbool.h>
+
 struct held {
 	EPF_KPTR *filter;
 };
@@ -21,6 +23,30 @@ static __always_inline struct held *get_held(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&held, &zero);
+}
+
+/* Put the filter back. */
+static __always_inline void put_held(struct held *h, struct epf_filter *f)
+{
+	f = bpf_kptr_xchg(&h->filter, f);
+	if (f)
+		bpf_epf_release(f);
+}
+
+/* Hold filter @id, if the caller may have it, else none. Return: is it held? */
+static __always_inline bool hold(__u32 id)
+{
+	struct epf_filter *f = bpf_epf_acquire(id);
+	struct held *h = get_held();
+	bool got = f;
+
+	if (h && f)
+		f = bpf_kptr_xchg(&h->filter, f);
+	else if (h)
+		f = bpf_kptr_xchg(&h->filter, NULL);
+	if (f)
+		bpf_epf_release(f);
+	return got;
 }
 
 #endif /* EPF_XDP_HELD_H */

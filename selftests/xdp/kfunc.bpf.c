@@ -11,13 +11,6 @@
 
 struct kfunc kfunc;
 
-static __always_inline void put_held(struct held *h, struct epf_filter *f)
-{
-	f = bpf_kptr_xchg(&h->filter, f);
-	if (f)
-		bpf_epf_release(f);
-}
-
 /* Check that the return value is a possible one; a digest also changes the memory it
  * reads.
  */
@@ -49,16 +42,7 @@ static __always_inline void keys(struct epf_filter *f)
 SEC("syscall")
 int take(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(kfunc.filter);
-	struct held *h = get_held();
-
-	kfunc.got = !!f;
-	if (h && f)
-		f = bpf_kptr_xchg(&h->filter, f);
-	else if (h)
-		f = bpf_kptr_xchg(&h->filter, NULL);
-	if (f)
-		bpf_epf_release(f);
+	kfunc.got = hold(kfunc.filter);
 	return 0;
 }
 

@@ -131,7 +131,6 @@ static void *flip_all(void *arg)
 {
 	__u64 n = 0;
 
-	(void)arg;
 	while (!__atomic_load_n(&flips_end, __ATOMIC_RELAXED))
 		flip(epf_word(++n, 1));
 	return NULL;
@@ -406,14 +405,6 @@ static void with_token(__u32 id)
 	       "one that takes it from its map loads and runs: %d", c->by_map);
 }
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	int dev = epf_dev_open();
@@ -424,7 +415,7 @@ int main(int argc, char **argv)
 		return TAP_SKIPPED;
 	}
 	if (!getenv("EPF_VERBOSE"))
-		libbpf_set_print(quiet);
+		libbpf_set_print(NULL);
 	tap_plan(1 + TOKEN_POINTS + 3 + 3 + 3);
 	if (!tap_ok(load(argc > 1 ? argv[1] : "kfunc.bpf.o") &&
 			    !epf_dev_create(dev, &params, NULL, &id),

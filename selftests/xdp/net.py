@@ -64,6 +64,16 @@ def epfctl(*args, ns=NS_B, **how):
     return run(EPFCTL, *args, ns=ns, **how)
 
 
+def refused(text, *args, **how):
+    """Return None if epfctl fails with one line that contains @text; else what it does."""
+    done = epfctl(*args, check=False, **how)
+    lines = done.stderr.splitlines()
+    if done.returncode != 2 or done.stdout or len(lines) != 1 or \
+            not lines[0].startswith("error: ") or text not in lines[0]:
+        return f"{args}: exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None
+
+
 def require():
     """Skip everything unless this can run; load the module."""
     why = ""

@@ -12,15 +12,7 @@ struct parity parity;
 SEC("syscall")
 int parity_hold(void *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(parity.filter);
-	struct held *h = get_held();
-
-	if (h && f)
-		f = bpf_kptr_xchg(&h->filter, f);
-	else if (h)
-		f = bpf_kptr_xchg(&h->filter, NULL);
-	if (f)
-		bpf_epf_release(f);
+	hold(parity.filter);
 	return 0;
 }
 
@@ -86,9 +78,7 @@ int parity_packet(struct xdp_md *ctx)
 	/* Either both fail with the same error, or neither fails. */
 	parity.ret = parity.ret && parity.ret != ret ? -EREMOTEIO : ret;
 out:
-	f = bpf_kptr_xchg(&h->filter, f);
-	if (f)
-		bpf_epf_release(f);
+	put_held(h, f);
 	return XDP_PASS;
 }
 

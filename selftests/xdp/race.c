@@ -469,14 +469,6 @@ static void gone(const struct progs *p, int dev)
 	}
 }
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	const char *wanted = getenv("EPF_SENDS");
@@ -491,7 +483,7 @@ int main(int argc, char **argv)
 	if (wanted)
 		sends = (__u32)strtoul(wanted, NULL, 10);
 	if (!getenv("EPF_VERBOSE"))
-		libbpf_set_print(quiet);
+		libbpf_set_print(NULL);
 	tap_plan(1 + 1 + 4 + 1 + 1 + 2);
 	if (!tap_ok(steer() && make_cgroup() && load(&held, argv[1]) && load(&slot, argv[2]) &&
 			    !epf_dev_create(dev, &params, NULL, &id) && take(&held, id),
