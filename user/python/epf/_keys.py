@@ -53,7 +53,7 @@ AnyKeys = Union[PlainKeys, ArrowArray, ArrowStream, Column, "NDArray[Any]"]
 
 
 class Chunk:
-    """Keys in a row. It keeps the memory alive, and a buffer's length unchanged."""
+    """Keys in a row. @owner keeps the memory alive, and a buffer's length unchanged."""
 
     def __init__(self, data: Any, n: int, size: int, lens: array[int] | None = None,
                  owner: Any = None) -> None:
@@ -178,7 +178,9 @@ def buffer(view: memoryview, key_len: int | None) -> Chunk:
     n, size = shape_of(view, key_len)
     if n:
         check_size(size)
-    return Chunk(ffi.from_buffer(view), n, size, owner=view)
+    # @view keeps the memory. It must export no buffer itself: the garbage collector of CPython
+    # crashes when it clears such a memoryview of a cycle, whose exporter is cleared later.
+    return Chunk(ffi.cast("void *", ffi.from_buffer(view)), n, size, owner=view)
 
 
 def numpy_array(keys: Any, key_len: int | None) -> Chunk:

@@ -100,6 +100,11 @@ class Progress:
         self.raised = raised
 
     def rejoin(self, result: int) -> int:
-        if self.raised is not None:
-            raise self.raised
+        """End the use of the pointer. No reference to this object or to the exception stays."""
+        raised, self.raised, self.pointer = self.raised, None, None
+        try:
+            if raised is not None:
+                raise raised
+        finally:
+            del raised
         return check(result)
