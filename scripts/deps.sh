@@ -22,11 +22,11 @@ series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
 	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxtables-dev libxxhash-dev pahole bpftool kmod python3
-	python3-docutils pkg-config'
+	python3-cffi python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
 test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
-	python3-cffi python3-numpy python3-pandas python3-matplotlib mypy'
+	python3-numpy python3-pandas python3-matplotlib mypy'
 # For "make deb", beside the Build-Depends of debian/control.
 deb_pkgs='build-essential xz-utils'
 # The firewalls that "make demo-firewall" compares, and a resolver.
