@@ -74,9 +74,20 @@ def time_window():
                 return f"{window}: {ages}"
             if seen.age("a", time_ns=5 + over) is not None:
                 return f"{window}: not gone"
-            if seen.info(time_ns=5 + over).window_ns != 60 * SECOND:
-                return f"{window}: {seen.info(time_ns=5 + over)}"
+            if seen.info().window_ns != 60 * SECOND:
+                return f"{window}: {seen.info()}"
     return None
+
+
+def own_time():
+    """a filter with a time of its own stays there where a call has none"""
+    with epf.Filter(plan(window_keys=None, window=60, rate=10), time_ns=0) as seen:
+        new = [seen.add("a", time_ns=SECOND), "a" in seen, seen.add("a"), seen.age("a"),
+               seen.age("a", time_ns=31 * SECOND), seen.age("a", time_ns=0), "b" in seen]
+        if new[:4] != [True, True, False, 0] or not new[4] or new[5] != new[4] or new[6]:
+            return f"{new}"
+        seen.insert("b")
+        return None if seen.test("b")[0] == 0 and seen.info().covered_ns < 120 * SECOND else "time"
 
 
 def batches():
@@ -203,4 +214,4 @@ def runs_beside(seen):
         sys.setswitchinterval(interval)
 
 
-main(every_kind, time_window, batches, scalars, first_seen, saturation, rotation, two_windows, threads)
+main(every_kind, time_window, own_time, batches, scalars, first_seen, saturation, rotation, two_windows, threads)

@@ -6,13 +6,14 @@ import doctest
 import importlib
 import inspect
 import os
+import pathlib
 import pkgutil
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
 
-from common import LIBRARY, PYTHON, ROOT, epf, main, optional, tap, temp
+from common import BUILD, LIBRARY, PYTHON, ROOT, epf, main, optional, tap, temp
 
 EXAMPLE = ROOT / "user/python/examples/error_over_window.py"
 
@@ -96,4 +97,19 @@ def plot():
     return None
 
 
-main(docstrings, page, documented, types, plot)
+def installed():
+    """make install-python installs the package that was built, and uninstall-python removes it"""
+    make = ["make", "-s", "-C", str(ROOT / "user"), f"DESTDIR={temp('root')}", f"BUILD={BUILD}"]
+    text, status = run(*make, "install-python")
+    found = sorted(pathlib.Path(temp("root")).rglob("epf/*"))
+    names = sorted(path.name for path in (BUILD / "user/python/epf").iterdir()
+                   if path.is_file())
+    if status or [path.name for path in found] != names:
+        return f"{text}{found}"
+    if found[0].parent.parent.name not in ("dist-packages", "site-packages"):
+        return f"{found[0]}"
+    text, status = run(*make, "uninstall-python")
+    return text if status or list(pathlib.Path(temp("root")).rglob("epf")) else None
+
+
+main(docstrings, page, documented, types, plot, installed)

@@ -24,9 +24,9 @@ class Filter(Asked):
     ...     [seen.add(line) for line in ("a", "b", "a")]
     [True, True, False]
 
-    The clock belongs to the program: each method takes the time in ns, 0 to 2**61. Default: now,
-    by CLOCK_MONOTONIC. A time before that of an earlier call counts as that one. A filter keeps
-    to one of the two clocks.
+    A filter that is made without time_ns goes by CLOCK_MONOTONIC. One that is made with it goes by
+    the program's own time in ns, 0 to 2**61, which each method takes. Default: the time of the
+    latest call. A time before that counts as that one.
 
     >>> hour = 3600 * 10**9
     >>> replay = Filter(Plan(window=3600, rate=1, error=1e-6), time_ns=0)
@@ -41,7 +41,9 @@ class Filter(Asked):
     def __init__(self, plan: Plan, *, time_ns: int | None = None) -> None:
         struct, _texts = plan._struct()
         made = ffi.new("struct libepf_filter **")
-        check(lib.libepf_filter_new(struct, time_of(time_ns), made))
+        # For the library 0, as any time in the past, is the time of the latest call.
+        self._default: int = lib.LIBEPF_NOW if time_ns is None else 0
+        check(lib.libepf_filter_new(struct, time_of(time_ns, self._default), made))
         self._held = ffi.gc(made[0], lib.libepf_filter_free)
 
     def insert(self, keys: AnyKeys, *, key_len: int | None = None,
@@ -50,16 +52,16 @@ class Filter(Asked):
 
         The call that finds an epoch over ends it, which takes a time in proportion to the memory.
         """
-        held, time = self._pointer(), time_of(time_ns)
+        held, time = self._pointer(), time_of(time_ns, self._default)
         for chunk in _keys.keys_of(keys, key_len).chunks:
             check(lib.libepf_filter_insert(held, chunk.struct, time))
 
     def _test(self, keys: _keys.Keys, time_ns: int | None = None) -> Any:
-        held, time = self._pointer(), time_of(time_ns)
+        held, time = self._pointer(), time_of(time_ns, self._default)
         return _keys.ask(keys, lambda struct, ages: lib.libepf_filter_test(held, struct, time, ages))
 
     def _test_and_insert(self, keys: _keys.Keys, time_ns: int | None) -> Any:
-        held, time = self._pointer(), time_of(time_ns)
+        held, time = self._pointer(), time_of(time_ns, self._default)
         return _keys.ask(keys, lambda struct, ages: lib.libepf_filter_test_and_insert(
             held, struct, time, ages))
 
@@ -123,11 +125,11 @@ class Filter(Asked):
 
     def rotate(self, *, time_ns: int | None = None) -> None:
         """End the current epoch now. The window becomes shorter by one."""
-        check(lib.libepf_filter_rotate(self._pointer(), time_of(time_ns)))
+        check(lib.libepf_filter_rotate(self._pointer(), time_of(time_ns, self._default)))
 
     def info(self, *, time_ns: int | None = None) -> Info:
         """Parameters and state."""
-        held, time = self._pointer(), time_of(time_ns)
+        held, time = self._pointer(), time_of(time_ns, self._default)
         return info_by(lambda info: lib.libepf_filter_info(held, time, info))
 
     def save(self, path: str | bytes | os.PathLike[Any], *, time_ns: int | None = None,
@@ -139,4 +141,4 @@ class Filter(Asked):
         wall_ns: the moment of time_ns, in ns since 1970. Default: the system's clock.
         """
         wall = lib.LIBEPF_NOW if wall_ns is None else unsigned("wall_ns", wall_ns)
-        check(lib.libepf_filter_save(self._pointer(), path_of(path), time_of(time_ns), wall))
+        check(lib.libepf_filter_save(self._pointer(), path_of(path), time_of(time_ns, self._default), wall))

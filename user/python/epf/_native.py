@@ -66,11 +66,10 @@ def unsigned(what: str, value: int, most: int = 2**64 - 1) -> int:
     return number
 
 
-def time_of(time_ns: int | None) -> int:
-    """A time for the library. None: the clock's."""
+def time_of(time_ns: int | None, default: int) -> int:
+    """A time for the library."""
     if time_ns is None:
-        now: int = lib.LIBEPF_NOW
-        return now
+        return default
     return unsigned("time_ns", time_ns, lib.LIBEPF_TIME_MAX)
 
 
