@@ -34,6 +34,7 @@ help:
 	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
 	@echo 'make deb        Debian packages of it; build/deb'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
+	@echo 'make install-python  the Python package epf [PYTHON=/usr/bin/python3]; uninstall-python'
 	@echo 'make uninstall  remove all of that'
 	@echo 'make clean      remove build/'
 	@echo 'Options: V=1 shows commands; KREL=release builds for another kernel'
@@ -136,8 +137,12 @@ uninstall:
 	$(Q)$(MAKE) -C cuda uninstall
 	$(Q)$(MAKE) -C user uninstall
 
+install-python uninstall-python:
+	$(Q)$(MAKE) -C user $@
+
 clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall clean
+	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
+	install-python uninstall-python clean

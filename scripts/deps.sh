@@ -21,11 +21,12 @@ loaders='shimx64.efi.signed grubx64.efi.signed'
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
-	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxtables-dev libxxhash-dev zlib1g-dev liblzma-dev libzstd-dev pahole bpftool kmod python3
-	python3-docutils pkg-config'
+	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxtables-dev libxxhash-dev
+	zlib1g-dev liblzma-dev libzstd-dev pahole bpftool kmod python3 python3-cffi python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
-test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables python3-jsonschema'
+test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
+	python3-jsonschema python3-numpy python3-pandas python3-matplotlib mypy'
 # For "make deb", beside the Build-Depends of debian/control.
 deb_pkgs='build-essential xz-utils'
 # The firewalls that "make demo-firewall" compares, and a resolver.

@@ -32,7 +32,7 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-NAMES = ["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1"]
+NAMES = ["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1", "python3-epf"]
 MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
 APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
 
@@ -179,6 +179,16 @@ def installs():
     return None
 
 
+def python():
+    """python3-epf works with the library's package alone, compiled and without a warning."""
+    folder = "usr/lib/python3/dist-packages/epf"
+    told = root.run("cd /tmp && python3 -W error -c 'import epf; f = epf.Filter(epf.Plan(window_keys=9000));"
+                    "f.insert([1, b\"x\"]); print(epf.version(), *f.test([1, 2, \"x\"]), epf.__file__)'")
+    if told != f"{VERSION} 0 255 0 /{folder}/__init__.py\n":
+        return told
+    return None if list(root.path.glob(f"{folder}/__pycache__/*.pyc")) else "not compiled"
+
+
 def upgrades():
     """An upgrade replaces the modules, and keeps an edited agent.conf and the group.
 
@@ -246,8 +256,8 @@ def main():
         os.environ["EPF_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
                               sys.executable, __file__, suite])
-    cases = [builds, installs] + {"bookworm": [lintian, secure, upgrades],
-                                  "trixie": [survives]}[suite] + [removes, purges]
+    more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
+    cases = [builds, installs, python] + more + [removes, purges]
     tap.main([(case.__doc__.splitlines()[0], case) for case in cases])
 
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# kernel.c with the module loaded. Run as root in a VM; elsewhere the module must be there.
+# usage: kernel_vm.sh [PROGRAM]
+#
+# kernel.c, or another program, with the module loaded. Run as root in a VM; elsewhere the module must be there.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 loaded=
@@ -12,7 +14,7 @@ if [ ! -e /dev/epochfilter ]; then
 	printf 'TAP version 13\n1..0 # SKIP no /dev/epochfilter\n'
 	exit 4
 fi
-"${BUILD:-$top/build}/selftests/lib/kernel"
+"${1:-${BUILD:-$top/build}/selftests/lib/kernel}"
 status=$?
 [ -z "$loaded" ] || rmmod epochfilter
 exit $status

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Filters that tell whether a key was seen inside a sliding window.
+
+A key inserted inside the window is always found. A key that was never inserted is found with a
+small probability, which the program chooses.
+
+>>> import epf
+>>> with epf.Filter(epf.Plan(window_keys=1_000_000, error=1e-4)) as seen:
+...     seen.insert(["192.0.2.7", "192.0.2.9"])
+...     "192.0.2.7" in seen, "198.51.100.1" in seen
+(True, False)
+
+`Filter` is in the memory of the program, `KernelFilter` in the kernel, `Snapshot` in a file.
+`docs/PYTHON.md` (Debian: /usr/share/doc/python3-epf) tells which keys they take.
+"""
+
+from epf._filter import Filter
+from epf._kernel import KernelFilter
+from epf._native import ABSENT, KEY_MAX, UNKNOWN, ArgumentError, Error
+from epf._plan import Info, Plan, Size, engines, kinds, plan_size, version
+from epf._snapshot import Audit, Merged, Snapshot, merge
+
+__version__ = version()
+
+__all__ = ["ABSENT", "KEY_MAX", "UNKNOWN", "ArgumentError", "Audit", "Error", "Filter", "Info",
+           "KernelFilter", "Merged", "Plan", "Size", "Snapshot", "engines", "kinds", "merge",
+           "plan_size", "version"]
