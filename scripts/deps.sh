@@ -25,7 +25,7 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
-test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables'
+test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables python3-jsonschema'
 # For "make deb", beside the Build-Depends of debian/control.
 deb_pkgs='build-essential xz-utils'
 # The firewalls that "make demo-firewall" compares, and a resolver.

@@ -54,7 +54,7 @@ claim 'what follows an option that takes a value is that' eval \
 odd_name() {
 	epf -j plan -W 1 $'a"\\\xff\n'
 	cp "$tmp/err" "$tmp/out"
-	json 'd["error"].startswith("\x27a\"\\\ufffd?\x27 is one argument") and len(d) == 1'
+	json 'd["error"].startswith("\x27a\"\\\ufffd?\x27 is one argument") and d["verb"] == "plan" and d["status"] == 2 and len(d) == 3'
 }
 claim 'JSON also with quotes, bytes that are no UTF-8, and control characters' odd_name
 warns() {

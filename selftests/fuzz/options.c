@@ -9,16 +9,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <unistd.h>
-
-static jmp_buf left; /* by exit(): --help */
-
-static _Noreturn void leave(int code)
-{
-	longjmp(left, code + 1);
-}
 
 /* No file exists, and standard input is empty. */
 static int no_open(const char *path, int flags)
@@ -37,9 +29,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 	return 0;
 }
 
-#define exit leave
 #include "epfctl/opt.c"
-#undef exit
 #define open no_open
 #define read no_read
 #define send send_keys /* which is another function in socket.h */
@@ -66,7 +56,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 
 #define NUMBERS 0x80
 #define PURE 0x40
-#define WORDS_MAX 24
+#define OPERANDS_MAX 24
 #define TEXT_MAX 1024
 
 static bool watching;  /* a loop that only a signal ends */
@@ -402,6 +392,16 @@ int cmd_metrics(int argc, char **argv)
 	return cmd_doctor(argc, argv);
 }
 
+int cmd_agent(int argc, char **argv)
+{
+	return cmd_doctor(argc, argv);
+}
+
+int cmd_batch(int argc, char **argv)
+{
+	return cmd_doctor(argc, argv);
+}
+
 int audit_run(const struct audit_ask *ask)
 {
 	int i;
@@ -434,14 +434,10 @@ const char *target_place_name(enum target_place place)
 	return names[place];
 }
 
-/* getopt's state is new for each command line. */
+/* Nothing is left of the command line before. */
 static void fresh_options(void)
 {
-	static const struct option none[] = { { 0 } };
-	static const struct spec spec = { .usage = "", .help = "", .shorts = "", .longs = none };
-	char *argv[] = { (char *)(size_t) "epfctl", NULL };
-
-	next_option(1, argv, &spec);
+	settings_begin();
 	out_mode = OUT_TEXT;
 	progress_forced = false;
 	interrupted = 0;
@@ -450,20 +446,15 @@ static void fresh_options(void)
 
 static int run(int argc, char **argv)
 {
-	int code;
-
 	fresh_options();
-	code = setjmp(left);
-	if (code)
-		return code - 1;
 	return epfctl_main(argc, argv);
 }
 
 static void command_line(const char *text, size_t len)
 {
-	char *argv[WORDS_MAX + 2] = { strdup("epfctl") };
+	char *argv[OPERANDS_MAX + 2] = { strdup("epfctl") };
 	char *copy = malloc(len + 1), *rest, *word;
-	char *locked[WORDS_MAX + 1];
+	char *locked[OPERANDS_MAX + 1];
 	int argc = 1, code, i;
 
 	if (!copy || !argv[0])
@@ -471,7 +462,7 @@ static void command_line(const char *text, size_t len)
 	memcpy(copy, text, len);
 	copy[len] = 0;
 	watching = reporting = false;
-	for (rest = copy; argc <= WORDS_MAX && (word = strsep(&rest, "\n"));) {
+	for (rest = copy; argc <= OPERANDS_MAX && (word = strsep(&rest, "\n"));) {
 		watching |= !strcmp(word, "watch");
 		argv[argc++] = strdup(word);
 	}

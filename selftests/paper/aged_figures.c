@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: Figures 2 and 4, how full the slices are and what is found of
- * keys beyond the window, with the figures' k = 10 and l = 15, just before a
+ * Section aged: Figures 2 and 4: fill ratios of the slices, and the share of keys beyond
+ * the window that is still found. k = 10 and l = 15, as in the figures, just before a
  * shift.
  */
 #include "aged.h"
 
 #define K 10
 #define L 15
-#define BEYOND (K + 3) /* generations beyond the window that are asked for */
-#define TOLD 5         /* of them compared with the paper's powers of 1/2 */
+#define BEYOND (K + 3) /* generations beyond the window that are queried */
+#define TOLD 5         /* number of them that are compared with the paper's powers of 1/2 */
 
 struct seen {
 	struct mean fill[K + L];
-	struct mean found[L + 1 + BEYOND]; /* by age in shifts */
+	struct mean found[L + 1 + BEYOND]; /* share found, by age in shifts */
 	struct mean npws;
 	double lost; /* keys of the window that were not found */
 };

@@ -4,10 +4,10 @@
  */
 #include "aged.h"
 
-/* Student's t, 0.9995, for 8 and for 24 filters. */
+/* Quantile 0.9995 of Student's t for 8 and for 24 filters. */
 #define T_999_QUICK 5.408
 #define T_999 3.768
-#define Z_999 3.291 /* of the normal distribution */
+#define Z_999 3.291 /* of the normal distribution, two-sided 99.9 % */
 
 void mean_add(struct mean *m, double v)
 {
@@ -156,7 +156,9 @@ void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations, unsig
 	}
 }
 
-/* Chance that one bit of each part of a block is set, the bits chosen alike. */
+/* The probability that one bit of each part of a block is set, if the same bits are chosen
+ * in each.
+ */
 static double block_hit(const struct epf_apbbf *f, const __u64 *block)
 {
 	__u32 part = 1u << f->part_shift, j, bit;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: Tables 2 and 3 by filters in use, at the worst phase.
+ * Section aged: Tables 2 and 3, measured on filters in use at the worst phase.
  */
 #include "aged.h"
 
-#define PROBED_ABOVE 5e-4 /* errors; below, probes would find too few */
-#define RAMP_SHOWS 1.05   /* exact ramp to straight one, of the error */
-#define SHARE .06         /* of the printed error, may be off */
+#define PROBED_ABOVE 5e-4 /* errors that are probed; of smaller ones probes would find too few */
+#define RAMP_SHOWS \
+	1.05 /* ratio of the errors of the exact ramp and the straight one from which it matters */
+#define SHARE .06 /* tolerance, as a share of the printed error */
 
-/* What the paper's columns of accesses count, as sums. */
+/* The paper's columns of accesses, as sums. */
 struct accesses {
 	double window, windows, hit, hits, absent, absents;
 };
@@ -44,7 +45,7 @@ static void out_accesses(const char *key, const struct sheet *s, int i, const st
 		   a->absent / a->absents);
 }
 
-/* Why the error met is not to be what is printed; NULL: it is. */
+/* Why the measured error is not expected to equal the printed one; NULL: it is. */
 static const char *differs(double printed, double straight, double exact)
 {
 	if (fabs(straight / printed - 1) > SHARE)
@@ -69,7 +70,7 @@ static void out_error(const char *key, const struct sheet *s, int i, const struc
 	out_mean("Table 2 measured", item, sheet_cell(s, i, "error"), rule, note, error);
 }
 
-/* Return: is the error met F with the exact ramp? */
+/* Return: whether the measured error is F with the exact ramp. */
 static bool measure2(const struct sheet *s, int i)
 {
 	unsigned int k = sheet_count(s, i, "k"), l = sheet_count(s, i, "l");
@@ -129,13 +130,15 @@ static bool measure3(const struct sheet *s, int i)
 	}
 	snprintf(item, sizeof(item), "k=%u l=%u B=%u b=%u error", z.k, z.l, z.block_bits, z.bits);
 	snprintf(note, sizeof(note), "F: %.4g", predicted);
-	/* A single digit is printed of errors below one in a million. */
+	/* Errors below one in a million are printed with a single digit. */
 	out_mean("Table 3 measured", item, sheet_cell(s, i, "error"),
 		 predicted < 1e-6 ? "report" : "interval", note, &error);
 	return mean_is(&error, predicted);
 }
 
-/* Do probes of a filter find what its memory says? Errors of some per cent. */
+/* Do probes find the error that the memory of the filter predicts? For errors of a few per
+ * cent.
+ */
 static bool probes_agree(void)
 {
 	struct epf_apbf_shape a = { 3000, 5, 7 };

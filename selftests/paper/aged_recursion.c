@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: the recursions F (section 5.3) and A (section 5.4) as they are
- * printed, from the top down, each value once. libepf has them the other way
- * round.
+ * Section aged: the recursions F (section 5.3) and A (section 5.4) as printed, evaluated
+ * from the top down with each value computed once. libepf evaluates them bottom up.
  */
 #include "aged.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: Figures 7 and 8, the error where keys repeat.
+ * Section aged: Figures 7 and 8, the error if keys repeat.
  *
- * The paper measures repeats by 1 - |unique(W)| / |W|, W being the last 1000
- * insertions, and says that they are uniform. Inferred: keys are drawn from a
- * fixed set, uniformly, and the size of the set makes the rate. What is said of
- * Zipf's distribution without a figure is tried likewise, with exponent 1.
+ * The paper measures repeats by 1 - |unique(W)| / |W|, where W is the last 1000 insertions,
+ * and calls them uniform. We infer that keys are drawn uniformly from a fixed set, whose
+ * size determines the rate. What the paper says about Zipf's distribution without a figure
+ * is measured in the same way, with exponent 1.
  */
 #include "aged.h"
 
@@ -15,16 +15,16 @@
 #define SET_MAX (1 << 16)
 
 /**
- * struct keys - what is drawn from
- * @size: of the set, or NO_SET
- * @below: chance of a key of this or a lower number; NULL: uniform
+ * struct keys - the set that keys are drawn from
+ * @size: number of keys, or NO_SET
+ * @below: probability of this key or one with a lower number; NULL: uniform
  */
 struct keys {
 	unsigned int size;
 	double *below;
 };
 
-/* Distinct keys to be expected among @n draws. */
+/* Expected number of distinct keys among @n draws. */
 static double distinct(const struct keys *from, double n)
 {
 	double sum = 0;
@@ -52,7 +52,7 @@ static void weigh(struct keys *from)
 		from->below[i] /= sum;
 }
 
-/* The set that makes @rate of a window repeats. */
+/* The set for which a share @rate of a window are repeats. */
 static struct keys keys_for(double rate, bool zipf)
 {
 	struct keys from = { NO_SET, zipf ? calloc(SET_MAX, sizeof(double)) : NULL };
@@ -96,7 +96,7 @@ static __u64 draw(const struct keys *from, __u64 seed, __u64 n)
 	return low;
 }
 
-/* Chance of a hit in a slice that got @keys distinct keys. */
+/* Probability of a hit in a slice that received @keys distinct keys. */
 static double fill_of(const struct epf_apbf_shape *z, double keys)
 {
 	struct epf_apbf_shape one = { z->slice_bits, 1, 1 };
@@ -107,7 +107,7 @@ static double fill_of(const struct epf_apbf_shape *z, double keys)
 	return r.r[0];
 }
 
-/* F with the distinct keys that are to be expected. */
+/* F for the expected numbers of distinct keys. */
 static double predict(const struct epf_apbf_shape *z, const struct keys *from, unsigned int keys)
 {
 	struct epf_rates r = { .k = z->k, .l = z->l, .phase = 1 };
@@ -118,10 +118,10 @@ static double predict(const struct epf_apbf_shape *z, const struct keys *from, u
 	return epf_aged_fpr(&r);
 }
 
-/* Keys, as long a stream as fills every slice. */
+/* A stream of keys that is long enough to fill every slice. */
 struct stream {
 	__u64 seed;
-	unsigned int generations, keys; /* of a generation */
+	unsigned int generations, keys; /* keys: of a generation */
 	__u32 *key;
 };
 
@@ -154,8 +154,8 @@ static double stream_distinct(const struct stream *s, unsigned int first, unsign
 	return found;
 }
 
-/* F with the distinct keys that this stream gave each slice: what the error is
- * in the mean over hashes, exactly, as the slices have hashes of their own.
+/* F for the distinct keys that this stream gave each slice. This is exactly the mean error
+ * over hashes, because each slice has a hash of its own.
  */
 static double due(const struct stream *s, const struct epf_apbf_shape *z)
 {
@@ -186,9 +186,9 @@ static double error_of(const struct stream *s, const struct epf_apbf_shape *z)
 }
 
 /**
- * struct point - errors where so many keys repeat
- * @error: met
- * @off: from what the streams made due
+ * struct point - errors at one rate of repeats
+ * @error: measured
+ * @off: difference from the error that the streams imply
  * @predicted: by F and the rate
  */
 struct point {
@@ -196,7 +196,7 @@ struct point {
 	double predicted;
 };
 
-/* By the rate of repeats, in tenths. */
+/* by the rate of repeats, in tenths */
 struct curve {
 	struct point at[RATES];
 };
@@ -248,9 +248,9 @@ static double share_left(const struct curve *c, int i)
 	return mean_of(&c->at[i].error) / mean_of(&c->at[0].error);
 }
 
-/* "An exponential decrease": each tenth takes at least as large a share of what
- * is left as the first one, which is no law of noise, so by F; and what is met
- * falls.
+/* "An exponential decrease": by F, each tenth of repeats removes at least as large a share
+ * of the remaining error as the first one. Sampling noise would hide this in measurements,
+ * so of those only the decrease itself is checked.
  */
 static bool exponential(const struct curve *c)
 {
@@ -264,7 +264,7 @@ static bool exponential(const struct curve *c)
 	return holds;
 }
 
-/* Has @b more left than @a wherever keys repeat? */
+/* Is the error of @b above that of @a at every rate of repeats? */
 static bool above(const struct curve *b, const struct curve *a)
 {
 	bool holds = true;
@@ -319,9 +319,9 @@ static void out_figure(const char *group, const char *name, const char *header,
 	out_curves(name, header, c);
 }
 
-/* Section 5.6.2: "expected to be even more abrupt". So it is where a slice gets
- * few insertions, k/l windows. Where it gets more than one, draws from the set
- * that makes the rate have all but exhausted it, and Zipf's have not.
+/* Section 5.6.2: "expected to be even more abrupt". This holds if a slice receives few
+ * insertions (k/l windows). If it receives more than one window, uniform draws have almost
+ * exhausted the set that gives the rate, and draws by Zipf's distribution have not.
  */
 static void out_zipf(const struct sheet *s, int row, const struct curve *uniform, bool abrupt)
 {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: Figure 6, the error from the first insertion on, of the lowest
- * (k, l) of Table 2 and, for what is said of higher ones, of the others.
+ * Section aged: Figure 6, the error from the first insertion on, for the lowest (k, l) of
+ * Table 2; and for the others, to check what the paper says about higher pairs.
  *
- * Windows of 1000 keys, 10,000 insertions of keys that are all different. The
- * error of each filter is taken from its memory after each insertion, so that
- * it has no noise; the curve is the mean over filters with keys of their own.
- * One filter is probed as well.
+ * Windows of 1000 keys, 10,000 insertions of distinct keys. The error of each filter is
+ * computed from its memory after each insertion, so it has no sampling noise; the curve is
+ * the mean over filters with different keys. One filter is also probed.
  */
 #include "aged.h"
 
@@ -14,14 +13,14 @@
 #define INSERTIONS 10000u
 #define CURVE_STEP 10u
 #define SHAPES 5
-#define AROUND .25 /* of the error aimed for, "around" which it settles */
+#define AROUND .25 /* tolerance of "around", as a share of the intended error */
 #define ROUNDING 1e-12
 
 struct curve {
-	unsigned int k, l, keys;      /* of a generation */
+	unsigned int k, l, keys;      /* keys: of a generation */
 	double error[INSERTIONS + 1]; /* sum over filters, by insertions */
 	struct mean peak, trough, settled;
-	bool sawtooth; /* in each generation of each filter */
+	bool sawtooth; /* the error rises and falls once in each generation of each filter */
 	double lost;
 	double hits, expected;         /* of probes */
 	double probed[INSERTIONS + 1]; /* share found; 0: not probed */
@@ -34,7 +33,7 @@ static double error_of(const struct epf_apbf *f)
 	return epf_aged_fpr(&r);
 }
 
-/* Are the keys of the last window found, the last one inserted being @n? */
+/* Are all keys of the last window found, the last insertion being @n? */
 static double lost(const struct epf_apbf *f, __u64 seed, __u64 n)
 {
 	__u64 i = n >= WINDOW ? n - WINDOW + 1 : 0;
@@ -58,7 +57,7 @@ static void probe(struct curve *c, const struct epf_apbf *f, __u64 seed, unsigne
 	c->expected += (double)probes * error;
 }
 
-/* One filter's life. @aimed: its error, to be probed; 0: it is not. */
+/* Run one filter. @aimed: intended error, to be probed; 0: do not probe. */
 static void live(struct curve *c, const struct epf_apbf_shape *z, __u64 seed, double aimed)
 {
 	unsigned int full = (c->k + c->l) * c->keys, settled = 0, peaks = 0, n;
@@ -162,7 +161,7 @@ static void measure(struct laws *laws, const struct sheet *s, int row, int i)
 	free(c);
 }
 
-/* Peak over trough by F, of the row's shape. */
+/* Peak over trough by F, for the shape of the row. */
 static double swing_due(const struct sheet *s, int row)
 {
 	struct epf_apbf_shape z = { SLICE_LARGE, sheet_count(s, row, "k"),

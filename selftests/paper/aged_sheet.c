@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: tables as printed, and the rows of the side by side.
+ * Section aged: tables as printed, and the rows of the comparison.
  */
 #include "aged.h"
 
@@ -27,7 +27,7 @@ static char *read_all(const char *path)
 	return text;
 }
 
-/* Cells of @line, cut in place. Return: how many. */
+/* Split @line into cells, in place. Return: number of cells. */
 static int cut(char *line, char **cell)
 {
 	int n = 0;

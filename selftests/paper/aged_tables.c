@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section aged: Tables 1 to 4 by the paper's formulas, as libepf has them.
+ * Section aged: Tables 1 to 4 by the paper's formulas, as libepf implements them.
  */
 #include "aged.h"
 
-/* Of full slices, half full, and no others: a Bloom filter is @l = 0. */
+/* For slices that are all full, that is, half of their bits are set. @l = 0 is a Bloom
+ * filter.
+ */
 static struct epf_rates half_full(unsigned int k, unsigned int l)
 {
 	struct epf_rates r = { .k = k, .l = l, .phase = 1 };
@@ -15,7 +17,7 @@ static struct epf_rates half_full(unsigned int k, unsigned int l)
 	return r;
 }
 
-/* At the worst phase, full slices half full. */
+/* At the worst phase; full slices have half of their bits set. */
 static struct epf_rates worst(unsigned int k, unsigned int l, enum epf_apbf_ramp ramp)
 {
 	struct epf_apbf_shape s = { SLICE_LARGE, k, l };
@@ -66,7 +68,7 @@ static double efficiency(unsigned int k, unsigned int l, double fpr)
 	return log2(1 / fpr) / k * l / (k + l);
 }
 
-/* Does libepf have what the paper's recursions give, to rounding? */
+/* Do libepf and the paper's recursions agree, up to rounding? */
 static bool recursions_agree(const struct epf_rates *r)
 {
 	double fpr = recursion_fpr(r), absent = recursion_accesses(r);
@@ -75,7 +77,7 @@ static bool recursions_agree(const struct epf_rates *r)
 	       fabs(absent / epf_aged_accesses(r, EPF_AGED_ABSENT) - 1) < 1e-9;
 }
 
-/* What all rows of Table 2 have in common. */
+/* Checks that are the same for all rows of Table 2. */
 struct rows2 {
 	double least_eff, most_eff;
 	bool recursions, npws;
@@ -109,7 +111,7 @@ static void row2(const struct sheet *s, int i, FILE *f, struct rows2 *all)
 	all->npws &= npws < 2. / l;
 }
 
-/* Where the misprints come from. */
+/* The origin of the misprints. */
 static void misprints2(void)
 {
 	struct epf_rates r = worst(13, 22, EPF_APBF_LINEAR);
@@ -219,7 +221,7 @@ static void table3(void)
 	sheet_free(&s);
 }
 
-/* Memory of a filter for @window keys, full slices half full, for each. */
+/* Memory of a filter for @window keys, half of the bits of a full slice set, for each pair. */
 static double bits_a_key(struct epf_apbbf_shape z, double window)
 {
 	z.nr_blocks =
@@ -231,7 +233,8 @@ static void row4(const struct sheet *s, int i, FILE *f)
 {
 	struct epf_apbbf_shape z = shape_of(s, i);
 	const char *swamp = sheet_cell(s, i, "SWAMP");
-	double bits = bits_a_key(z, 1 << 26); /* whole blocks do not show */
+	double bits = bits_a_key(
+		z, 1 << 26); /* so many keys that rounding to whole blocks has no visible effect */
 	struct epf_rates r = blocked(&z);
 	char key[48], item[80];
 

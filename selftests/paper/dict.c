@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section dict: Naor and Yogev, "Tight Bounds for Sliding Bloom Filters". The
- * paper has no measurements; what it has is the space of Theorems 1.1 and 1.2,
+ * Section dict: Naor and Yogev, "Tight Bounds for Sliding Bloom Filters". The paper has no
+ * measurements; it gives the space of Theorems 1.1 and 1.2,
  *
  *	n log2(1/eps) + n max(log2(n/m), log2 log2(1/eps))
  *
- * up to O(n), from above and from below. For errors of 2^-4 to 2^-20 and
- * several slacks m/n a filter is sized and filled for three windows, until all
- * of its generations are full: the memory that it takes, the error, and the keys
- * of the window that it misses are set beside that.
+ * up to O(n), as an upper and a lower bound. For errors of 2^-4 to 2^-20 and several slacks
+ * m/n, a filter is sized and filled for three windows, until all of its generations are
+ * full. The page compares its memory with the bound and reports its error and the keys of
+ * the window that it misses.
  */
 #include "paper.h"
 
 #include <kinds/dict.h>
 
 #define WINDOWS 3
-#define HITS_FEW 30 /* no verdict on less */
+#define HITS_FEW 30 /* no verdict on fewer hits */
 
 static const double slacks[] = { 0, 1. / 2, 1. / 7, 1. / 16, 1. / 64 };
 static const char *const slack_name[] = { "any", "1/2", "1/7", "1/16", "1/64" };
 #define SLACKS ((int)(sizeof(slacks) / sizeof(slacks[0])))
 
-/* Of the whole, or of its quick form. */
+/* parameters of the full and of the quick form */
 struct extent {
 	double keys;
 	double hits, queries_max;
@@ -31,7 +31,7 @@ struct extent {
 static const struct extent whole = { 1000000, 2000, 1.2e7, 4, 1 };
 static const struct extent quick = { 60000, 1000, 2e5, 8, 2 };
 
-/* One filter, sized and measured. */
+/* struct point: one filter, sized and measured */
 struct point {
 	int bits;  /* eps = 2^-bits */
 	int slack; /* index */
@@ -65,7 +65,7 @@ static struct epf_dict make(const struct epf_dict_shape *s)
 	return f;
 }
 
-/* Generations of distinct keys until all of them are full. Return: keys. */
+/* Insert generations of distinct keys until all are full. Return: number of keys. */
 static __u64 fill(struct epf_dict *f, __u64 keys)
 {
 	__u64 i, n = keys * (WINDOWS * f->shape.generations + 1);
@@ -93,7 +93,7 @@ static void measure(struct point *p, const struct extent *x)
 	free(f.word);
 }
 
-/* Return: is there such a filter? */
+/* Return: whether such a filter exists. */
 static bool plan(struct point *p, int bits, int slack, double keys)
 {
 	struct epf_dict_req req = {
@@ -150,13 +150,13 @@ static void rows(const struct paper *page, const struct point *p)
 	paper_measured(page, "Error", item, theirs, "interval", note, p->error);
 }
 
-/* What all points come to. */
+/* Totals over all points. */
 struct sums {
 	unsigned int points, above, below, rising, broken;
 	__u64 missing;
 };
 
-/* Errors from large to small, at one slack. */
+/* From large to small errors, at one slack. */
 static void one_slack(const struct paper *page, FILE *f, int slack, const struct extent *x,
 		      struct sums *sums)
 {
@@ -189,7 +189,7 @@ static void law(const struct paper *page, const char *group, const char *item, b
 	paper_row(page, group, item, "", "law", note, "%d", holds);
 }
 
-/* Planned alone: a curve for each slack. */
+/* Only planned, not filled: a curve for each slack. */
 static void curves(const struct paper *page, const struct extent *x)
 {
 	FILE *f = paper_table(page, "curves", "slack,bits,per_key,bound");

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Section frontier: error against bits a key for all kinds, and the lines of 64
- * bytes that a test touches.
+ * Section frontier: error against bits per key for all kinds, and the lines of 64 bytes
+ * that a test touches.
  *
- * Every kind is sized by libepf for the same promise: a window of so many keys,
- * an error, and no key kept for longer than a seventh of the window beyond it,
- * which is what lanes and elastic have. Each filter is then filled for three
- * windows of distinct keys, to its worst moment, and measured: its error by keys
- * never inserted, the keys of the window that are missing, and the lines that
- * tests touch. The prediction has to be in the interval of what was measured.
+ * libepf sizes every kind for the same promise: a window of a number of keys, an error, and
+ * no key kept for longer than a seventh of the window beyond it, which is the slack of
+ * lanes and elastic. Each filter is filled with distinct keys for three windows, up to its
+ * worst moment. Then the program measures the error with keys never inserted, counts the
+ * keys of the window that are missing, and counts the lines that tests touch. The
+ * prediction must lie in the interval of the measurement.
  *
- * For comparison only: cbf without the queue of 64 bits a key that it needs, as
- * the guarded epoch paper has it; sbf, which loses a tenth of the keys that are
- * as old as the window.
+ * For comparison only: cbf without the queue of 64 bits per key that it needs, as in the
+ * guarded epoch paper; sbf, which loses a tenth of the keys that are as old as the window.
  */
 #include "frontier.h"
 #include "paper.h"
@@ -22,26 +21,26 @@
 #define SLACK (1.0 / 7)
 #define WINDOWS 3
 #define PAPER_BITS 14
-#define BITS_MAX 64  /* a key; beyond is not of interest */
-#define HITS_FEW 100 /* no verdict on less */
-#define ELASTIC .03  /* of its prediction, which is simulated */
-#define COMPARED 8   /* 2^-8: what epf_compare() is asked for */
+#define BITS_MAX 64  /* per key; larger filters are of no interest */
+#define HITS_FEW 100 /* no verdict on fewer hits */
+#define ELASTIC .03  /* tolerance for its prediction, which is simulated */
+#define COMPARED 8   /* 2^-8: the error that epf_compare() is asked for */
 
-/* Of the whole, or of its quick form. */
+/* parameters of the full and of the quick form */
 struct extent {
 	double window;
-	double hits;           /* that a measurement is to see about, */
-	double queries_max;    /* but no more queries */
-	__u64 tests;           /* that are watched */
-	int first, last, step; /* budgets 2^-first and on */
+	double hits;           /* hits that a measurement aims for */
+	double queries_max;    /* but at most this number of queries */
+	__u64 tests;           /* tests that are traced */
+	int first, last, step; /* error budgets, from 2^-first on */
 };
 
 static const struct extent whole = { 500000, 10000, 2e6, 20000, 2, 20, 2 };
 static const struct extent quick = { 30000, 2000, 100000, 2000, 4, 8, 4 };
 
-/* One filter, sized and measured. */
+/* struct point: one filter, sized and measured */
 struct point {
-	struct kind k; /* closed */
+	struct kind k; /* closed after the measurement */
 	double budget;
 	double predicted; /* at the moment of the measurement */
 	double hits, missing;
@@ -49,7 +48,7 @@ struct point {
 	struct lines lines;
 };
 
-/* What all points come to. */
+/* Totals over all points. */
 struct sums {
 	unsigned int points, off, below;
 	double missing;
@@ -83,7 +82,7 @@ static void ask(struct point *p, const struct extent *x, __u64 inserted)
 	p->measured = paper_rate(p->hits, (double)queries);
 }
 
-/* Fill and measure what was sized. */
+/* Fill and measure a filter that has been sized. */
 static void measure(struct point *p, const struct extent *x)
 {
 	__u64 inserted;
@@ -124,7 +123,7 @@ static void point_row(FILE *f, const struct point *p)
 		p->lines.present, p->lines.insert, p->lines.most);
 }
 
-/* The prediction in the place of the paper. */
+/* Write the prediction in the column of the paper. */
 static void error_row(const struct paper *page, const char *group, const struct point *p,
 		      const char *what)
 {
@@ -155,7 +154,7 @@ static bool shown(int bits)
 	return bits == 4 || bits == 8 || bits == 12;
 }
 
-/* Every budget of one kind. */
+/* All budgets of one kind. */
 static void kind_points(const struct paper *page, FILE *f, enum kind_nr nr, const struct extent *x,
 			struct sums *sums)
 {
@@ -200,8 +199,8 @@ static void all_points(const struct paper *page, const struct extent *x)
 	    "leading terms at a slack of 1/7; sbf left out");
 }
 
-/* What is to be reached at 14 bits: near the paper's filter in four lines and
- * without a lock; better than it in two adjacent lines.
+/* Goals at 14 bits per key: close to the paper's filter in four lines and without a lock;
+ * better than it in two adjacent lines.
  */
 static void reach(const struct paper *page, const struct point *p)
 {
@@ -238,7 +237,7 @@ static void at_paper_bits(const struct paper *page, const struct extent *x)
 	paper_close(f);
 }
 
-/* Of the kinds by their names in epf_compare(). */
+/* Names of the kinds in epf_compare(). */
 static void compare_row(const struct paper *page, const struct extent *x, enum kind_nr nr,
 			const struct epf_compared *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Section frontier: lines of 64 bytes that the core touches, counted.
+ * Section frontier: count the lines of 64 bytes that the core touches.
  */
 #ifndef PAPER_FRONTIER_H
 #define PAPER_FRONTIER_H
@@ -8,12 +8,12 @@
 #include "../kinds.h"
 
 /**
- * struct lines - of the memory of a filter, in the mean
- * @absent: that a test touches of a key that is not there
- * @present: of one of the window, of any age
- * @insert: that an insertion touches
- * @most: of all tests, the most
- * @apart: of all tests, the most lines between two that it touches
+ * struct lines - lines of a filter's memory that operations touch
+ * @absent: mean for a test of a key that is not present
+ * @present: mean for a test of a key of the window, of any age
+ * @insert: mean for an insertion
+ * @most: largest number of lines of any test
+ * @apart: largest distance, in lines, between two lines of one test
  */
 struct lines {
 	double absent, present, insert;
@@ -21,14 +21,14 @@ struct lines {
 };
 
 /**
- * lines_count() - see what tests and insertions touch
- * @k: filled; gets some keys more
- * @inserted: keys it has got, kind_key(0) and up
- * @tests: so many of each sort, and a tenth of insertions
+ * lines_count() - count the lines that tests and insertions touch
+ * @k: filled filter; more keys are inserted
+ * @inserted: keys that it has, kind_key(0) and up
+ * @tests: number of tests of each sort; a tenth as many insertions are made
  * @lines: result
  *
- * Not of the baselines, which are not in the core: computed, insertions into
- * sbf with all their draws.
+ * The baselines are not in the core, so their lines are computed instead; for sbf, with all
+ * of its random draws.
  */
 void lines_count(struct kind *k, __u64 inserted, __u64 tests, struct lines *lines);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines that the core touches. This file is compiled with -fsanitize=thread and
- * linked without that: the compiler calls a function at each load and store, and
- * the functions here note the lines. So it is the core as it is that is watched.
- * Prefetching alone is not touching.
+ * Count the lines that the core touches. This file is compiled with -fsanitize=thread and
+ * linked without its runtime: the compiler inserts a call at each load and store, and the
+ * functions here record the lines. So the traced code is the core itself. Prefetches are
+ * not counted.
  *
- * What is neither on the stack nor in the struct of the filter is its memory.
+ * Everything that is neither on the stack nor in the filter's struct counts as its memory.
  */
 #include "frontier.h"
 
@@ -16,7 +16,7 @@
 #define SEEN_MAX 512
 
 static struct {
-	const char *own; /* the struct of the filter */
+	const char *own; /* the filter's struct */
 	__u64 seen[SEEN_MAX];
 	unsigned int nr;
 } watch;
@@ -86,8 +86,8 @@ HOOK __tsan_func_exit(void *p)
 	(void)p;
 }
 
-/* The compiler knows nothing of the hooks: what is tested has to be used, and
- * what they write may have changed.
+/* The compiler does not know what the hooks do: results of tests must be used, and memory
+ * that the hooks write may have changed.
  */
 #define USED(v) __asm__ volatile("" : : "r"(v) : "memory")
 
@@ -108,7 +108,7 @@ static __attribute__((noinline)) void test(const struct kind *k, __u64 digest)
 		break;
 static __attribute__((noinline)) void insert(struct kind *k, __u64 digest)
 {
-	if (k->ops == &kind_ops[KIND_tlbf]) { /* without its owner */
+	if (k->ops == &kind_ops[KIND_tlbf]) { /* the worker does not run here */
 		epf_tlbf_insert(&k->tlbf.f, digest, k->now_ns);
 		return;
 	}
@@ -125,7 +125,7 @@ static HOOK begin(const struct kind *k)
 	USED(k);
 }
 
-/* Return: lines seen since; the most and those apart into @lines. */
+/* Return: number of lines touched since the last call; updates the maxima in @lines. */
 static __attribute__((no_sanitize("thread"))) double end(struct lines *lines)
 {
 	__u64 first = ~0ULL, last = 0;
@@ -144,7 +144,7 @@ static __attribute__((no_sanitize("thread"))) double end(struct lines *lines)
 	return watch.nr;
 }
 
-/* In the mean until a position is not set, with the share @set of them set. */
+/* Mean number of lines until a position is not set, if a share @set is set. */
 static double until_unset(double set, unsigned int bits)
 {
 	return (1 - pow(set, bits)) / (1 - set);

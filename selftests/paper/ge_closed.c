@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Proposition 2 beside measurement: all r + 1 epochs full of distinct keys. */
+/* Proposition 2 against measurements: all r + 1 epochs full of distinct keys. */
 #define EPF_PRIVATE
 
 #include "ge.h"
@@ -9,10 +9,10 @@
 #define GROUP "Proposition 2: closed form"
 #define TOP 14 /* bits of Table 1 */
 
-/* Above this share, what double hashing adds is more than noise hides. */
+/* Above this share, the excess of double hashing is larger than the noise. */
 #define ADDED 0.04
 
-/* Full epochs, then keys never inserted. Return: those found. */
+/* Fill the epochs, then query keys never inserted. Return: number found. */
 static __u64 found(enum structure kind, double bits, unsigned int seed, __u64 queries)
 {
 	__u64 n, hits = 0;
@@ -41,7 +41,7 @@ static double closed_form(enum structure kind, double bits, unsigned int *k, dou
 	return fpr;
 }
 
-/* Return: is the prediction with double hashing inside the interval? */
+/* Return: whether the prediction with double hashing is in the interval. */
 static bool point(const struct paper *p, FILE *table, const struct printed *printed,
 		  enum structure kind, int bits)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The structures that the guarded epoch paper compares, of equal memory. */
+/* The structures that the guarded epoch paper compares, with equal memory. */
 #define EPF_PRIVATE
 
 #include "ge.h"
@@ -14,7 +14,7 @@ const char *const structure_name[] = {
 	"Blocked GE r=8 distinct offsets",
 };
 
-/* The stable filter's: see the notes of its rows. */
+/* Parameters of the stable filter: see the notes of its rows. */
 enum { SBF_BITS = 3, SBF_DECREMENTS = 54, SBF_MAX = 14 };
 enum { BLOCK_BITS = 256, COUNTER_BITS = 4 };
 
@@ -23,7 +23,7 @@ unsigned int structure_epochs(enum structure kind)
 	return !is_guarded(kind) ? 0 : kind == GE4 ? 4 : 8;
 }
 
-/* k = round(s/l ln 2), half of the bits set when an epoch ends. */
+/* k = round(s/l ln 2), so that half of the bits are set when an epoch ends. */
 static __u32 half_full(double positions, double keys, __u32 most)
 {
 	double k = round(M_LN2 * positions / keys);

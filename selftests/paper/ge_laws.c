@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lemma 1 and Proposition 1, in filters so large that nothing else is found. */
+/* Lemma 1 and Proposition 1, checked in filters that are large enough to have no false
+ * positives.
+ */
 #define EPF_PRIVATE
 
 #include "ge.h"
 
 #define SEED 4242u
-#define BITS 4096.0 /* a key: no false positives */
+#define BITS 4096.0 /* per key: no false positives */
 
 /**
  * struct span - how long keys are found, over every phase
- * @least: insertions, its own included, after which a key was still found,
- *	least of all keys
- * @most: likewise
+ * @least: number of insertions, including its own, after which every key was still found
+ * @most: number of insertions after which some key was still found
  */
 struct span {
 	__u64 least, most;
@@ -34,7 +35,7 @@ static __u64 last_seen(enum structure kind, __u64 window, __u64 before)
 	return seen;
 }
 
-/* Of keys at every place of an epoch. */
+/* For keys at every position in an epoch. */
 static struct span span(enum structure kind, __u64 window)
 {
 	struct span s = { ~0ULL, 0 };

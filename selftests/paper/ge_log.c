@@ -16,7 +16,7 @@ struct record {
 	__u64 line, key;
 };
 
-/* "17/May/2015:10:05:03 +0000". Return: false where it is none. */
+/* Parse "17/May/2015:10:05:03 +0000". Return: false if it is malformed. */
 static bool parse_time(const char *text, long long *time)
 {
 	struct tm tm = { 0 };
@@ -31,8 +31,8 @@ static bool parse_time(const char *text, long long *time)
 	return true;
 }
 
-/* CLIENT ... [TIME] "METHOD PATH?QUERY ..."; the query is no part of the key.
- * Return: false where it is no record. @line is cut into pieces.
+/* Parse CLIENT ... [TIME] "METHOD PATH?QUERY ..."; the query is not part of the key.
+ * Return: false if it is not a record. @line is cut into pieces.
  */
 static bool parse(char *line, struct record *r)
 {
@@ -116,7 +116,7 @@ bool log_read(struct stream *s, const char *path, __u64 *distinct)
 	struct record *all = records(path, &n);
 
 	*s = (struct stream){ "log", NULL, n, (n * 20000 + 213182 / 2) / 213182 };
-	/* a window of at least one key an epoch, and two windows of keys */
+	/* at least one key per epoch, and two windows of keys */
 	if (s->window < 64) {
 		free(all);
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Rows of the sweeps, and what the paper prints of them. */
+/* Rows of the sweeps, and the numbers that the paper prints for them. */
 #define EPF_PRIVATE
 #define _GNU_SOURCE
 

@@ -13,7 +13,7 @@ struct scale {
 	__u64 window, inserts, queries;
 };
 
-/* Keys are numbers: key n is the n-th insertion; those above are fresh. */
+/* Keys are numbers: key n is the n-th insertion; larger numbers are never inserted. */
 static __u64 found(const struct filter *f, __u64 first, __u64 of, __u64 queries)
 {
 	__u64 n, hits = 0;

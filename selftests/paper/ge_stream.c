@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paper's three workloads, and its three kinds of queries. */
+/* The paper's three workloads and its three kinds of queries. */
 #define EPF_PRIVATE
 
 #include "../clock.h"
@@ -9,9 +9,8 @@
 
 const char *const workload_name[] = { "uniform", "zipf", "bursty" };
 
-/* That the median rows err like rows of distinct keys says that at least two of
- * the three workloads hardly repeat a key: 7 % of repeats would take .0222 to
- * .014.
+/* The paper's median rows have the error of distinct keys. So at least two of the three
+ * workloads hardly repeat a key: 7 % of repeats would reduce .0222 to .014.
  */
 enum { BURST = 64, ZIPF_KEYS = 1 << 20 };
 #define ZIPF_EXPONENT 1.1
@@ -30,7 +29,7 @@ __u64 key_digest(__u64 key, unsigned int seed)
 	return epf_digest_words(&h, key, 0, 8);
 }
 
-/* Rank of a key, by inversion of the continuous law. */
+/* Rank of a key, by inverting the continuous distribution function. */
 static __u64 zipf(__u64 random)
 {
 	double u = (double)(random >> 11) / (double)(1ULL << 53);
@@ -69,7 +68,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The keys of the window before that are not in the window, in place. */
+/* Keep, in place, the keys of the previous window that are not in the window. */
 static __u64 expired(const struct stream *s, __u64 **keys)
 {
 	__u64 w = s->window, n, kept = 0;
@@ -88,7 +87,7 @@ static __u64 expired(const struct stream *s, __u64 **keys)
 	return kept;
 }
 
-/* Queries found of @n drawn from @keys; from nothing: keys never inserted. */
+/* Number found of @n queries drawn from @keys; if that is NULL, of keys never inserted. */
 static __u64 found(const struct filter *f, unsigned int what, unsigned int seed, const __u64 *keys,
 		   __u64 of, __u64 n)
 {

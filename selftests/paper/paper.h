@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the programs of the sections share: arguments, CSV files, intervals.
+ * Functions that the programs of the sections share: arguments, CSV files, intervals.
  *
  *	int main(int argc, char **argv)
  *	{
@@ -24,10 +24,10 @@
 /**
  * struct paper - one run of a section
  * @section: its name
- * @dir: where its files go
+ * @dir: directory for its files
  * @log: access log, plain text; NULL: none was given
- * @quick: the small form
- * @side: the side-by-side file
+ * @quick: the quick form
+ * @side: the file of comparison rows
  */
 struct paper {
 	const char *section;
@@ -52,7 +52,7 @@ static inline FILE *paper_open(const char *dir, const char *section, const char 
 	return f;
 }
 
-/* A table of the section, with its header line. */
+/* Open a table of the section and write its header line. */
 static inline FILE *paper_table(const struct paper *p, const char *table, const char *header)
 {
 	FILE *f = paper_open(p->dir, p->section, table);
@@ -90,8 +90,8 @@ static inline struct paper paper_begin(const char *section, int argc, char **arg
 }
 
 /**
- * paper_row() - a row of the side-by-side file
- * @paper: as the paper prints it, or ""
+ * paper_row() - write a comparison row
+ * @paper: the number as the paper prints it, or ""
  * @rule: see page.py
  * @ours: printf's format of our number
  */
@@ -108,7 +108,7 @@ __attribute__((format(printf, 7, 8))) static inline void paper_row(
 	fprintf(p->side, ",,,%s,%s\n", rule, note);
 }
 
-/* A row of what was not run. */
+/* Write a row for something that was not run. */
 static inline void paper_skipped(const struct paper *p, const char *group, const char *item,
 				 const char *paper, const char *why)
 {
@@ -116,13 +116,13 @@ static inline void paper_skipped(const struct paper *p, const char *group, const
 }
 
 /**
- * struct paper_rate - hits of trials, with the 99.9 % interval of the rate
+ * struct paper_rate - number of hits among trials, with the 99.9 % interval of the rate
  */
 struct paper_rate {
 	double rate, low, high;
 };
 
-/* Wilson's score interval (Wilson 1927): sound also at no hits at all. */
+/* Wilson's score interval (Wilson 1927), which is sound even with no hits. */
 static inline struct paper_rate paper_rate(double hits, double trials)
 {
 	double z = 3.290527, zz = z * z / trials;
@@ -135,7 +135,7 @@ static inline struct paper_rate paper_rate(double hits, double trials)
 	return (struct paper_rate){ p, fmax(mid - off, 0), fmin(mid + off, 1) };
 }
 
-/* As paper_row(), of a measured rate. */
+/* Like paper_row(), for a measured rate. */
 static inline void paper_measured(const struct paper *p, const char *group, const char *item,
 				  const char *paper, const char *rule, const char *note,
 				  struct paper_rate ours)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "Time-limited Bloom Filter", 2023, longer version: Table 2, Figures 1 to 5,
- * and what it does not test. The numbers of keys, times and capacities of its
- * figures are not taken from it; they are ours, and named in the rows.
+ * "Time-limited Bloom Filter", 2023, longer version: Table 2, Figures 1 to 5, and cases
+ * that it does not test. The numbers of keys, times and capacities of the figures are not
+ * given in the paper; ours are named in the rows.
  */
 #include "tlbf.h"
 
 struct pairs tlbf_pairs[ERRORS];
 
-/* Lines of a file of data/, past comments and the header. Return: NULL: end. */
+/* Read lines of a file of data/ after comments and the header. Return: NULL at the end. */
 static char *next_line(FILE *f, char *line, int size)
 {
 	while (fgets(line, size, f))
@@ -52,8 +52,8 @@ static void read_pairs(const char *path)
 		bad(path);
 }
 
-/* Bits a key at a steady rate, by the pair: of k + l slices half full, over the
- * keys of l generations, just after a shift, and of l + 1, just before.
+/* Bits per key at a steady rate, for the pair (k, l): of k + l half-full slices over the
+ * keys of l generations, just after a shift; and of l + 1 generations, just before it.
  */
 static struct range steady_bits(unsigned int k, unsigned int l)
 {
@@ -71,16 +71,16 @@ static struct range measured_bits(unsigned int k, unsigned int l, double keys)
 	flow_open(&f, &shape, 20);
 	f.blind = true;
 	flow_drive(&f, 4, keys);
-	r = flow_range(&f, 3, 4, sight_bits);
+	r = flow_range(&f, 3, 4, sample_bits);
 	flow_close(&f);
 	return r;
 }
 
 /**
- * struct bits - of the pairs of one error
- * @low: least, and the pair that has it
+ * struct bits - the pairs of one error
+ * @low: least bits per key, and the pair that has it
  * @high: most, likewise
- * @off: farthest from the formula, as a share
+ * @off: largest deviation from the formula, as a share
  */
 struct bits {
 	double low, high, off;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Time-limited filters under streams of keys: what the parts of the section
- * share. Times are in units of T where they are double, in ns elsewhere.
+ * Section tlbf: time-limited filters under streams of keys; declarations that the parts of
+ * the section share. Times are in units of T if they are double, else in ns.
  */
 #ifndef PAPER_TLBF_H
 #define PAPER_TLBF_H
@@ -11,19 +11,19 @@
 #include "paper.h"
 
 #define SPAN 60000000000ULL /* T; only ratios of times matter */
-#define BEGIN (2 * SPAN)    /* then what was never updated is older than T */
+#define BEGIN (2 * SPAN)    /* so that a slot that was never updated is older than T */
 
 /**
- * struct sight - what a filter is at a moment: at regular ones, when a shift is
- *	due, and with the first key after it
- * @time: since the beginning, of T
- * @slices: held
- * @slice0: bits of the youngest
- * @words: of all
- * @bits_per_key: @words in bits, over the keys all whose k slices are held
- * @error: predicted, from the keys each slice has
+ * struct sample - the state of a filter at a moment; taken at regular intervals, when a
+ * shift is due, and with the first key after it
+ * @time: since the beginning, in T
+ * @slices: number of slices
+ * @slice0: bits of the youngest slice
+ * @words: of all slices
+ * @bits_per_key: @words in bits, divided by the number of keys whose k slices are all held
+ * @error: predicted, from the number of keys in each slice
  */
-struct sight {
+struct sample {
 	double time;
 	__u32 slices;
 	__u64 slice0;
@@ -33,21 +33,21 @@ struct sight {
 };
 
 /**
- * struct flow - a filter and the keys it got
+ * struct flow - a filter and the keys that it got
  * @o: filter
  * @now: time, ns
- * @seed: of the keys, key n being epf_word(@seed, n)
- * @keys: so far
- * @first: of the window; only as of the last look
- * @lost: keys of the window that were not found, where one was looked for
- * @at: times of the keys, of @keys_max
- * @seen: sights, of @seen_max
- * @nr_seen: so many
- * @next: when the next regular sight is due
- * @every: ns from one to the next
+ * @seed: key n is epf_word(@seed, n)
+ * @keys: number of keys so far
+ * @first: first key of the window, as of the last check
+ * @lost: keys of the window that a check did not find
+ * @at: time of each key; room for @keys_max
+ * @seen: samples; room for @seen_max
+ * @nr_seen: number of samples
+ * @next: when the next regular sample is due
+ * @every: ns between regular samples
  * @asked: queries for keys never inserted, so far
- * @shifted: since the last key
- * @blind: look for no keys
+ * @shifted: there was a shift since the last key
+ * @blind: check no keys
  */
 struct flow {
 	struct epf_tlbf_owner o;
@@ -57,54 +57,54 @@ struct flow {
 	__u32 first;
 	__u32 lost;
 	__u64 *at;
-	struct sight *seen;
+	struct sample *seen;
 	__u32 nr_seen, seen_max;
 	__u64 next, every;
 	__u64 asked;
 	bool shifted, blind;
 };
 
-/* A filter without keys. The paper's rules keep k + l slices. */
+/* A filter without keys. With the paper's rules it keeps k + l slices. */
 struct epf_tlbf_shape flow_shape(unsigned int k, unsigned int l, bool timed, double keys);
-void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int sights);
+void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int samples);
 void flow_close(struct flow *f);
 
-/* Insert the next key now; before it look for the oldest key of the window and a
- * random one.
+/* Insert the next key now. Before that, check that the oldest key of the window and a
+ * random one are found.
  */
 void flow_put(struct flow *f);
 
-/* @rate keys in T at even intervals, for @spans T. */
+/* Insert @rate keys per T at even intervals, for @spans T. */
 void flow_drive(struct flow *f, double spans, double rate);
 
-/* No key comes for @spans T; the owner does, 16 times in T. */
+/* No key arrives for @spans T; the worker runs 16 times per T. */
 void flow_idle(struct flow *f, double spans);
 
-/* Keys never inserted that are found, of @queries. */
+/* Number of keys found among @queries keys never inserted. */
 __u64 flow_false(struct flow *f, __u64 queries);
 
-/* Since the beginning, in T. */
+/* Time since the beginning, in T. */
 double flow_time(const struct flow *f);
 
-/* Least and most of what sights at @from to @to say. */
+/* Least and largest value in the samples from @from to @to. */
 struct range {
 	double low, high;
 };
 struct range flow_range(const struct flow *f, double from, double to,
-			double (*of)(const struct sight *s));
+			double (*of)(const struct sample *s));
 
-/* Since when all is in that range, but for a share of @slack. */
+/* The time from which all samples are in that range, extended by a share of @slack. */
 double flow_settled(const struct flow *f, struct range r, double slack,
-		    double (*of)(const struct sight *s));
+		    double (*of)(const struct sample *s));
 
-double sight_slices(const struct sight *s);
-double sight_slice0(const struct sight *s);
-double sight_words(const struct sight *s);
-double sight_bits(const struct sight *s);
-double sight_error(const struct sight *s);
+double sample_slices(const struct sample *s);
+double sample_slice0(const struct sample *s);
+double sample_words(const struct sample *s);
+double sample_bits(const struct sample *s);
+double sample_error(const struct sample *s);
 
-/* The pairs of k and l by which such filters are told apart: five for each
- * error, by increasing k; Table 2 of the paper on age-partitioned filters.
+/* Pairs of k and l that represent such filters: five for each error, by increasing k; Table
+ * 2 of the paper on age-partitioned filters.
  */
 #define ERRORS 5
 #define PAIRS 5

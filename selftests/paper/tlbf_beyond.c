@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the paper does not test: rates that step up and down, and gaps; by the
- * paper's rules, and timed with k slices kept.
+ * Cases that the paper does not test: rates that step up and down, and gaps; by the paper's
+ * rules, and by the timed rules with k slices kept.
  */
 #include "tlbf.h"
 
 #define K 7
 #define L 5
-#define KEYS 1000  /* in T before and after, as in docs/theory/tlbf.md */
-#define BEFORE 4.0 /* T, of which the last is looked at */
+#define KEYS 1000  /* per T before and after, as in docs/theory/tlbf.md */
+#define BEFORE 4.0 /* T; the last of them is measured */
 #define AFTER 6.0
 
 /**
- * struct script - what comes after BEFORE
- * @name: of it, for a table and for plots
- * @words: in a row
- * @spans: so many T
- * @times: the rate then; 0: no key
- * @back: the rate in the AFTER that follow
+ * struct script - what follows BEFORE
+ * @name: name in tables and plots
+ * @words: description for a row
+ * @spans: duration, in T
+ * @times: rate during it; 0: no keys
+ * @back: rate during the AFTER that follows
  */
 struct script {
 	const char *name, *words;
@@ -36,14 +36,14 @@ static const struct script scripts[] = {
 #define SCRIPTS ((int)(sizeof(scripts) / sizeof(scripts[0])))
 
 /**
- * struct outcome - of one script under one set of rules
- * @slices, @error: most from the change on
- * @words: most; @words_end: in the last T
+ * struct outcome - results of one script under one set of rules
+ * @slices, @error: maximum from the change on
+ * @words: maximum; @words_end: in the last T
  * @error_before, @words_before: in the last T before the change
  * @error_end: in the last T
- * @calm: T from the change until the error is what it is in the end
+ * @calm: T from the change until the error reaches its final value
  * @kept: T for which the last key before the change was found
- * @lost: keys of the window not found
+ * @lost: keys of the window that were not found
  */
 struct outcome {
 	double slices, error, words, words_end;
@@ -57,7 +57,7 @@ static const char *rules(bool timed)
 	return timed ? "timed" : "rules of the paper";
 }
 
-/* In hundredths of T; @kept: until when a key of before is found. */
+/* In hundredths of T; @kept: until when a key inserted before the change is found. */
 static void drive_watching(struct flow *f, double spans, double rate, __u64 key, double *kept)
 {
 	int i;
@@ -72,12 +72,12 @@ static void drive_watching(struct flow *f, double spans, double rate, __u64 key,
 	}
 }
 
-static void write_sights(FILE *table, const struct script *s, bool timed, const struct flow *f)
+static void write_samples(FILE *table, const struct script *s, bool timed, const struct flow *f)
 {
 	__u32 i;
 
 	for (i = 0; i < f->nr_seen; i++) {
-		const struct sight *at = &f->seen[i];
+		const struct sample *at = &f->seen[i];
 
 		if (at->time >= BEFORE - 1)
 			fprintf(table, "%s,%d,%.4f,%u,%llu,%.4g\n", s->name, timed,
@@ -99,18 +99,18 @@ static struct outcome play(const struct script *s, bool timed, FILE *table)
 	key = epf_word(f.seed, f.keys - 1);
 	drive_watching(&f, s->spans, KEYS * s->times, key, &o.kept);
 	drive_watching(&f, AFTER, KEYS * s->back, key, &o.kept);
-	o.error_before = flow_range(&f, BEFORE - 1, BEFORE, sight_error).high;
-	o.words_before = flow_range(&f, BEFORE - 1, BEFORE, sight_words).high;
-	o.slices = flow_range(&f, BEFORE, end, sight_slices).high;
-	o.error = flow_range(&f, BEFORE, end, sight_error).high;
-	o.words = flow_range(&f, BEFORE, end, sight_words).high;
-	last = flow_range(&f, end - 1, end, sight_error);
+	o.error_before = flow_range(&f, BEFORE - 1, BEFORE, sample_error).high;
+	o.words_before = flow_range(&f, BEFORE - 1, BEFORE, sample_words).high;
+	o.slices = flow_range(&f, BEFORE, end, sample_slices).high;
+	o.error = flow_range(&f, BEFORE, end, sample_error).high;
+	o.words = flow_range(&f, BEFORE, end, sample_words).high;
+	last = flow_range(&f, end - 1, end, sample_error);
 	o.error_end = last.high;
-	o.words_end = flow_range(&f, end - 1, end, sight_words).high;
+	o.words_end = flow_range(&f, end - 1, end, sample_words).high;
 	last.low = 0;
-	o.calm = fmax(flow_settled(&f, last, .02, sight_error) - BEFORE, 0);
+	o.calm = fmax(flow_settled(&f, last, .02, sample_error) - BEFORE, 0);
 	o.lost = f.lost;
-	write_sights(table, s, timed, &f);
+	write_samples(table, s, timed, &f);
 	flow_close(&f);
 	return o;
 }
@@ -161,7 +161,7 @@ static void reports(const struct paper *p, const struct script *s, const struct 
 		       o[timed].kept);
 }
 
-/* Whatever the rate does. */
+/* Checks that hold for every rate. */
 static void laws_always(const struct paper *p, const struct script *s, const struct outcome *o,
 			bool timed)
 {
@@ -177,7 +177,7 @@ static void laws_always(const struct paper *p, const struct script *s, const str
 	    "%.4f; %.4f before", o->error_end, o->error_before);
 }
 
-/* Of steps up: k + 1 slices more, a run of k among them, and for T or so. */
+/* For steps up: k + 1 more slices, k of them in a row, for about T. */
 static void laws_up(const struct paper *p, const struct script *s, const struct outcome *o,
 		    bool timed)
 {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Figures 1 to 5: filters made for a tenth and for ten times the keys that come
- * in T, by the paper's rules, at one rate from the first key on.
+ * Figures 1 to 5: filters planned for a tenth and for ten times the keys that arrive in T,
+ * by the paper's rules, at one rate from the first key on.
  */
 #include "tlbf.h"
 
 #define SPANS 8.0     /* T, of each run */
 #define LAST 7.0      /* steady from here on */
-#define SLACK .02     /* of words, and of whole keys a generation */
-#define ONE_PERCENT 1 /* the error of Figures 1 to 3, among tlbf_pairs */
-#define POINTS 8      /* error measured so often in T */
+#define SLACK .02     /* tolerance for words, and for whole keys per generation */
+#define ONE_PERCENT 1 /* index in tlbf_pairs of the error of Figures 1 to 3 */
+#define POINTS 8      /* number of error measurements per T */
 
 struct paper_figures {
 	const struct paper *p;
-	double keys; /* in T */
+	double keys; /* per T */
 	FILE *sizes, *errors;
 };
 
 /**
- * struct result - what one filter came to
- * @over: over-dimensioned
- * @slices: settled, of all, and since when they are
- * @slice0: likewise
- * @bits: likewise, a key
- * @error: predicted, in the last T; @error_most: of all times before
- * @reached: when the error first was what it is in the last T at least
+ * struct result - what one filter did
+ * @over: planned for more keys than arrive
+ * @slices: settled number of slices, and the time since when it has been settled
+ * @slice0: likewise, bits of slice 0
+ * @bits: likewise, bits per key
+ * @error: predicted, in the last T; @error_most: maximum before that
+ * @reached: when the error first was at least what it is in the last T
  * @shrunk: bits of slice 0 after the first shift
- * @first: time of that
- * @lost: keys of the window not found
- * @hits: of absent keys in the last T, of @queries, and as predicted from bits
+ * @first: time of that shift
+ * @lost: keys of the window that were not found
+ * @hits: found absent keys in the last T, of @queries; and as predicted from the bits
  */
 struct result {
 	const struct pairs *pairs;
@@ -47,7 +47,7 @@ static const char *group(const char *under, const char *over, const struct resul
 	return r->over ? over : under;
 }
 
-/* A law about one filter or, without @r, about several. */
+/* Check a property of one filter or, if @r is NULL, of several. */
 __attribute__((format(printf, 6, 7))) static void law(const struct paper_figures *fig,
 						      const char *in, const struct result *r,
 						      const char *words, bool holds,
@@ -110,27 +110,27 @@ static double reached(const struct flow *f, double error)
 
 static void conclude(struct result *r, const struct flow *f)
 {
-	r->slices = flow_range(f, LAST, SPANS, sight_slices);
-	r->slices_all = flow_range(f, 0, SPANS, sight_slices);
-	r->slices_since = flow_settled(f, r->slices, 0, sight_slices);
-	r->slice0 = flow_range(f, LAST, SPANS, sight_slice0);
-	r->slice0_since = flow_settled(f, r->slice0, 128 / r->slice0.low, sight_slice0);
-	r->bits = flow_range(f, LAST, SPANS, sight_bits);
-	r->bits_since = flow_settled(f, r->bits, SLACK, sight_bits);
-	r->error = flow_range(f, LAST, SPANS, sight_error);
-	r->error_most = flow_range(f, 0, LAST, sight_error).high;
+	r->slices = flow_range(f, LAST, SPANS, sample_slices);
+	r->slices_all = flow_range(f, 0, SPANS, sample_slices);
+	r->slices_since = flow_settled(f, r->slices, 0, sample_slices);
+	r->slice0 = flow_range(f, LAST, SPANS, sample_slice0);
+	r->slice0_since = flow_settled(f, r->slice0, 128 / r->slice0.low, sample_slice0);
+	r->bits = flow_range(f, LAST, SPANS, sample_bits);
+	r->bits_since = flow_settled(f, r->bits, SLACK, sample_bits);
+	r->error = flow_range(f, LAST, SPANS, sample_error);
+	r->error_most = flow_range(f, 0, LAST, sample_error).high;
 	r->reached = reached(f, r->error.low);
 	first_shift(r, f);
 	r->lost = f->lost;
 }
 
-static void write_sights(const struct paper_figures *fig, const struct result *r,
-			 const struct flow *f)
+static void write_samples(const struct paper_figures *fig, const struct result *r,
+			  const struct flow *f)
 {
 	__u32 i;
 
 	for (i = 0; i < f->nr_seen; i++) {
-		const struct sight *s = &f->seen[i];
+		const struct sample *s = &f->seen[i];
 
 		fprintf(fig->sizes, "%s,%s,%u,%u,%.4f,%u,%llu,%.3f,%.4g\n",
 			r->over ? "over" : "under", r->pairs->error, r->k, r->l, s->time, s->slices,
@@ -156,7 +156,7 @@ static struct result run(const struct paper_figures *fig, const struct pairs *pa
 	}
 	conclude(&r, &f);
 	if (!pair || pairs == &tlbf_pairs[ONE_PERCENT])
-		write_sights(fig, &r, &f);
+		write_samples(fig, &r, &f);
 	flow_close(&f);
 	return r;
 }
@@ -181,7 +181,8 @@ static void slices_law(const struct paper_figures *fig, const struct result *r)
 static void slice0_law(const struct paper_figures *fig, const struct result *r)
 {
 	double right = r->k * fig->keys / r->l / log(2);
-	double off = 64 + 2 * r->k / log(2); /* a word, keys rounded up twice */
+	double off = 64 +
+		     2 * r->k / log(2); /* one word, and rounding up the number of keys twice */
 	bool end = r->slice0.low >= right && r->slice0.high <= right + off;
 
 	if (r->over)
@@ -212,7 +213,7 @@ static void bits_law(const struct paper_figures *fig, const struct result *r)
 
 /* --- Figures 4 and 5 ------------------------------------------------------ */
 
-/* In the middle of the zig-zag; the first pairs are off by themselves. */
+/* At the middle of the zig-zag; the first pairs deviate by themselves. */
 static void error_rows(const struct paper_figures *fig, const struct result *r)
 {
 	const char *in = group("Figure 4", "Figure 5", r);
@@ -259,7 +260,7 @@ static double zigzag(const struct result *r)
 	return r->error.high / r->error.low;
 }
 
-/* Whether @of falls from each to the next. */
+/* Does @of decrease from each filter to the next? */
 static bool falls(const struct result *r, int nr, double (*of)(const struct result *r))
 {
 	int i;
@@ -285,7 +286,7 @@ static double most_error(const struct result *r)
 	return r->error_most / strtod(r->pairs->error, NULL);
 }
 
-/* One error, by increasing k. */
+/* The filters of one error, by increasing k. */
 static void pairs_laws(const struct paper_figures *fig, const struct result *r)
 {
 	const struct result *last = &r[PAIRS - 1];
@@ -307,7 +308,9 @@ static void pairs_laws(const struct paper_figures *fig, const struct result *r)
 	    r->over ? r->first : r->slices_since, r->over ? last->first : last->slices_since);
 }
 
-/* The pairs of one error, both ways. Return: the first pair's. */
+/* The pairs of one error, planned for too many and for too few keys. Return: result of the
+ * first pair.
+ */
 static void one_error(const struct paper_figures *fig, int error, struct result first[2])
 {
 	struct result r[2][PAIRS];

@@ -30,11 +30,11 @@ static void *room(void *p, size_t n, size_t size)
 	return p;
 }
 
-void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int sights)
+void flow_open(struct flow *f, const struct epf_tlbf_shape *shape, unsigned int samples)
 {
 	memset(f, 0, sizeof(*f));
 	f->seed = 20230609;
-	f->every = SPAN / sights;
+	f->every = SPAN / samples;
 	f->now = BEGIN;
 	if (epf_tlbf_open(&f->o, shape, 0, BEGIN)) {
 		fprintf(stderr, "tlbf: no filter of k=%u l=%u\n", shape->k, shape->l);
@@ -54,7 +54,7 @@ double flow_time(const struct flow *f)
 	return (double)(f->now - BEGIN) / SPAN;
 }
 
-/* Keys all whose slices are held. */
+/* Number of keys whose k slices are all still held. */
 static double held(const struct epf_tlbf *f)
 {
 	return (double)(f->taken - epf_tlbf_at(f, f->nr - f->shape.k)->since);
@@ -68,7 +68,7 @@ static void see(struct flow *f)
 		f->seen_max += f->seen_max + 1024;
 		f->seen = room(f->seen, f->seen_max, sizeof(*f->seen));
 	}
-	f->seen[f->nr_seen++] = (struct sight){
+	f->seen[f->nr_seen++] = (struct sample){
 		.time = flow_time(f),
 		.slices = t->nr,
 		.slice0 = 64 * epf_tlbf_at(t, 0)->words,
@@ -93,7 +93,7 @@ static void look(struct flow *f)
 	look_for(f, f->first + (__u32)(epf_word(~f->seed, f->keys) % (f->keys - f->first)));
 }
 
-/* The owner's part. */
+/* What the worker does. */
 static void care(struct flow *f)
 {
 	__u32 head = f->o.f.head;
@@ -156,7 +156,7 @@ __u64 flow_false(struct flow *f, __u64 queries)
 }
 
 struct range flow_range(const struct flow *f, double from, double to,
-			double (*of)(const struct sight *s))
+			double (*of)(const struct sample *s))
 {
 	struct range r = { INFINITY, -INFINITY };
 	__u32 i;
@@ -171,7 +171,7 @@ struct range flow_range(const struct flow *f, double from, double to,
 }
 
 double flow_settled(const struct flow *f, struct range r, double slack,
-		    double (*of)(const struct sight *s))
+		    double (*of)(const struct sample *s))
 {
 	__u32 i = f->nr_seen;
 
@@ -181,27 +181,27 @@ double flow_settled(const struct flow *f, struct range r, double slack,
 	return i < f->nr_seen ? f->seen[i].time : INFINITY;
 }
 
-double sight_slices(const struct sight *s)
+double sample_slices(const struct sample *s)
 {
 	return s->slices;
 }
 
-double sight_slice0(const struct sight *s)
+double sample_slice0(const struct sample *s)
 {
 	return (double)s->slice0;
 }
 
-double sight_words(const struct sight *s)
+double sample_words(const struct sample *s)
 {
 	return (double)s->words;
 }
 
-double sight_bits(const struct sight *s)
+double sample_bits(const struct sample *s)
 {
 	return s->bits_per_key;
 }
 
-double sight_error(const struct sight *s)
+double sample_error(const struct sample *s)
 {
 	return s->error;
 }

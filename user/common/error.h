@@ -18,13 +18,25 @@ enum {
  * otherwise as text. While @out_mode is JSON they are always JSON.
  */
 void out_json_errors(bool on);
-/* Print "error: ..." or {"error":"..."} as one line on standard error.
- * Return: EXIT_FAIL.
+/* Errors and warnings name this verb in JSON; NULL: none. */
+void out_verb(const char *verb);
+/* They also name where the command stands, "FILE:LINE"; NULL: nowhere. Both strings must
+ * stay valid.
+ */
+void out_at(const char *at);
+/* Print "error: ..." or {"error":"...","verb":"...","status":2} as one line on standard
+ * error. Return: EXIT_FAIL.
  */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Likewise, with @err (errno, positive or negative) by name in JSON and as %m in @fmt. */
+int fail_errno(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Likewise, for a command that will exit with @status, which is returned. */
+int fail_as(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print a line on standard error that is neither an error nor a warning. */
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Call @note for each error and warning, too, in the thread that reports it. */
+void out_notes(void (*note)(const char *kind, const char *line));
 /* If standard error is the journal, begin those lines with their priorities. */
 void out_levels(void);
 

@@ -4,6 +4,7 @@
 
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/progress.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -24,46 +25,91 @@ enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6 };
 
 static bool levels; /* lines begin with their level */
 static bool json_errors;
+static struct {
+	const char *verb;
+	const char *at;
+} context;
+
+void out_verb(const char *verb)
+{
+	context.verb = verb;
+}
+
+void out_at(const char *at)
+{
+	context.at = at;
+}
+
+static void (*noted)(const char *kind, const char *line);
+
+void out_notes(void (*note)(const char *kind, const char *line))
+{
+	noted = note;
+}
 
 void out_json_errors(bool on)
 {
 	json_errors = on;
 }
 
-/* Print one object on one line, on standard error. */
-static void say_json(const char *kind, const char *line)
-{
-	json_t *o = json_pack("{so}", kind, json_path(line));
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+/**
+ * struct report - one line for standard error
+ * @level: of the line
+ * @kind: "error", "warning", or NULL for neither
+ * @status: exit status that follows an error; 0: none does
+ * @err: errno of an error; 0: none
+ */
+struct report {
+	enum level level;
+	const char *kind;
+	int status;
+	int err;
+};
 
+/* Print one object on one line, on standard error. */
+static void say_json(const struct report *r, const char *line)
+{
+	const char *name = r->err ? strerrorname_np(r->err) : NULL;
+	json_t *o = json_pack("{so ss* ss* ss*}", r->kind, json_path(line), "errno", name, "verb",
+			      context.verb, "at", context.at);
+	char *text;
+
+	if (o && r->status)
+		json_object_set_new(o, "status", json_integer(r->status));
+	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	if (text)
 		fprintf(stderr, "%s\n", text);
 	else
-		fprintf(stderr, "{\"%s\":\"out of memory\"}\n", kind);
+		fprintf(stderr, "{\"%s\":\"out of memory\"}\n", r->kind);
 	free(text);
 	json_decref(o);
 }
 
-/* Print one line, whatever the names in it contain. @kind: "error", "warning", or
- * NULL for neither.
- */
-static void say(enum level level, const char *kind, const char *fmt, va_list ap)
+/* Print one line, whatever the names in it contain. */
+static void say(const struct report *r, const char *fmt, va_list ap)
 {
 	char line[1024];
 	char *c;
 
+	errno = r->err;
 	vsnprintf(line, sizeof(line), fmt, ap);
 	for (c = line; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	fflush(stdout);
-	if (kind && (json_errors || out_mode != OUT_TEXT)) {
-		say_json(kind, line);
+	if (r->kind && noted)
+		noted(r->kind, line);
+	if (r->kind && (json_errors || out_mode != OUT_TEXT)) {
+		say_json(r, line);
 		return;
 	}
 	if (levels)
-		fprintf(stderr, "<%d>", level);
-	fprintf(stderr, "%s%s%s\n", kind ? kind : "", kind ? ": " : "", line);
+		fprintf(stderr, "<%d>", r->level);
+	if (r->kind)
+		fprintf(stderr, "%s: ", r->kind);
+	if (r->kind && context.at)
+		fprintf(stderr, "%s: ", context.at);
+	fprintf(stderr, "%s\n", line);
 }
 
 void out_levels(void)
@@ -76,31 +122,66 @@ void out_levels(void)
 		 !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == inode;
 }
 
+static void say_error(int status, int err, const char *fmt, va_list ap)
+{
+	const struct report r = { LEVEL_ERROR, "error", status, err < 0 ? -err : err };
+
+	say(&r, fmt, ap);
+}
+
+/* A failure after a signal ends with the status of that, see main(). */
+static int fail_status(void)
+{
+	return interrupted ? EXIT_SIGNAL + interrupted : EXIT_FAIL;
+}
+
 int fail(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_ERROR, "error", fmt, ap);
+	say_error(fail_status(), 0, fmt, ap);
 	va_end(ap);
 	return EXIT_FAIL;
 }
 
-void warn(const char *fmt, ...)
+int fail_errno(int err, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_WARNING, "warning", fmt, ap);
+	say_error(fail_status(), err, fmt, ap);
+	va_end(ap);
+	return EXIT_FAIL;
+}
+
+int fail_as(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_error(status, 0, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+void warn(const char *fmt, ...)
+{
+	const struct report r = { LEVEL_WARNING, "warning", 0, 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(&r, fmt, ap);
 	va_end(ap);
 }
 
 void log_info(const char *fmt, ...)
 {
+	const struct report r = { LEVEL_INFO, NULL, 0, 0 };
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_INFO, NULL, fmt, ap);
+	say(&r, fmt, ap);
 	va_end(ap);
 }
 
@@ -156,9 +237,12 @@ void out_json(json_t *value)
 
 int out_finish(int code)
 {
+	bool incomplete = out_of_memory;
+
+	out_of_memory = false;
 	if (fflush(stdout) || ferror(stdout))
-		return fail("cannot write the output: %s", strerror(errno));
-	if (out_of_memory && code != EXIT_FAIL)
+		return fail_errno(errno, "cannot write the output: %m");
+	if (incomplete && code != EXIT_FAIL)
 		return fail("out of memory for the output");
 	return code;
 }

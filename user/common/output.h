@@ -10,6 +10,9 @@
 
 #include "common/error.h"
 
+/* Of the JSON that epfctl prints: members are added without a new number. */
+#define JSON_VERSION 1
+
 enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
 extern enum out_mode out_mode;
 

@@ -15,9 +15,14 @@
 bool progress_forced;
 volatile int interrupted;
 
+/* A signal may come right before a call that blocks, and a call may be repeated after
+ * EINTR. So the alarm interrupts again every second until the process ends.
+ */
 static void on_signal(int signal)
 {
-	interrupted = signal;
+	if (signal != SIGALRM)
+		interrupted = signal;
+	alarm(1);
 }
 
 void catch_signals(void)
@@ -27,6 +32,7 @@ void catch_signals(void)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGALRM, &sa, NULL);
 	/* a write above the limit of file sizes then fails with EFBIG */
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGXFSZ, &sa, NULL);

@@ -29,6 +29,7 @@
  * @all: all holdings
  * @name: name of the filter
  * @thread: thread that ends its epochs
+ * @held: atomic: the thread ends the filter's epochs
  * @over: the thread is about to end because the filter was destroyed
  * @said: errno logged last; 0: "held" was logged; used by the thread only
  */
@@ -37,16 +38,18 @@ struct holding {
 	struct holds *all;
 	char name[EPF_NAME_LEN];
 	pthread_t thread;
+	bool held;
 	bool over;
 	int said;
 };
 
 /**
- * struct holds - all holdings; except for @end only @thread uses it
+ * struct holds - all holdings; except for @end and @list only @thread uses it
  * @conf: which filters to hold
  * @stats: counters
  * @end: eventfd: all threads must end
  * @thread: thread that looks for filters
+ * @lock: protects @list: changed by @thread only, read by holds_json()
  * @list: current holdings
  * @said: errno of the last search
  */
@@ -55,6 +58,7 @@ struct holds {
 	struct agent_stats *stats;
 	int end;
 	pthread_t thread;
+	pthread_mutex_t lock;
 	LIST_HEAD(, holding) list;
 	int said;
 };
@@ -129,7 +133,9 @@ static int hold_once(struct holding *g)
 		return ret;
 	ebpf_hold_yield(hold);
 	stats_add(&g->all->stats->holds, 1);
+	__atomic_store_n(&g->held, true, __ATOMIC_RELAXED);
 	ret = step_on(g, hold);
+	__atomic_store_n(&g->held, false, __ATOMIC_RELAXED);
 	stats_sub(&g->all->stats->holds, 1);
 	ebpf_hold_end(hold);
 	return ret;
@@ -195,11 +201,14 @@ static int add(struct holds *h, const char *name)
 	g->said = 1; /* nothing logged yet */
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	ret = start(&g->thread, hold_filter, g);
-	if (ret)
+	if (ret) {
 		free(g);
-	else
-		LIST_INSERT_HEAD(&h->list, g, link);
-	return ret;
+		return ret;
+	}
+	pthread_mutex_lock(&h->lock);
+	LIST_INSERT_HEAD(&h->list, g, link);
+	pthread_mutex_unlock(&h->lock);
+	return 0;
 }
 
 /* Free the holdings whose threads have ended; @all: wait for all threads. */
@@ -212,7 +221,9 @@ static void join(struct holds *h, bool all)
 		if (!all && !__atomic_load_n(&g->over, __ATOMIC_ACQUIRE))
 			continue;
 		pthread_join(g->thread, NULL);
+		pthread_mutex_lock(&h->lock);
 		LIST_REMOVE(g, link);
+		pthread_mutex_unlock(&h->lock);
 		free(g);
 	}
 }
@@ -263,6 +274,7 @@ int holds_start(struct holds **holds, const struct hold_conf *conf, struct agent
 	h->conf = *conf;
 	h->stats = stats;
 	LIST_INIT(&h->list);
+	pthread_mutex_init(&h->lock, NULL);
 	h->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = h->end < 0 ? -errno : start(&h->thread, look_for_filters, h);
 	if (!ret) {
@@ -275,12 +287,30 @@ int holds_start(struct holds **holds, const struct hold_conf *conf, struct agent
 	return ret;
 }
 
+json_t *holds_json(struct holds *h)
+{
+	json_t *list = json_array();
+	const struct holding *g;
+
+	pthread_mutex_lock(&h->lock);
+	LIST_FOREACH(g, &h->list, link)
+	{
+		if (json_array_size(list) == HOLD_LIST_MAX)
+			break;
+		json_array_append_new(list, json_pack("{ss sb}", "name", g->name, "held",
+						      __atomic_load_n(&g->held, __ATOMIC_RELAXED)));
+	}
+	pthread_mutex_unlock(&h->lock);
+	return list;
+}
+
 void holds_stop(struct holds *h)
 {
 	if (!h)
 		return;
 	eventfd_write(h->end, 1);
 	pthread_join(h->thread, NULL);
+	pthread_mutex_destroy(&h->lock);
 	close(h->end);
 	free(h);
 }

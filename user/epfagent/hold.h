@@ -13,6 +13,7 @@
 #ifndef EPFAGENT_HOLD_H
 #define EPFAGENT_HOLD_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include <linux/epochfilter.h>
@@ -47,6 +48,9 @@ struct holds;
  */
 int holds_start(struct holds **h, const struct hold_conf *conf, struct agent_stats *stats)
 	__attribute__((weak));
+/* At most HOLD_LIST_MAX of the filters, and which of them are held. Context: any thread. */
+json_t *holds_json(struct holds *h) __attribute__((weak));
+#define HOLD_LIST_MAX 256
 /* Waits for running steps: milliseconds, see ebpf_hold_step(). @h may be NULL. */
 void holds_stop(struct holds *h) __attribute__((weak));
 

@@ -18,6 +18,7 @@
 
 #include "ebpf/calls.h"
 #include "epfagent/conf.h"
+#include "epfagent/control.h"
 #include "epfagent/hold.h"
 #include "epfagent/http.h"
 #include "epfagent/listen.h"
@@ -226,7 +227,8 @@ static bool open_worker(void)
 
 static bool open_server(void)
 {
-	struct server_conf c = { &agent.conf, agent.sched, &agent.stats, agent.loop, -1 };
+	struct server_conf c = { &agent.conf,  agent.sched, &agent.stats,
+				 &agent.holds, agent.loop,  -1 };
 
 	c.listener = listen_open(&agent.conf, &agent.own_socket);
 	if (c.listener < 0)
@@ -370,6 +372,7 @@ int main(int argc, char **argv)
 	agent.argv = argv;
 	agent.stats.start_ns = clock_now_ns(CLOCK_REALTIME);
 	out_levels();
+	out_notes(control_note);
 	good = conf_load(&agent.conf, argc, argv) && raise_limit(&agent.conf) && choose_filters() &&
 	       open_events() && open_worker() && open_server() && open_holds() && open_watches() &&
 	       open_metrics();

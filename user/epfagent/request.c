@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "records/rec_error.h"
 #include "epfagent/fs.h"
 #include "common/output.h"
@@ -239,21 +240,23 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 	struct epf_gpu_use gpu;
 
 	epf_gpu_use(&gpu);
-	return json_pack("{ss so so so so so so so so so so so so so so so so so so "
+	return json_pack("{ss sI so so so so so so so so so so so so so so so so so so so "
 			 "sI sI sI sI sI}",
-			 "version", EPF_VERSION, "engines", engines(), "audits_done",
-			 counter(&s->audits_done), "audits_failed", counter(&s->audits_failed),
-			 "audits_cancelled", counter(&s->audits_cancelled), "audits_fallen_back",
+			 "version", EPF_VERSION, "uptime_ns",
+			 (json_int_t)(clock_now_ns(CLOCK_REALTIME) - s->start_ns), "engines",
+			 engines(), "audits_done", counter(&s->audits_done), "audits_failed",
+			 counter(&s->audits_failed), "audits_cancelled",
+			 counter(&s->audits_cancelled), "audits_fallen_back",
 			 counter(&s->audits_fallen), "requests_refused",
 			 counter(&s->requests_refused), "keys_asked", counter(&s->keys_asked),
 			 "keys_present", counter(&s->keys_present), "busy_ns", counter(&s->busy_ns),
 			 "files_done", counter(&s->files_done), "cache_hits",
 			 counter(&s->cache_hits), "cache_misses", counter(&s->cache_misses),
 			 "cache_bytes", counter(&s->cache_bytes), "queue", counter(&s->queue),
-			 "clients", counter(&s->clients), "mirrors", counter(&s->mirrors),
-			 "mirror_copies", counter(&s->mirror_copies), "watches", watches(conf),
-			 "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
-			 (json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns,
-			 "gpu_column_asks", (json_int_t)gpu.column_asks, "gpu_records",
-			 (json_int_t)gpu.records);
+			 "clients", counter(&s->clients), "holds", counter(&s->holds), "mirrors",
+			 counter(&s->mirrors), "mirror_copies", counter(&s->mirror_copies),
+			 "watches", watches(conf), "gpu_uploads", (json_int_t)gpu.uploads,
+			 "gpu_reuses", (json_int_t)gpu.reuses, "gpu_columns",
+			 (json_int_t)gpu.columns, "gpu_column_asks", (json_int_t)gpu.column_asks,
+			 "gpu_records", (json_int_t)gpu.records);
 }

@@ -36,6 +36,8 @@ struct user {
  * struct sched - the scheduler; @lock protects everything that changes
  * @some: signalled when there is something to do
  * @users: users with tasks; the head has the next turn
+ * @all: tasks that have not ended, in the order of their numbers
+ * @last_id: number of the newest task
  * @ended: tasks that have ended
  * @nr: number of tasks, without those of TASK_NOBODY
  * @news: limits have changed: call cache_tick() before waiting
@@ -50,13 +52,15 @@ struct sched {
 	struct agent_stats *stats;
 	int wake;
 	TAILQ_HEAD(, user) users;
+	struct tasks all;
+	__u64 last_id;
 	struct tasks ended;
 	unsigned int nr;
 	bool news;
 	int stop;
 };
 
-static bool is_set(const int *word)
+static int is_set(const int *word)
 {
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
@@ -129,7 +133,10 @@ static int one_step(struct sched *s, struct task *t, const struct sched_conf *co
 	if (is_set(&s->stop))
 		return rec_error_set(&t->error, -ECANCELED, "the agent is stopping");
 	if (is_set(&t->stop))
-		return rec_error_set(&t->error, -ECANCELED, "the client is gone");
+		return rec_error_set(&t->error, -ECANCELED,
+				     is_set(&t->stop) == TASK_CANCELLED ?
+					     "the audit was cancelled" :
+					     "the client is gone");
 	return task_step(t, s->cache, conf->step_keys, conf->threads, pace);
 }
 
@@ -178,6 +185,7 @@ static void turn(struct sched *s)
 		count(s, t);
 		stats_sub(&s->stats->queue, 1);
 		s->nr -= t->uid != TASK_NOBODY;
+		TAILQ_REMOVE(&s->all, t, in_all);
 		TAILQ_INSERT_TAIL(&s->ended, t, link);
 		user_left(s, u);
 	}
@@ -251,6 +259,9 @@ static int queue_up(struct sched *s, struct task *t)
 		return rec_error_set(&t->error, -ENOMEM, "out of memory");
 	u->nr++;
 	s->nr += limited;
+	t->id = ++s->last_id;
+	t->added_ns = now_ns();
+	TAILQ_INSERT_TAIL(&s->all, t, in_all);
 	stats_add(&s->stats->queue, 1);
 	TAILQ_INSERT_TAIL(&u->tasks, t, link);
 	pthread_cond_signal(&s->some);
@@ -269,7 +280,46 @@ int sched_add(struct sched *s, struct task *t)
 
 void sched_cancel(struct task *t)
 {
-	__atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->stop, TASK_CLIENT_GONE, __ATOMIC_RELAXED);
+}
+
+static bool may_see(const struct task *t, uid_t uid)
+{
+	return uid == TASK_NOBODY || t->uid == uid;
+}
+
+unsigned int sched_jobs(struct sched *s, uid_t uid, __u64 after, struct sched_job *jobs,
+			unsigned int max)
+{
+	unsigned int nr = 0;
+	struct task *t;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(t, &s->all, in_all)
+	{
+		if (nr == max)
+			break;
+		if (t->id <= after || !may_see(t, uid))
+			continue;
+		jobs[nr].task = t;
+		jobs[nr++].state = t->shown;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return nr;
+}
+
+int sched_cancel_job(struct sched *s, uid_t uid, __u64 id)
+{
+	struct task *t;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(t, &s->all, in_all)
+	if (t->id == id && may_see(t, uid))
+		break;
+	if (t)
+		__atomic_store_n(&t->stop, TASK_CANCELLED, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : -ESRCH;
 }
 
 bool sched_look(struct sched *s, struct task *t, struct job_state *state)
@@ -327,6 +377,7 @@ int sched_start(struct sched **sched, const struct sched_conf *conf, struct cach
 	pthread_mutex_init(&s->lock, NULL);
 	init_cond(&s->some);
 	TAILQ_INIT(&s->users);
+	TAILQ_INIT(&s->all);
 	TAILQ_INIT(&s->ended);
 	s->conf = *conf;
 	s->cache = cache;

@@ -54,6 +54,35 @@ int sched_add(struct sched *s, struct task *t);
 /* Make a task end at its next step. */
 void sched_cancel(struct task *t);
 
+/**
+ * struct sched_job - a task that has not ended
+ * @task: of it, only what does not change while it is in the scheduler; valid until the
+ *	caller returns to the event loop
+ * @state: its published state
+ */
+struct sched_job {
+	const struct task *task;
+	struct job_state state;
+};
+
+/**
+ * sched_jobs() - list tasks that have not ended
+ * @s: scheduler
+ * @uid: of this user; TASK_NOBODY: of all
+ * @after: with greater numbers than this
+ * @jobs: result, in the order of their numbers
+ * @max: room in @jobs
+ *
+ * Return: number of tasks in @jobs.
+ */
+unsigned int sched_jobs(struct sched *s, uid_t uid, __u64 after, struct sched_job *jobs,
+			unsigned int max);
+
+/* Make the task with number @id end at its next step, if @uid may see it as in
+ * sched_jobs(). Return: 0; -ESRCH: no such job.
+ */
+int sched_cancel_job(struct sched *s, uid_t uid, __u64 id);
+
 /* The published state of a task; @t owns its texts. Return: whether it is new. */
 bool sched_look(struct sched *s, struct task *t, struct job_state *state);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "records/rec_error.h"
+#include "epfagent/control.h"
 #include "epfagent/pool.h"
 #include "epfagent/request.h"
 #include "epfagent/timer.h"
@@ -306,9 +307,37 @@ static void begin(struct client *c, struct message *m)
 	c->task = t;
 }
 
-static json_t *status_json(const struct server *s)
+static json_t *status_json(const struct client *c)
 {
-	return json_pack("{so}", "status", request_status(s->c.stats, s->c.conf));
+	const struct server_conf *s = &c->server->c;
+	json_t *status = request_status(s->stats, s->conf);
+
+	json_object_set_new(status, "filters", *s->holds ? holds_json(*s->holds) : json_array());
+	control_status(status, c->peer.uid);
+	return json_pack("{so}", "status", status);
+}
+
+static void list_jobs(struct client *c, struct message *m)
+{
+	struct rec_error e = { "" };
+	json_t *reply = control_jobs(c->server->c.sched, c->peer.uid, m->json, &e);
+
+	if (reply)
+		say(c, reply, false);
+	else
+		refuse(c, -EINVAL, &e);
+}
+
+static void cancel(struct client *c, struct message *m)
+{
+	struct rec_error e = { "" };
+	int err = -ENOMEM;
+	json_t *reply = control_cancel(c->server->c.sched, c->peer.uid, m->json, &err, &e);
+
+	if (reply)
+		say(c, reply, false);
+	else
+		refuse(c, err, &e);
 }
 
 static void answer(struct client *c, struct message *m)
@@ -325,12 +354,17 @@ static void answer(struct client *c, struct message *m)
 		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol", AGENT_PROTOCOL),
 		    false);
 	else if (op && alone && !strcmp(op, "status"))
-		say(c, status_json(c->server), false);
+		say(c, status_json(c), false);
+	else if (op && !m->nr_fds && !strcmp(op, "jobs"))
+		list_jobs(c, m);
+	else if (op && !m->nr_fds && !strcmp(op, "cancel"))
+		cancel(c, m);
 	else
 		refuse(c,
 		       rec_error_set(&e, -EINVAL,
-				     "op must be 'audit', or 'ping' "
-				     "or 'status' with nothing else"),
+				     "op must be 'audit', 'jobs', 'cancel', "
+				     "or 'ping' or 'status' with nothing "
+				     "else"),
 		       &e);
 }
 

@@ -23,6 +23,7 @@ struct server;
  * @conf: settings, which may change between events
  * @sched: scheduler
  * @stats: counters
+ * @holds: the filters that are held; *@holds is NULL while there are none
  * @loop: event loop
  * @listener: listening socket; the server takes it over
  */
@@ -30,6 +31,7 @@ struct server_conf {
 	const struct conf *conf;
 	struct sched *sched;
 	struct agent_stats *stats;
+	struct holds *const *holds;
 	sd_event *loop;
 	int listener;
 };

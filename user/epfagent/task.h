@@ -30,9 +30,15 @@ enum task_phase {
 	TASK_ASK,
 };
 
+/* Why a task must end. */
+enum task_stop { TASK_GOES_ON, TASK_CLIENT_GONE, TASK_CANCELLED };
+
 /**
  * struct task - an audit, from the request to the reply
  * @link: private to the scheduler
+ * @in_all: likewise
+ * @id: number of the job, from 1; set by the scheduler
+ * @added_ns: CLOCK_MONOTONIC time at which the scheduler got it
  * @uid: user who requested it, or TASK_NOBODY
  * @pid: process of the client, for the log
  * @request: request; the indexes into @fd in its @spec become descriptors at the start
@@ -42,7 +48,7 @@ enum task_phase {
  * @end: called by the worker when the audit has ended (0, negative errno), before
  *	anything is closed; returns the result to report. May be NULL
  * @end_ctx: for @end
- * @stop: atomic: end at the next step
+ * @stop: atomic, enum task_stop: end at the next step
  * @shown: published state
  * @news: @shown is new
  * @ret: result of the audit: 0 or a negative errno
@@ -51,6 +57,9 @@ enum task_phase {
  */
 struct task {
 	TAILQ_ENTRY(task) link;
+	TAILQ_ENTRY(task) in_all;
+	__u64 id;
+	__u64 added_ns;
 	uid_t uid;
 	pid_t pid;
 	struct agent_request request;

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,6 +17,7 @@
 #include "epfagent/result.h"
 #include "epfagent/timer.h"
 #include "common/error.h"
+#include "common/output.h"
 #include "common/parse.h"
 
 #define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO)
@@ -536,6 +539,15 @@ static void log_end(const struct watch *w, struct task *t)
 	else
 		log_info("%s/%s: %s: %llu keys, %llu present, by %s", w->path, w->result.name,
 			 w->filter, s->mark.keys, s->mark.present, s->engine->name);
+}
+
+json_t *watch_file_json(const struct task *t)
+{
+	const struct watch *w = t->owner;
+	char path[PATH_MAX + NAME_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s/%s", w->path, w->result.name);
+	return json_path(path);
 }
 
 void watches_ended(struct watches *all, struct task *t)

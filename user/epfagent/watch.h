@@ -42,6 +42,9 @@ struct watches *watches_new(const struct watches_conf *c);
  */
 void watches_set(struct watches *w, const struct conf *conf);
 
+/* The path of the file that a task of a watch audits. */
+json_t *watch_file_json(const struct task *t);
+
 /* A task of a watch (user TASK_NOBODY) has ended; frees it. */
 void watches_ended(struct watches *w, struct task *t);
 

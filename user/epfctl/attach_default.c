@@ -145,7 +145,7 @@ int default_holder(struct xdp_want *want)
 		return 0;
 	fflush(NULL);
 	if (pipe2(pipes, O_CLOEXEC) || (pid = fork()) < 0)
-		return fail("starting 'epfctl hold': %s", strerror(errno));
+		return fail_errno(errno, "starting 'epfctl hold': %m");
 	if (!pid)
 		become_holder(want->filter, pipes[1]);
 	close(pipes[1]);

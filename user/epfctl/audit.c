@@ -86,7 +86,7 @@ static int open_keys(const char *name, struct stat *st)
 	}
 	if (fd >= 0)
 		close(fd);
-	fail("%s: %s", shown(name), strerror(err));
+	fail_errno(err, "%s: %m", shown(name));
 	return -1;
 }
 
@@ -217,7 +217,7 @@ static int cut(const struct auditing *a)
 
 	for (i = 0; i < AUDIT_OUTS; i++)
 		if (a->out[i].fd >= 0 && ftruncate(a->out[i].fd, bytes[i]))
-			return fail("%s: %s", a->out[i].file.temp, strerror(errno));
+			return fail_errno(errno, "%s: %m", a->out[i].file.temp);
 	return 0;
 }
 
@@ -272,9 +272,10 @@ static int stopped(struct auditing *a)
 	if (!err)
 		err = save_state(a);
 	if (err)
-		return fail("%s: stopped, but the answers so far cannot be kept: "
-			    "%s",
-			    a->r.keys, strerror(-err));
+		return fail_errno(-err,
+				  "%s: stopped, but the answers so far cannot be kept: "
+				  "%s",
+				  a->r.keys, strerror(-err));
 	return fail("%s: stopped after %llu keys; repeat the command with --resume "
 		    "to continue from there",
 		    a->r.keys, a->state.mark.keys);
@@ -466,12 +467,12 @@ static int go_back(const struct auditing *a, const struct places *p)
 	struct stat st;
 
 	if (p->keys >= 0 && lseek(a->keys_fd, p->keys, SEEK_SET) < 0)
-		return fail("%s: %s", a->r.keys, strerror(errno));
+		return fail_errno(errno, "%s: %m", a->r.keys);
 	if (p->records < 0 || a->state.mark.keys)
 		return 0; /* job_open() cuts the records */
 	if (lseek(fd, p->records, SEEK_SET) < 0 || fstat(fd, &st) ||
 	    (st.st_size > p->bytes && ftruncate(fd, p->bytes)))
-		return fail("%s: %s", a->out[OUT_RECORDS].name, strerror(errno));
+		return fail_errno(errno, "%s: %m", a->out[OUT_RECORDS].name);
 	return 0;
 }
 
@@ -541,7 +542,7 @@ static int probe(struct asked *s)
 		     epf_engine_why(c.engine), s->met.engine->name);
 	if (err == -ECANCELED)
 		return fail("interrupted while random keys were looked up");
-	return err ? fail("--probe: %s", strerror(-err)) : 0;
+	return err ? fail_errno(-err, "--probe: %m") : 0;
 }
 
 static bool asked_far(const struct audit_ask *ask)
@@ -649,7 +650,7 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 		.meter = { .what = "asking" },
 		.r = { .keys = shown(ask->keys[nr]) },
 	};
-	int ret = fstat(keys_fd, &a.keys) ? fail("%s: %s", a.r.keys, strerror(errno)) : 0;
+	int ret = fstat(keys_fd, &a.keys) ? fail_errno(errno, "%s: %m", a.r.keys) : 0;
 
 	if (column || !S_ISREG(a.keys.st_mode))
 		a.meter.unit = "keys";

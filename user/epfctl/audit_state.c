@@ -136,13 +136,13 @@ int audit_state_load(struct audit_state *s, const char *path, const struct audit
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
-		return fail("%s: %s", path, strerror(errno));
+		return fail_errno(errno, "%s: %m", path);
 	got = read_all(fd, &f, sizeof(f));
 	if (got == (ssize_t)sizeof(f) && read(fd, &past, 1) == 1)
 		got = 0; /* it is too long */
 	close(fd);
 	if (got < 0)
-		return fail("%s: %s", path, strerror(errno));
+		return fail_errno(errno, "%s: %m", path);
 	why = unfit(&f, (size_t)got, s, out);
 	if (why)
 		return fail("%s %s: remove it to begin again", path, why);

@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "ebpf/ebpf.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,9 +77,10 @@ static bool token_ok(const char *doing)
 {
 	if (!in_user_namespace() || ebpf_token())
 		return true;
-	fail("%s in a user namespace needs a BPF token (Linux 6.9): let root outside "
-	     "mount a BPF file system for it that delegates (see epfctl(8))",
-	     doing);
+	fail_errno(EPERM,
+		   "%s in a user namespace needs a BPF token (Linux 6.9): let root outside "
+		   "mount a BPF file system for it that delegates (see epfctl(8))",
+		   doing);
 	return false;
 }
 
@@ -88,9 +90,10 @@ bool caps_ok(const char *doing, unsigned int mask)
 
 	if (caps_has(CAP_SYS_ADMIN) || !missing(mask, text, sizeof(text)))
 		return !(mask & ~(unsigned int)CAPS_NET) || token_ok(doing);
-	fail("%s needs %s: run as root, or with 'setpriv' or a unit's "
-	     "AmbientCapabilities=",
-	     doing, text);
+	fail_errno(EPERM,
+		   "%s needs %s: run as root, or with 'setpriv' or a unit's "
+		   "AmbientCapabilities=",
+		   doing, text);
 	return false;
 }
 
@@ -100,19 +103,21 @@ bool caps_token_denied(const char *doing, bool mark)
 
 	if (!in_user_namespace() || !ebpf_token_lacks(mark, text, sizeof(text)))
 		return false;
-	fail("%s: the BPF token of /sys/fs/bpf does not allow it: let root outside "
-	     "mount it with %s",
-	     doing, text);
+	fail_errno(EPERM,
+		   "%s: the BPF token of /sys/fs/bpf does not allow it: let root outside "
+		   "mount it with %s",
+		   doing, text);
 	return true;
 }
 
 int caps_denied(const char *doing)
 {
 	if (!caps_has(CAP_NET_ADMIN))
-		return fail("%s needs CAP_NET_ADMIN: run as root", doing);
+		return fail_errno(EPERM, "%s needs CAP_NET_ADMIN: run as root", doing);
 	if (caps_token_denied(doing, false))
 		return EXIT_FAIL;
-	return fail("%s: the kernel refuses it although this process has "
-		    "CAP_NET_ADMIN: a user namespace's capabilities do not count",
-		    doing);
+	return fail_errno(EPERM,
+			  "%s: the kernel refuses it although this process has "
+			  "CAP_NET_ADMIN: a user namespace's capabilities do not count",
+			  doing);
 }

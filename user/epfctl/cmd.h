@@ -44,6 +44,8 @@ int cmd_watch(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_agent(int argc, char **argv);
+int cmd_batch(int argc, char **argv);
 int cmd_dedup(int argc, char **argv) __attribute__((weak));
 int cmd_attach(int argc, char **argv) __attribute__((weak));
 int cmd_detach(int argc, char **argv) __attribute__((weak));
@@ -79,18 +81,82 @@ struct spec {
  * @argv: of the verb
  * @spec: its command line
  *
- * Handles -j, -p, --progress, --backend; --help prints and exits with 0.
+ * Handles -j, -p, --progress, --backend and --help.
  *
- * Return: the option; -1: no more options, optind is set; '?': an invalid
- * option, an error is printed.
+ * Return: the option; -1: no more options, optind is set; '?': the verb ends here
+ * with EXIT_FAIL, because of an invalid option, an error is printed, or after
+ * --help (help_was_printed()).
  */
 int next_option(int argc, char **argv, const struct spec *spec);
+
+/**
+ * struct settings - what the common options say
+ * @out_mode: -j, -p
+ * @progress: --progress
+ * @backend: --backend
+ */
+struct settings {
+	enum out_mode out_mode;
+	bool progress;
+	enum epf_backend_choice backend;
+};
+
+/* Before a command: forget the options of the last one. Return: the settings that the
+ * command may change.
+ */
+struct settings settings_begin(void);
+void settings_restore(const struct settings *s);
+/* Has the command printed its help? It has then done all that it was asked for. */
+bool help_was_printed(void);
 
 /* Select backend @name. @what, "--backend" or "EPF_BACKEND", is where it was given. */
 bool choose_backend(const char *what, const char *name);
 
 /* Are there @min to @max operands from optind on? If not, prints an error. */
 bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
+
+/* main.c: the table of verbs */
+
+/* Run one command line: argv[0] is the program. Return: exit status. */
+int run_command(int argc, char **argv);
+
+/* words.c: command lines from a file */
+
+#define WORDS_BYTES 65536u /* of a line, with a NUL after each word */
+#define WORDS_MAX 4096
+
+/**
+ * struct words - a command line that was read
+ * @word: NULL after the last; word[0] is left to the caller
+ * @nr: number of words, with word[0]
+ * @line: where it begins, from 1
+ * @at: number of lines read so far
+ * @why: error text
+ */
+struct words {
+	char *word[WORDS_MAX + 2];
+	int nr;
+	__u64 line;
+	__u64 at;
+	const char *why;
+	/* private to words.c */
+	char text[WORDS_BYTES];
+	size_t used;
+};
+
+/**
+ * words_read() - read the next line that has words
+ * @in: where from
+ * @w: result; zeros before the first call
+ *
+ * Words are separated by blanks. '...' is taken as it is; in "..." a backslash quotes
+ * " and itself; elsewhere it quotes the next character. A backslash before a newline
+ * joins two lines. # at the beginning of a word begins a comment.
+ *
+ * Return: 1: a line; 0: there are no more; -1: a bad line, with @why, which was skipped;
+ * -2: @in cannot be read, with errno.
+ */
+int words_read(FILE *in, struct words *w);
 
 /* fail.c: errors that also say what to do */
 

@@ -377,7 +377,7 @@ int cmd_doctor(int argc, char **argv)
 	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 0, 0, &spec))
 		return EXIT_FAIL;
 	if (!doctor_machine(&m))
-		return fail("uname: %s", strerror(errno));
+		return fail_errno(errno, "uname: %m");
 	if (out_mode != OUT_TEXT)
 		all = json_array();
 	for (i = 0; i < NR_NEEDS; i++)

@@ -141,8 +141,7 @@ static void follow(struct logging *l)
 		int got = ring_buffer__poll(l->ring, POLL_MS);
 
 		if (got < 0 && got != -EINTR && got != -ECANCELED)
-			finish(l,
-			       fail("reading the log of '%s': %s", l->from.ifname, strerror(-got)));
+			finish(l, fail_errno(-got, "reading the log of '%s': %m", l->from.ifname));
 		if (fflush(stdout) || ferror(stdout))
 			finish(l, EXIT_FAIL); /* main() says why */
 		if (!l->done && now_ns() >= l->check_ns)
@@ -163,7 +162,7 @@ static int lock(const char *ifname)
 	if (errno == EWOULDBLOCK)
 		fail("another process reads the log of '%s': end it first", ifname);
 	else
-		fail("reading the log of '%s': %s", ifname, strerror(errno));
+		fail_errno(errno, "reading the log of '%s': %m", ifname);
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -202,7 +201,7 @@ static bool open_ring(struct logging *l)
 		close(fd);
 	}
 	if (!l->ring)
-		fail("reading the log of '%s': %s", l->from.ifname, strerror(fd < 0 ? -fd : errno));
+		fail_errno(fd < 0 ? -fd : errno, "reading the log of '%s': %m", l->from.ifname);
 	return l->ring;
 }
 

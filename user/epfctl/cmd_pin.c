@@ -191,8 +191,8 @@ static int load_failed(const char *name, int err)
 		return EXIT_FAIL;
 	if (err == -EPERM)
 		return caps_denied("pinning");
-	return fail("cannot load the program for '%s': %s", name,
-		    xdp_obj_complaint()[0] ? xdp_obj_complaint() : strerror(-err));
+	return fail_errno(-err, "cannot load the program for '%s': %s", name,
+			  xdp_obj_complaint()[0] ? xdp_obj_complaint() : strerror(-err));
 }
 
 /* The program that does what the rule says; NULL: there is none. */
@@ -226,7 +226,7 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog, struct p
 	want->rule = map_fd(obj, ".rodata");
 	want->counts = map_fd(obj, "match_counts");
 	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
-		return fail("cannot read the number of the program: %s", strerror(errno));
+		return fail_errno(errno, "cannot read the number of the program: %m");
 	want->conf.prog_id = info.id;
 	return pin_add(want) ? EXIT_FAIL : EXIT_YES;
 }
@@ -256,7 +256,7 @@ static int pin(struct pin_want *want, const struct xt_epf_rule *r)
 	int ret;
 
 	if (!obj)
-		return fail("cannot open the BPF object epf_match: %s", strerror(errno));
+		return fail_errno(errno, "cannot open the BPF object epf_match: %m");
 	ret = load_and_pin(obj, want, r);
 	bpf_object__close(obj);
 	return ret;

@@ -251,14 +251,15 @@ static void print_counts(const struct testing *t)
 static int tell_unknown(const struct testing *t, bool held)
 {
 	if (held)
-		fail("'%s' is saturated and does not know %llu of the keys: "
-		     "enlarge it, or shorten its window ('epfctl show %s')",
-		     t->name, t->unknown, t->name);
-	else
-		fail("nobody ends the epochs of '%s', so it does not know %llu "
-		     "of the keys: run 'epfctl hold %s'",
-		     t->name, t->unknown, t->name);
-	return EXIT_UNKNOWN;
+		return fail_as(EXIT_UNKNOWN,
+			       "'%s' is saturated and does not know %llu of "
+			       "the keys: enlarge it, or shorten its window ('epfctl show "
+			       "%s')",
+			       t->name, t->unknown, t->name);
+	return fail_as(EXIT_UNKNOWN,
+		       "nobody ends the epochs of '%s', so it does not know "
+		       "%llu of the keys: run 'epfctl hold %s'",
+		       t->name, t->unknown, t->name);
 }
 
 static int test(struct testing *t)

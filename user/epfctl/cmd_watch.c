@@ -122,7 +122,7 @@ static int step(struct watching *w)
 	int err;
 
 	if (got < 0)
-		return got == -EINTR ? -1 : fail("poll: %s", strerror(-got));
+		return got == -EINTR ? -1 : fail_errno(-got, "poll: %m");
 	err = epf_filter_info(w->filter, &info);
 	if (got & POLLHUP || err == -ENODEV)
 		return fail("'%s' was destroyed", w->name);

@@ -131,7 +131,7 @@ static int make_exact(struct judge *j)
 
 	for (i = 0; i < 2; i++) {
 		if (getrandom(key, sizeof(key), 0) != sizeof(key))
-			return fail("cannot draw a random hash key: %s", strerror(errno));
+			return fail_errno(errno, "cannot draw a random hash key: %m");
 		epf_hash_init(&j->hash[i], key[0], key[1],
 			      ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13);
 	}
@@ -200,8 +200,8 @@ static int make_filter(struct judge *j, const struct source *in, struct meter *m
 	j->clock.reach_ns = (ask->time_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS * EPF_EPOCHS;
 	j->mem = epf_mem_new(p, NULL, 0, &err);
 	if (!j->mem)
-		return fail("cannot make a filter of %s: %s",
-			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s, strerror(-err));
+		return fail_errno(-err, "cannot make a filter of %s: %m",
+				  fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s);
 	return 0;
 }
 

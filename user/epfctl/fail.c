@@ -44,19 +44,21 @@ int fail_call(int err, const char *doing, const char *name)
 	if (err == -EPERM)
 		return caps_denied(doing);
 	if (err == -ENOENT && name)
-		return fail("there is no filter '%s': 'epfctl list' shows all filters", name);
+		return fail_errno(err, "there is no filter '%s': 'epfctl list' shows all filters",
+				  name);
 	if (name)
-		return fail("%s '%s': %s", doing, name, advice(-err));
-	return fail("%s: %s", doing, advice(-err));
+		return fail_errno(err, "%s '%s': %s", doing, name, advice(-err));
+	return fail_errno(err, "%s: %s", doing, advice(-err));
 }
 
 int fail_write(const char *path, int err, bool renamed)
 {
 	if (renamed)
-		return fail("%s is saved, but its directory cannot be synced (%s): "
-			    "after a power failure it may be the old file",
-			    path, epf_file_why(err));
+		return fail_errno(err,
+				  "%s is saved, but its directory cannot be synced (%s): "
+				  "after a power failure it may be the old file",
+				  path, epf_file_why(err));
 	if (err == -EINVAL)
-		return fail("%s is not a regular file: give another path", path);
-	return fail("%s: %s; nothing was changed", path, epf_file_why(err));
+		return fail_errno(err, "%s is not a regular file: give another path", path);
+	return fail_errno(err, "%s: %s; nothing was changed", path, epf_file_why(err));
 }

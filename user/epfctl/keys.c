@@ -212,7 +212,7 @@ static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn, void *ct
 		if (got < 0 && errno == EINTR && !interrupted)
 			continue;
 		if (got < 0 && errno != EINTR)
-			return fail("%s: %s", r->name, strerror(errno));
+			return fail_errno(errno, "%s: %m", r->name);
 		if (interrupted)
 			return fail("%s: stopped after line %llu", r->name, r->line);
 		held += (size_t)got;
@@ -243,7 +243,7 @@ static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 	r->line = 0;
 	fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return fail("%s: %s", path, strerror(errno));
+		return fail_errno(errno, "%s: %m", path);
 	buf = malloc(READ_BYTES);
 	ret = buf ? read_chunks(r, fd, buf, fn, ctx) : fail("%s: out of memory", path);
 	free(buf);

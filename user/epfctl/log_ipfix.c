@@ -78,7 +78,7 @@ struct log_ipfix {
 /* Print the error. Return: false, which the caller returns. */
 static bool failed(const struct log_ipfix *to, GError *error)
 {
-	fail("%s: %s", to->path, error ? error->message : strerror(errno));
+	fail_errno(errno, "%s: %s", to->path, error ? error->message : strerror(errno));
 	g_clear_error(&error);
 	return false;
 }

@@ -41,6 +41,8 @@ static const struct verb verbs[] = {
 	{ "hold", cmd_hold, "end the epochs of pure BPF filters" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
+	{ "agent", cmd_agent, "show or cancel the work of epfagent" },
+	{ "batch", cmd_batch, "run the commands of a file" },
 };
 
 static void print_help(void)
@@ -124,6 +126,7 @@ static int run_verb(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name))
 			continue;
+		out_verb(verbs[i].name);
 		if (!verbs[i].run)
 			return fail("this epfctl was built without '%s': install "
 				    "the library that the build named as missing, "
@@ -137,6 +140,8 @@ static int run_verb(int argc, char **argv)
 /* The exit status. If a signal interrupted the work, it is that of a shell. */
 static int ended(int code)
 {
+	if (help_was_printed())
+		code = EXIT_YES;
 	code = out_finish(code);
 	if (code == EXIT_FAIL && interrupted)
 		return EXIT_SIGNAL + interrupted;
@@ -166,12 +171,21 @@ static int help_on(int argc, char **argv)
 			    "[VERB]",
 			    argv[2]);
 	if (argc == 2)
-		return out_finish(run_verb(2, asked));
+		return run_verb(2, asked);
 	print_help();
-	return out_finish(EXIT_YES);
+	return EXIT_YES;
 }
 
-int main(int argc, char **argv)
+/* "json" is the number of the JSON's version, see epfctl(8). */
+static void print_version(void)
+{
+	if (out_mode == OUT_TEXT)
+		printf("epfctl %s\n", EPF_VERSION);
+	else
+		out_json(json_pack("{ss si}", "version", EPF_VERSION, "json", JSON_VERSION));
+}
+
+static int run_words(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "version", no_argument, NULL, 'V' },
@@ -182,24 +196,14 @@ int main(int argc, char **argv)
 		.shorts = "V",
 		.longs = longs,
 	};
-	const char *backend = getenv("EPF_BACKEND");
 	int opt;
 
-	out_init();
-	out_json_errors(json_word(argc, argv));
-	if (ebpf_backend_add)
-		ebpf_backend_add();
-	if (backend && !choose_backend("EPF_BACKEND", backend))
-		return EXIT_FAIL;
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
-		if (opt == 'h') {
+		if (opt == 'h')
 			print_help();
-			return out_finish(EXIT_YES);
-		}
-		if (opt != 'V')
-			return EXIT_FAIL;
-		printf("epfctl %s\n", EPF_VERSION);
-		return out_finish(EXIT_YES);
+		else if (opt == 'V')
+			print_version();
+		return opt == '?' ? EXIT_FAIL : EXIT_YES;
 	}
 	argc -= optind;
 	argv += optind;
@@ -207,5 +211,25 @@ int main(int argc, char **argv)
 		return fail("no verb given: 'epfctl --help' lists them");
 	if (!strcmp(argv[0], "help"))
 		return help_on(argc, argv);
-	return ended(run_verb(argc, argv));
+	return run_verb(argc, argv);
+}
+
+int run_command(int argc, char **argv)
+{
+	out_verb(NULL);
+	out_json_errors(json_word(argc, argv));
+	return ended(run_words(argc, argv));
+}
+
+int main(int argc, char **argv)
+{
+	const char *backend = getenv("EPF_BACKEND");
+
+	out_init();
+	out_json_errors(json_word(argc, argv));
+	if (ebpf_backend_add)
+		ebpf_backend_add();
+	if (backend && !choose_backend("EPF_BACKEND", backend))
+		return EXIT_FAIL;
+	return run_command(argc, argv);
 }

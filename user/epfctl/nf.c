@@ -115,8 +115,8 @@ static int explain_link(const struct nf_hook *hook, int family, int err)
 		     "it: choose another",
 		     hook->name, hook->prio, nf_family_names[family]);
 	else
-		fail("attaching at '%s' for %s: %s", hook->name, nf_family_names[family],
-		     strerror(-err));
+		fail_errno(-err, "attaching at '%s' for %s: %m", hook->name,
+			   nf_family_names[family]);
 	return err;
 }
 
@@ -152,8 +152,7 @@ static int break_link(const char *hook, int family)
 	err = bpf_link_detach(fd) ? -errno : 0;
 	close(fd);
 	if (err)
-		fail("detaching from '%s' of %s: %s", hook, nf_family_names[family],
-		     strerror(-err));
+		fail_errno(-err, "detaching from '%s' of %s: %m", hook, nf_family_names[family]);
 	return err;
 }
 

@@ -12,23 +12,25 @@ int open_device(void)
 	int dev = epf_dev_open();
 
 	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
-		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
-				"epochfilter' ('epfctl doctor' says more)%s",
-		     caps_admin() ? "" :
-				    "; with CAP_BPF and CAP_NET_ADMIN filters "
-				    "need no module");
+		fail_errno(dev,
+			   EPF_DEVICE " is not there: load the module with 'modprobe "
+				      "epochfilter' ('epfctl doctor' says more)%s",
+			   caps_admin() ? "" :
+					  "; with CAP_BPF and CAP_NET_ADMIN filters "
+					  "need no module");
 	else if (dev == -ENOTSUP)
-		fail("filters without the module need the BPF file system: run "
-		     "'mount -t bpf bpf /sys/fs/bpf'%s",
-		     caps_admin() ? "" : ", for which this process lacks CAP_SYS_ADMIN");
+		fail_errno(dev,
+			   "filters without the module need the BPF file system: run "
+			   "'mount -t bpf bpf /sys/fs/bpf'%s",
+			   caps_admin() ? "" : ", for which this process lacks CAP_SYS_ADMIN");
 	else if ((dev == -EACCES || dev == -EPERM) && !epf_backend_chosen(true, false))
-		fail(EPF_BPF_PINS " may not be used by this user: run as root, or "
-				  "as the owner of it or of /sys/fs/bpf");
+		fail_errno(dev, EPF_BPF_PINS " may not be used by this user: run as root, or "
+					     "as the owner of it or of /sys/fs/bpf");
 	else if (dev == -EACCES || dev == -EPERM)
-		fail(EPF_DEVICE " may not be opened by this user: run as root, "
-				"or join the group that owns it");
+		fail_errno(dev, EPF_DEVICE " may not be opened by this user: run as root, "
+					   "or join the group that owns it");
 	else if (dev < 0)
-		fail(EPF_DEVICE ": %s", strerror(-dev));
+		fail_errno(dev, EPF_DEVICE ": %s", strerror(-dev));
 	return dev;
 }
 
@@ -64,7 +66,7 @@ bool open_snapshot(const char *path, struct epf_snap_file *file)
 	else if (err == -ESPIPE)
 		fail("%s is not a regular file", path);
 	else if (fault == EPF_SNAP_IO)
-		fail("%s: %s", path, strerror(-err));
+		fail_errno(-err, "%s: %m", path);
 	else
 		fail("%s %s: %s", path, epf_snap_fault_text(fault), epf_snap_fault_advice(fault));
 	return false;

@@ -52,11 +52,37 @@ static void bad_option(char **argv, const struct spec *spec, int how)
 		fail("unknown option %s: see '%s'", word, help_command(spec));
 }
 
+static bool help_printed;
+static const struct spec *current; /* whose options getopt is reading */
+static enum epf_backend_choice backend;
+
 static void print_usage(const struct spec *spec)
 {
 	print_wrapped(14, "usage: epfctl %s", spec->usage);
 	printf("%s", spec->help);
-	exit(out_finish(EXIT_YES));
+	help_printed = true;
+}
+
+struct settings settings_begin(void)
+{
+	const struct settings s = { out_mode, progress_forced, backend };
+
+	help_printed = false;
+	current = NULL;
+	return s;
+}
+
+void settings_restore(const struct settings *s)
+{
+	out_mode = s->out_mode;
+	progress_forced = s->progress;
+	backend = s->backend;
+	epf_backend_choose(backend);
+}
+
+bool help_was_printed(void)
+{
+	return help_printed;
 }
 
 /* Does the command line ask for JSON, even after an error in it? getopt permutes the
@@ -85,7 +111,8 @@ bool choose_backend(const char *what, const char *name)
 
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i])) {
-			epf_backend_choose((enum epf_backend_choice)i);
+			backend = (enum epf_backend_choice)i;
+			epf_backend_choose(backend);
 			return true;
 		}
 	fail("%s takes auto, module or bpf, not '%s'", what, name);
@@ -94,7 +121,6 @@ bool choose_backend(const char *what, const char *name)
 
 int next_option(int argc, char **argv, const struct spec *spec)
 {
-	static const struct spec *current;
 	struct option longs[LONGS_MAX + 1];
 	char shorts[64];
 	size_t n;
@@ -125,10 +151,12 @@ int next_option(int argc, char **argv, const struct spec *spec)
 			return '?';
 		else if (opt == OPT_BACKEND)
 			;
-		else if (opt == 'h' && spec->usage)
-			print_usage(spec);
 		else
 			break;
+	}
+	if (opt == 'h' && spec->usage) {
+		print_usage(spec);
+		return '?';
 	}
 	if (opt == '?' || opt == ':') {
 		bad_option(argv, spec, opt);

@@ -96,7 +96,7 @@ static int make_link(const char *name, const char *path)
 	if (!err && symlink(real, link))
 		err = -errno;
 	if (err)
-		fail("%s: %s", path, strerror(-err));
+		fail_errno(-err, "%s: %m", path);
 	return err;
 }
 
@@ -108,7 +108,7 @@ static int pin_failed(const char *path, int err)
 	else if (err == -EPERM || err == -EINVAL)
 		fail("%s is not in a BPF file system: give a path below " EPF_XDP_BPFFS, path);
 	else
-		fail("%s: %s", path, strerror(-err));
+		fail_errno(-err, "%s: %m", path);
 	return err;
 }
 
@@ -185,7 +185,7 @@ int pin_remove(const char *path)
 	if (err == -ENOENT)
 		fail("no program is pinned at %s: 'epfctl status' shows where programs are", path);
 	else if (err)
-		fail("removing %s: %s", path, strerror(-err));
+		fail_errno(-err, "removing %s: %m", path);
 	return err;
 }
 

@@ -103,7 +103,7 @@ static void size_failed(const struct epf_plan_request *p, const struct epf_plann
 		fail("%.4g keys at %s need more than the %s a filter may have", plan->keys,
 		     fmt_rate(plan->budget).s, fmt_bytes(EPF_LINES_MAX * EPF_LINE_BYTES).s);
 	else
-		fail("sizing the filter: %s", strerror(-err));
+		fail_errno(-err, "sizing the filter: %m");
 }
 
 static void kind_failed(const struct epf_plan_request *p, const struct epf_planned *plan,

@@ -84,9 +84,9 @@ static int attach_tc(const struct xdp_want *want, enum epf_reflex_side side,
 	err = tc_attach(fd, want->ifname, side, want->reflex->clsact, conf);
 	bpf_object__close(obj);
 	if (err)
-		fail("attaching at tc %s of '%s': %s%s%s",
-		     side == EPF_REFLEX_LEARN ? "egress" : "ingress", want->ifname, strerror(-err),
-		     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
+		fail_errno(-err, "attaching at tc %s of '%s': %s%s%s",
+			   side == EPF_REFLEX_LEARN ? "egress" : "ingress", want->ifname,
+			   strerror(-err), *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
 	return err ? err : xdp_conf_note(want->ifname, conf);
 }
 
@@ -106,8 +106,8 @@ static int stop_tc(const char *ifname, enum epf_reflex_side side, const struct e
 	int err = tc_detach(ifname, side, conf);
 
 	if (err)
-		fail("detaching from tc %s of '%s': %s",
-		     side == EPF_REFLEX_LEARN ? "egress" : "ingress", ifname, strerror(-err));
+		fail_errno(-err, "detaching from tc %s of '%s': %m",
+			   side == EPF_REFLEX_LEARN ? "egress" : "ingress", ifname);
 	return err;
 }
 

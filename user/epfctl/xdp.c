@@ -28,7 +28,8 @@ bool xdp_denied(int err, bool tc)
 int xdp_fail_load(int err)
 {
 	if (!xdp_denied(err, false))
-		fail("loading the BPF programs: %s: %s", strerror(-err), xdp_obj_complaint());
+		fail_errno(-err, "loading the BPF programs: %s: %s", strerror(-err),
+			   xdp_obj_complaint());
 	return err;
 }
 
@@ -75,7 +76,7 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 	if (err == -ENOENT)
 		fail_call(err, "opening", want->filter);
 	else
-		fail("cannot give the filter to the programs: %s", strerror(-err));
+		fail_errno(-err, "cannot give the filter to the programs: %m");
 	xdp_call(bind, "epf_unbind", NULL);
 	return err;
 }
@@ -104,8 +105,9 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 			       (enum bpf_attach_type)TCX_INGRESS, NULL);
 	if (link < 0) {
 		err = -errno;
-		fail("--action mark: attaching at tc ingress of '%s': %s%s", want->ifname,
-		     strerror(errno), err == -EINVAL ? " (Linux 6.6 is needed)" : "");
+		fail_errno(errno, "--action mark: attaching at tc ingress of '%s': %s%s",
+			   want->ifname, strerror(errno),
+			   err == -EINVAL ? " (Linux 6.6 is needed)" : "");
 		goto out;
 	}
 	err = xdp_pin_fd(link, want->ifname, EPF_XDP_PIN_MARK);
@@ -222,8 +224,8 @@ static void explain(const struct xdp_want *want, int err)
 	else if (xdp_denied(err, false))
 		return;
 	else
-		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err), *said ? ": " : "",
-		     said);
+		fail_errno(-err, "attaching to '%s': %s%s%s", want->ifname, strerror(-err),
+			   *said ? ": " : "", said);
 }
 
 int xdp_attach_prog(const struct xdp_want *want, int slot, struct epf_xdp_conf *conf)
@@ -281,8 +283,8 @@ int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 	int err = conf->prio && shared_detach ? shared_detach(conf) : plain_detach(conf);
 
 	if (err)
-		fail("detaching from '%s': %s%s%s", ifname, strerror(-err),
-		     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
+		fail_errno(-err, "detaching from '%s': %s%s%s", ifname, strerror(-err),
+			   *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
 	return err;
 }
 
@@ -389,10 +391,10 @@ static int vlan_release(const struct xdp_want *want, int conf_fd, struct epf_xdp
 		err = vlan_switch(want->ifname, on, false);
 	if (err) {
 		vlan_restore(conf, want->ifname);
-		fail("--vlan-offload off: '%s': %s", want->ifname,
-		     err == -EOPNOTSUPP ? "its driver cannot switch it off: "
-					  "use --no-vlan or --key flow" :
-					  strerror(-err));
+		fail_errno(-err, "--vlan-offload off: '%s': %s", want->ifname,
+			   err == -EOPNOTSUPP ? "its driver cannot switch it off: "
+						"use --no-vlan or --key flow" :
+						strerror(-err));
 	}
 	return err;
 }
@@ -404,7 +406,7 @@ static int vlan_ready(const struct xdp_want *want, int conf_fd, struct epf_xdp_c
 	int err = vlan_offloads(want->ifname, &on);
 
 	if (err) {
-		fail("cannot read the VLAN offload of '%s': %s", want->ifname, strerror(-err));
+		fail_errno(-err, "cannot read the VLAN offload of '%s': %m", want->ifname);
 		return err;
 	}
 	if (on && want->vlan_off)
@@ -441,7 +443,7 @@ static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 	}
 	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
 	if (err) {
-		fail("cannot note what was attached: %s", strerror(-err));
+		fail_errno(-err, "cannot note what was attached: %m");
 		xdp_detach_prog(conf, want->ifname);
 		vlan_restore(conf, want->ifname);
 	}

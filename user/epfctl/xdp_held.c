@@ -42,7 +42,7 @@ static int take(struct bpf_object *obj, const struct xdp_want *want)
 	if (err == -ENOENT)
 		fail_call(err, "opening", want->filter);
 	else if (err)
-		fail("cannot give the filter to the programs: %s", strerror(-err));
+		fail_errno(-err, "cannot give the filter to the programs: %m");
 	return err ? err :
 		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"), want->ifname,
 				EPF_XDP_PIN_HELD);

@@ -77,7 +77,7 @@ struct bpf_object *xdp_obj_open(enum xdp_obj which)
 
 	obj = bpf_object__open_mem(objects[which].start, len, &opts);
 	if (!obj)
-		fail("cannot open the BPF object %s: %s", objects[which].name, strerror(errno));
+		fail_errno(errno, "cannot open the BPF object %s: %m", objects[which].name);
 	return obj;
 }
 

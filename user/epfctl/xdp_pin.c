@@ -122,7 +122,7 @@ int xdp_pin_fd(int fd, const char *ifname, const char *name)
 	xdp_pin_path(path, ifname, name);
 	err = bpf_obj_pin(fd, path);
 	if (err)
-		fail("cannot pin %s: %s", path, strerror(errno));
+		fail_errno(errno, "cannot pin %s: %m", path);
 	return err ? -errno : 0;
 }
 
@@ -168,7 +168,7 @@ int xdp_pin_dir(const char *ifname)
 			     "of " EPF_XDP_PINS,
 			     path);
 		else if (err != -EEXIST)
-			fail("cannot make %s: %s", path, strerror(errno));
+			fail_errno(errno, "cannot make %s: %m", path);
 	}
 	return err;
 }

@@ -103,6 +103,6 @@ int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf)
 		close(fd);
 	}
 	if (err)
-		fail("cannot note what was attached: %s", strerror(-err));
+		fail_errno(-err, "cannot note what was attached: %m");
 	return err;
 }

@@ -104,8 +104,8 @@ static ssize_t receive(struct talk *t, char *buf, size_t room)
 		n = recv(t->fd, buf, room, MSG_TRUNC);
 		if (n >= 0)
 			return n;
-		if (errno == EINTR || errno == EAGAIN) {
-			if (t->progress && t->progress(t->ctx, t->state))
+		if (t->progress && (errno == EINTR || errno == EAGAIN)) {
+			if (t->progress(t->ctx, t->state))
 				return -ECANCELED;
 		} else if (errno != ECONNRESET || !resets--) {
 			return -errno;
@@ -116,7 +116,7 @@ static ssize_t receive(struct talk *t, char *buf, size_t room)
 /* Return: the next reply; NULL: none, with @ret set. */
 static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 {
-	char buf[AGENT_MESSAGE_MAX];
+	char buf[AGENT_REPLY_MAX];
 	ssize_t n = receive(t, buf, sizeof(buf));
 	json_t *json;
 
@@ -313,4 +313,33 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 	if (ret)
 		return ret;
 	return ask(&t, socket ? socket : AGENT_SOCKET, &r, fds, nr, e);
+}
+
+int agent_ask(const char *socket, json_t *request, json_t **reply, struct rec_error *e)
+{
+	const struct timeval wait = { AGENT_ANSWER_S, 0 };
+	struct talk t = { .fd = -1 };
+	int ret;
+
+	*reply = NULL;
+	t.fd = request ? dial(socket ? socket : AGENT_SOCKET, e) :
+			 rec_error_set(e, -ENOMEM, "out of memory");
+	if (t.fd < 0) {
+		json_decref(request);
+		return t.fd;
+	}
+	setsockopt(t.fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	setsockopt(t.fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	ret = send_request(t.fd, request, NULL, 0, e);
+	json_decref(request);
+	if (!ret)
+		*reply = answer(&t, &ret, e);
+	if (*reply)
+		ret = told_error(*reply, e);
+	close(t.fd);
+	if (ret) {
+		json_decref(*reply);
+		*reply = NULL;
+	}
+	return ret;
 }

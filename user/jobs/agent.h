@@ -9,6 +9,9 @@
  *
  *   {"op": "ping"}     reply: {"version": "...", "protocol": 1}
  *   {"op": "status"}   reply: {"status": {...}}
+ *   {"op": "jobs", "after": 0}	reply: {"jobs": [{"job": 1, ...}, ...], "more": false}: some
+ *	jobs with greater numbers; "more": ask again after the last one
+ *   {"op": "cancel", "job": 1}	reply: {"cancelled": 1}; the job ends at its next step
  *   {"op": "audit", "fds": ["keys", ...], ...}, as agent_wire.c writes it;
  *	"fds" names each descriptor in the order sent (enum agent_fd). A connection
  *	has one audit at a time. Replies: any number of {"state": {...}}, then
@@ -26,6 +29,7 @@
 
 #define AGENT_SOCKET "/run/epochfilter/agent.sock"
 #define AGENT_MESSAGE_MAX 16384u
+#define AGENT_REPLY_MAX 65536u
 #define AGENT_PROTOCOL 1
 
 /* The purpose of a descriptor. */
@@ -85,6 +89,21 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 		const struct job_spec *spec, struct job_state *state, struct agent_about *about,
 		int (*progress)(void *ctx, const struct job_state *state), void *ctx,
 		struct rec_error *e);
+
+/**
+ * agent_ask() - ask the agent for anything but an audit
+ * @socket: path; NULL: AGENT_SOCKET
+ * @request: the message; takes over the reference
+ * @reply: result: a new reference; NULL on failure
+ * @e: set to the error text on failure
+ *
+ * Context: sleeps; an agent that does not answer within AGENT_ANSWER_S is an error.
+ *
+ * Return: 0; -ENOENT, -ECONNREFUSED: there is no agent; -EAGAIN: it does not answer;
+ * -EPROTO: the reply is invalid; else the agent's error.
+ */
+int agent_ask(const char *socket, json_t *request, json_t **reply, struct rec_error *e);
+#define AGENT_ANSWER_S 10
 
 /* agent_wire.c: messages in both directions */
 
