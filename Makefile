@@ -17,7 +17,7 @@ help:
 	@echo 'make            the tool, the library, the BPF programs, the module; with nvcc for GPUs'
 	@echo 'make check      all tests; those of the module in virtual machines'
 	@echo '                T=core/kind_ge or T="xdp/*": only these, built as needed'
-	@echo 'make check-fast those that need no virtual machine, without broken variants'
+	@echo 'make check-fast most that need no virtual machine, without broken variants'
 	@echo 'make check-kernels  in full what depends on the kernel, on 6.1, 6.12, 6.12-rt, newest'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'

@@ -109,10 +109,8 @@ while read -r f n; do
 done < <(awk '{ gsub(/\t/, "        ") } length > 100 && !/"/ && FILENAME !~ /vectors\.h/ {
 	print FILENAME ":" FNR, length }' "${code[@]}")
 
-for f in $(printf '%s\n' "${files[@]}" | grep '\.py$'); do
-	/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
-		"$f" || say "not Python: $f"
-done
+printf '%s\n' "${files[@]}" | grep '\.py$' | xargs /usr/bin/python3 -c 'import ast, sys
+for f in sys.argv[1:]: ast.parse(open(f).read(), f)' || say 'not Python'
 # Other versions format differently; so the layout is that of Debian 12's.
 if clang-format --version 2> /dev/null | grep -q 'version 14\.'; then
 	while read -r f; do
@@ -123,10 +121,10 @@ else
 	echo 'style: layout not checked, which takes clang-format 14'
 fi
 if command -v shellcheck > /dev/null; then
-	for f in "${files[@]}"; do
-		head -n 1 "$f" | grep -qE '^#!/bin/(ba)?sh' || continue
-		shellcheck -x -S warning -e SC2154,SC1091,SC2010 "$f" || say "shellcheck: $f"
-	done
+	while read -r f; do
+		say "shellcheck: $f"
+	done < <(awk '/^#!\/bin\/(ba)?sh/ { print FILENAME } { nextfile }' "${files[@]}" |
+		xargs -P "$(nproc)" -n 40 shellcheck -x -f gcc -S warning -e SC2154,SC1091,SC2010)
 fi
 
 while read -r fault; do

@@ -6,7 +6,7 @@
 #
 # Builds what is needed, then runs the tests, the longest first (selftests/durations). Two programs
 # more than there are CPUs run at a time, because some mostly wait. fast: the tests that need no
-# virtual machine, without the mutants, which test the tests; all: also the tests that need the
+# virtual machine, without the mutants, which test the tests, and without the longest ones; all: also the tests that need the
 # module, in guests; kernels: in full all that depends on the kernel, on each kernel; debug: in full
 # the tests of which "all" runs a part, and the tests of the module on kernels that look for errors
 # themselves; only: the tests whose names match, such as core/kind_ge or 'xdp/*'. Ends with the
@@ -42,6 +42,13 @@ longest_first() {
 
 native() {
 	"$here/tests.sh" | awk '$2 == "native" { print $3 }'
+}
+
+# The native tests but those that take longest for what they tell about one change; most repeat
+# others with sanitizers, with more cases, or with other compilers.
+fast() {
+	native | grep -vE -e broken -e '/(install|fuzz|paper|explore)/' -e '/sanitized\.sh' \
+		-e '/cuda/(resources|instructions)' -e '/(core/flood|dedup/test_modes|check/dist)'
 }
 
 # usage: boots TARGET
@@ -138,7 +145,7 @@ case $1 in
 only) only "$2"; exit ;;
 debug) build user && EPF_THOROUGH=1 build selftests all modules && debug ;;
 # install/ boots its own guests.
-fast) build user && build selftests all && native | grep -v -e /install/ -e broken | run ;;
+fast) build user && build selftests all SKIP='fuzz paper explore' && fast | run ;;
 all)
 	build user && build selftests all modules
 	{ native; guests; } | run

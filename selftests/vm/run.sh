@@ -260,6 +260,23 @@ else
 	emulate single
 fi
 
+# libpcap needs D-Bus for captures of it, and D-Bus eight more libraries. Without those a
+# process of ours starts in 60% of the time under emulation (QEMU 7.2: 200 starts of epfctl
+# take 8.7 s of CPU instead of 15), so the guest's D-Bus has the same functions, which abort.
+bare_dbus() {
+	local dbus
+	dbus=$(ldconfig -p | sed -n 's/.*libdbus-1\.so\.3 .*=> //p;T;q')
+	[ -n "$dbus" ] && mkdir -p "$state/lib" && echo 'LIBDBUS_1_3 { dbus_*; };' > "$scratch/dbus.map" &&
+		nm -D --defined-only "$dbus" | sed -n 's/.* T \(dbus_[a-z_0-9]*\)@.*/void \1(void) { __builtin_trap(); }/p' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libdbus-1.so.3 "-Wl,--version-script=$scratch/dbus.map" \
+			-x c - -o "$scratch/dbus.so" && mv "$scratch/dbus.so" "$state/lib/libdbus-1.so.3"
+}
+libs=
+if [ "$root" = / ]; then
+	libs=$state/lib
+	[ -e "$libs/libdbus-1.so.3" ] || bare_dbus 2> /dev/null || libs=
+fi
+
 share_repo=
 shares=(
 	-fsdev "local,id=root,path=$root,security_model=none,readonly=on,multidevs=remap"
@@ -282,6 +299,7 @@ fi
 	done
 	echo "repo=${repo@Q} share_repo=$share_repo out=${out@Q}"
 	echo "modules=${bind_modules@Q}"
+	[ -z "$libs" ] || echo "export LD_LIBRARY_PATH=${libs@Q}"
 	echo "workdir=${PWD@Q}"
 	echo "command=(${*@Q})"
 } > "$scratch/job"
