@@ -1,10 +1,15 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
 """epfctl dedup --inner, --mask, --ignore and -d: each verdict compared with that of the model
-(selftests/model/views.py), and with editcap's where it has the option.
+(selftests/model/views.py), and with editcap's where it has the option. Also --after,
+--before, and output that does not wait.
 """
 
+import datetime
 import functools
+import os
+import subprocess
+import threading
 
 import oracle
 import pcap
@@ -242,7 +247,79 @@ def short_window(find):
     return None if out.packets == want.packets else "not as -D 5"
 
 
+# time stamps, and pipes
+
+def stamped(count=3000):
+    """Time stamps that go forth and back by seconds, and repeats within and across them."""
+    rng = tap.drawn(15)
+    ns, out = 1_700_000_000 * 10**9, []
+    for i in range(count):
+        ns += rng.randint(-10**9, 2 * 10**9)
+        out.append(pcap.Packet(ns // 1000 * 1000, b"%030d" % rng.randint(0, 200)))
+    return pcap.Capture(out)
+
+
+def iso(ns):
+    at = datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{ns % 10**9:09d}Z"
+
+
+def between(after, before, *options):
+    """What is outside is neither written nor remembered. @after, @before: packet numbers."""
+    capture = stamped()
+    path = capture.save(tool.tmp("stamped.pcap"))
+    low = capture.packets[after].ns if after is not None else 0
+    high = capture.packets[before].ns if before is not None else 1 << 63
+    inside = [p for p in capture.packets if low <= p.ns < high]
+    if not 0 < len(inside) < len(capture.packets):
+        return "all or nothing is inside: the test tests nothing"
+    limits = ("-A", iso(low)) * (after is not None) + \
+        ("--before", f"{high / 10**9:.9f}") * (before is not None)
+    if before is not None and abs(int(float(limits[-1]) * 10**9) - high) > 1000:
+        return "the time is not exact"
+    want, _ = tool.dedup(pcap.Capture(inside).save(tool.tmp("inside.pcap")), *options)
+    out, report = tool.dedup(path, *limits, *options)
+    if report["packets"]["outside"] != len(capture.packets) - len(inside):
+        return f"{report['packets']['outside']} are outside"
+    if report["packets"]["read"] != len(inside):
+        return f"{report['packets']['read']} are read"
+    return None if out.packets == want.packets else "not as from what is inside"
+
+
+def prompt(save):
+    """Each packet comes out of a pipe before the next one goes in."""
+    count = 5
+    whole = open(save(pcap.Capture(pcap.Packet(10**18, b"%040d" % i) for i in range(count))),
+                 "rb").read()
+    ends = [whole.index(b"%040d" % i) + 40 for i in range(count)] + [len(whole)]
+    ends = [end + -end % 4 + 4 for end in ends[:-1]] + ends[-1:] if whole[0] == 10 else ends
+    got, at = b"", 0
+    with subprocess.Popen([tool.EPFCTL, "dedup", "-d", "-", "-"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        killer = threading.Timer(120, run.kill)
+        killer.start()
+        for i, end in enumerate(ends[:-1]):
+            run.stdin.write(whole[at:end])
+            run.stdin.flush()
+            at = end
+            while b"%040d" % i not in got:
+                some = os.read(run.stdout.fileno(), 1 << 16)
+                if not some:
+                    return f"packet {i} does not come out"
+                got += some
+        run.stdin.write(whole[at:])
+        run.stdin.close()
+        got += run.stdout.read()
+        killer.cancel()
+    with open(tool.tmp("prompt.pcap"), "wb") as f:
+        f.write(got)
+    return None if run.returncode == 0 and len(got) >= len(whole) else "the end is missing"
+
+
 REFUSED = [
+    (("--after", "yesterday"), "not a time such as"),
+    (("--before", "-1"), "not a time such as"),
+    (("-A", "2026-03-01T12:00:00Z", "-B", "2026-03-01T12:00:00Z"), "--before must be later"),
     (("--ignore", "14", "--key", "packet"), "--ignore goes with --key frame"),
     (("--mask", "tos", "--key", "flow"), "--mask goes with --key frame and packet"),
     (("--mask", "ttl"), "not a list of tos, seq, options"),
@@ -292,6 +369,14 @@ def cases():
             ("tunnels: --inner --ignore 20 --bytes 30",
              bind(by_view, tunnels, {"inner": True, "ignore": 20},
                   ("--inner", "-I", "20", "--bytes", "30"), model.FRAME, 0, 30)),
+            ("--after", bind(between, 1000, None)),
+            ("--before", bind(between, None, 2000)),
+            ("--after, --before, by time", bind(between, 700, 2500, "-w", "60")),
+            ("--after, --before, filter", bind(between, 700, 2500, "--filter", "-w", "60")),
+            ("pcap through a pipe, packet by packet",
+             bind(prompt, lambda c: c.save(tool.tmp("p.pcap")))),
+            ("pcapng through a pipe, packet by packet",
+             bind(prompt, lambda c: c.save_ng(tool.tmp("p.pcapng"), 9))),
             ("-d is -D 5", bind(short_window, lambda: tunnels(500).save(tool.tmp("d.pcap")))),
             ("what does not go together is refused", refused)]
     out += [(f"{name} -I 26: what editcap removes",

@@ -2,6 +2,7 @@
 /* epfctl dedup: remove repeated packets from a capture file. This file has the options. */
 #include "dedup.h"
 #include "dedup_view.h"
+#include "records/stamp.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ static const struct option longs[] = {
 	{ "inner", no_argument, NULL, OPT_INNER },
 	{ "mask", required_argument, NULL, OPT_MASK },
 	{ "ignore", required_argument, NULL, 'I' },
+	{ "after", required_argument, NULL, 'A' },
+	{ "before", required_argument, NULL, 'B' },
 	{ 0 },
 };
 
@@ -73,6 +76,8 @@ static const struct spec spec = {
 "                      repeat (default 1e-9)\n"
 "      --rate PPS      for the filter, with -w: packets per second to size it\n"
 "                      for; without this option IN is read twice\n"
+"  -A, --after TIME    leave out packets with a time stamp before TIME\n"
+"  -B, --before TIME   leave out packets with a time stamp of TIME or later\n"
 PKT_HELP("frame")
 "What is compared:\n"
 "  --inner             the innermost packet, without the outer headers of MPLS,\n"
@@ -89,7 +94,7 @@ PKT_HELP("frame")
 "  --removed FILE      write the repeats to FILE\n"
 "  --keep-going        treat a damaged capture as one that ends at the damage\n",
 	/* clang-format on */
-	.shorts = "dD:w:b:I:",
+	.shorts = "dD:w:b:I:A:B:",
 	.longs = longs,
 };
 
@@ -149,6 +154,14 @@ static bool parse_masks(const char *arg, unsigned int *masks)
 		if (!at[len])
 			return true;
 	}
+}
+
+static bool parse_time(const char *what, const char *arg, __u64 *ns)
+{
+	if (stamp_parse(arg, strlen(arg), NULL, ns))
+		return true;
+	fail("%s '%s': not a time such as 2026-03-01T12:00:00Z, or seconds since 1970", what, arg);
+	return false;
 }
 
 static bool parse_ignore(const char *arg, __u32 *ignore)
@@ -214,6 +227,10 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 		return parse_masks(arg, &ask->masks);
 	case 'I':
 		return parse_ignore(arg, &ask->ignore);
+	case 'A':
+		return parse_time("--after", arg, &ask->after_ns);
+	case 'B':
+		return parse_time("--before", arg, &ask->before_ns);
 	}
 	return pkt_option(&ask->key, opt, arg);
 }
@@ -227,6 +244,8 @@ static const char *contradiction(const struct dedup_ask *a)
 		return "--rate goes with -w";
 	if (a->budget < BUDGET_MIN || a->budget > BUDGET_MAX)
 		return "--budget must be 1e-9 to 0.5";
+	if (a->before_ns && a->before_ns <= a->after_ns)
+		return "--before must be later than --after";
 	if (a->ignore && a->key.key != EPF_PKT_FRAME)
 		return "--ignore goes with --key frame";
 	if (a->masks && a->key.key != EPF_PKT_FRAME && a->key.key != EPF_PKT_PACKET)

@@ -33,7 +33,7 @@ struct dedup {
 /* Show progress from time to time. Return: true: stop. */
 static bool meter(struct dedup *d)
 {
-	if (d->r->read & (METER_EVERY - 1))
+	if (d->in.packets & (METER_EVERY - 1))
 		return false;
 	return meter_update(&d->meter, source_done_bytes(&d->in), source_all_bytes(&d->in));
 }
@@ -69,6 +69,10 @@ static int one_item(struct dedup *d, const struct item *item)
 {
 	int err;
 
+	if (item->is_packet && !judge_takes(d->ask, item)) {
+		d->r->outside++;
+		return 0;
+	}
 	if (item->is_packet)
 		return one_packet(d, item);
 	err = write_to(&d->out, d->ask->out, item);
@@ -83,7 +87,7 @@ static int damaged(struct dedup *d)
 		return 0;
 	return fail("%s: damaged after packet %llu (%s): use --keep-going to keep "
 		    "what can be read",
-		    d->ask->in, d->r->read, d->in.why);
+		    d->ask->in, d->in.packets, d->in.why);
 }
 
 static int all_items(struct dedup *d)
@@ -179,6 +183,19 @@ static int commit_outputs(struct dedup *d)
 	return 0;
 }
 
+/* No packet waits in a buffer while the input has none. An error stays in the stream, where
+ * the next write finds it.
+ */
+static void flush_outputs(void *ctx)
+{
+	struct dedup *d = ctx;
+
+	if (d->out.stream)
+		fflush(d->out.stream);
+	if (d->removed.stream)
+		fflush(d->removed.stream);
+}
+
 int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 {
 	struct dedup d = { .ask = ask, .r = result, .meter = { .what = "dedup" } };
@@ -187,6 +204,7 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 
 	if (source_open(&d.in, ask->in))
 		return fail("%s: %s", ask->in, d.in.why);
+	stream_on_idle(d.in.stream, flush_outputs, &d);
 	err = create_outputs(&d);
 	if (!err)
 		err = judge_begin(&d.judge, ask, &d.in, &d.meter, result);

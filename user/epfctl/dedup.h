@@ -25,6 +25,8 @@ enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
  * @inner: compare the innermost packet of MPLS, VXLAN and GRE
  * @masks: MASK_* of dedup_view.h: fields that do not count
  * @ignore: first bytes of a frame that do not count
+ * @after_ns: leave out packets with a time stamp below, ns since 1970
+ * @before_ns: leave out packets with this time stamp or a later one; 0: none
  * @first_seen: a repeat does not restart the window of its key
  * @strict: SipHash-2-4
  * @count_only: report repeats and keep them
@@ -45,6 +47,8 @@ struct dedup_ask {
 	bool inner;
 	unsigned int masks;
 	__u32 ignore;
+	__u64 after_ns;
+	__u64 before_ns;
 	bool first_seen;
 	bool strict;
 	bool count_only;
@@ -54,6 +58,7 @@ struct dedup_ask {
 /**
  * struct dedup_result - the result
  * @read: packets read
+ * @outside: packets left out because of their time stamps, not counted in @read
  * @cut: packets read that were captured only in part
  * @kept: packets written to the output
  * @repeats: packets read that were seen before inside the window
@@ -80,6 +85,7 @@ struct dedup_ask {
  */
 struct dedup_result {
 	__u64 read;
+	__u64 outside;
 	__u64 cut;
 	__u64 kept;
 	__u64 repeats;

@@ -34,6 +34,14 @@
  */
 #define STREAM_STRETCH 8192
 
+bool judge_takes(const struct dedup_ask *ask, const struct item *item)
+{
+	if (!ask->after_ns && !ask->before_ns)
+		return true;
+	return item->has_ns && item->ns >= ask->after_ns &&
+	       (!ask->before_ns || item->ns < ask->before_ns);
+}
+
 /* Can the input be read twice? */
 static bool is_file(const struct judge *j, const struct source *in)
 {
@@ -65,7 +73,7 @@ static int survey(struct judge *j, struct meter *m)
 		return fail("%s: %s", j->ask->in, in.why);
 	survey_begin(j->survey, epoch_ns);
 	while (!interrupted && source_next(&in, &item) > 0) {
-		if (!item.is_packet)
+		if (!item.is_packet || !judge_takes(j->ask, &item))
 			continue;
 		ns = item.has_ns ? item.ns : ns;
 		survey_packet(j->survey, ns);
@@ -307,7 +315,7 @@ static int view(struct judge *j, const struct item *item, struct subject *s, str
 	if (v.link < 0 && ask->key.key != EPF_PKT_FRAME) {
 		fail("%s: packet %llu has link type %u (%s), which only --key "
 		     "frame supports",
-		     ask->in, j->packets + 1, item->link, link_name(item->link));
+		     ask->in, item->number, item->link, link_name(item->link));
 		return -1;
 	}
 	if (ask->inner)
@@ -359,8 +367,7 @@ static int exact_packet(struct judge *j, const struct subject *s, struct dedup_r
 	if (seen < 0) {
 		fail("packet %llu: not enough memory for more keys (%s are used, "
 		     "--memory is %s): raise it, or use --filter",
-		     j->packets + 1, fmt_bytes(exact_bytes(j->exact)).s,
-		     fmt_bytes(j->ask->max_bytes).s);
+		     j->number, fmt_bytes(exact_bytes(j->exact)).s, fmt_bytes(j->ask->max_bytes).s);
 		return -1;
 	}
 	r->unsure += !seen && exact_is_unsure(j->exact, place);
@@ -422,6 +429,7 @@ int judge_packet(struct judge *j, const struct item *item, struct dedup_result *
 	struct subject s;
 	int seen = 0;
 
+	j->number = item->number;
 	if (view(j, item, &s, r))
 		return -1;
 	set_time(j, item, r);

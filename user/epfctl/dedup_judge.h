@@ -20,6 +20,7 @@
  * @hash: two keyed 64-bit digests, which together make one of 128 bits
  * @survey: of the input, if it was read beforehand
  * @packets: so far
+ * @number: of the current packet in the capture
  * @ns: stamp of the last packet, or of the one before it that had one
  * @least_ns: without a survey, lowest stamps of this and the last stretch
  * @mem: the filter
@@ -34,6 +35,7 @@ struct judge {
 	struct epf_hash hash[2];
 	struct survey *survey;
 	__u64 packets;
+	__u64 number;
 	__u64 ns;
 	__u64 least_ns[2];
 	struct epf_mem *mem;
@@ -42,6 +44,9 @@ struct judge {
 	bool waits;
 	struct view_room room;
 };
+
+/* Is the packet between --after and --before? One without a time stamp is not. */
+bool judge_takes(const struct dedup_ask *ask, const struct item *item);
 
 /**
  * judge_begin() - choose the method and make it

@@ -15,6 +15,15 @@ static __u64 nr_removed(const struct dedup_ask *ask, const struct dedup_result *
 	return ask->count_only ? 0 : r->repeats;
 }
 
+static void print_outside(const struct dedup_result *r)
+{
+	if (r->outside)
+		fprintf(stderr,
+			"outside: %llu packets before --after, not before --before, or without "
+			"a time stamp: left out\n",
+			r->outside);
+}
+
 static void print_cut(const struct dedup_result *r)
 {
 	if (r->cut)
@@ -125,6 +134,7 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 {
 	fprintf(stderr, "packets: %llu read, %llu kept, %llu removed, %llu repeats\n", r->read,
 		r->kept, nr_removed(ask, r), r->repeats);
+	print_outside(r);
 	print_cut(r);
 	print_view(ask, r);
 	print_unjudged(r);
@@ -137,19 +147,20 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 	warn_of_time(ask, r);
 	warn_of_loss(ask, r);
 	if (r->damaged[0])
-		warn("%s: damaged after packet %llu (%s): the rest is missing", ask->in, r->read,
-		     r->damaged);
+		warn("%s: damaged after packet %llu (%s): the rest is missing", ask->in,
+		     r->read + r->outside, r->damaged);
 }
 
 static json_t *packets_json(const struct dedup_ask *ask, const struct dedup_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI sI sI sI}", "read", (json_int_t)r->read, "cut",
-			 (json_int_t)r->cut, "kept", (json_int_t)r->kept, "removed",
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI sI sI}", "read", (json_int_t)r->read,
+			 "cut", (json_int_t)r->cut, "kept", (json_int_t)r->kept, "removed",
 			 (json_int_t)nr_removed(ask, r), "repeats", (json_int_t)r->repeats,
 			 "truncated", (json_int_t)r->truncated, "malformed",
 			 (json_int_t)r->malformed, "not_ip", (json_int_t)r->not_ip, "fragment",
 			 (json_int_t)r->fragments, "saturated",
-			 (json_int_t)r->info.stats.failed_open, "inner", (json_int_t)r->inner);
+			 (json_int_t)r->info.stats.failed_open, "inner", (json_int_t)r->inner,
+			 "outside", (json_int_t)r->outside);
 }
 
 /* What is compared of a packet. */

@@ -27,6 +27,8 @@
  * @err: negative errno of all further calls, or 0
  * @why: text of the last error
  * @own: private data of the codec
+ * @idle: see stream_on_idle(); NULL: nothing
+ * @idle_ctx: its context
  */
 struct stream {
 	int fd;
@@ -46,6 +48,8 @@ struct stream {
 	int err;
 	char why[STREAM_WHY_BYTES];
 	void *own;
+	void (*idle)(void *ctx);
+	void *idle_ctx;
 };
 
 /**

@@ -2,6 +2,7 @@
 #include "records/codec.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,11 +112,28 @@ __u64 stream_taken(const struct stream *s)
 	return s->before + s->at;
 }
 
+void stream_on_idle(struct stream *s, void (*idle)(void *ctx), void *ctx)
+{
+	s->idle = idle;
+	s->idle_ctx = ctx;
+}
+
+static bool would_wait(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return !poll(&p, 1, 0);
+}
+
 static ssize_t read_some(struct stream *s, void *to, size_t room)
 {
-	ssize_t n = read(s->fd, to, room);
-	int err = errno;
+	ssize_t n;
+	int err;
 
+	if (s->idle && would_wait(s->fd))
+		s->idle(s->idle_ctx);
+	n = read(s->fd, to, room);
+	err = errno;
 	if (n >= 0) {
 		s->eof = !n;
 		return n;

@@ -44,6 +44,14 @@ struct stream *stream_open(int fd, size_t window_max);
 void stream_close(struct stream *s); /* @s may be NULL */
 
 /**
+ * stream_on_idle() - say what to do before waiting for input
+ * @s: stream
+ * @idle: called with @ctx whenever a read of the file would block
+ * @ctx: context
+ */
+void stream_on_idle(struct stream *s, void (*idle)(void *ctx), void *ctx);
+
+/**
  * stream_read() - read content
  * @s: stream
  * @to: memory
