@@ -10,6 +10,7 @@
 ko=$1
 src=$2
 PATH=$PATH:/usr/sbin:/sbin
+objcopy=${CROSS_COMPILE:-}objcopy
 
 die() {
 	echo "check-btf: $*" >&2
@@ -17,12 +18,12 @@ die() {
 }
 
 section() {
-	objcopy -O binary --only-section="$1" --set-section-flags "$1=alloc" \
+	"$objcopy" -O binary --only-section="$1" --set-section-flags "$1=alloc" \
 		"$ko" /dev/stdout 2>/dev/null
 }
 
 [ -e "$ko" ] || die "$ko: not built"
-command -v objcopy >/dev/null || die "objcopy is missing: install binutils"
+command -v "$objcopy" >/dev/null || die "$objcopy is missing: install binutils"
 [ "$(section .BTF | wc -c)" -gt 24 ] ||
 	die "$ko has no BTF, so BPF programs could not use it: install pahole, and kernel headers that have a vmlinux (Debian: 6.12 or newer), then 'make clean' and build again"
 section .BTF_ids | tr -d '\0' | grep -q . ||
