@@ -20,7 +20,7 @@ self=$top/scripts/cross.sh
 libraries=libc6-dev,libxxhash-dev,libjansson-dev,libcsv-dev,libpcap-dev
 more=libbpf-dev,libxdp-dev,libelf-dev,libfixbuf-dev,libmicrohttpd-dev,libsystemd-dev,libxtables-dev
 guest=bash,dash,busybox-static,coreutils,sed,grep,gawk,findutils,diffutils,util-linux,procps,kmod,python3
-guest+=,iproute2,ethtool,iputils-ping,bpftool
+guest+=,iproute2,ethtool,iputils-ping,bpftool,binutils
 
 die() {
 	echo "cross: $*" >&2

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: arch.sh arm64|s390x [build|quick|native|guest]...
+# usage: arch.sh arm64|s390x [build|quick|native|guest|SUITE/NAME]...
 #
 # Tests on another architecture, all of it cross-built in build/arch/ARCH:
 #
 #   build   builds, and installs what that needs (scripts/deps.sh, scripts/cross.sh)
 #   quick   known answers, layouts and laws of the core, as programs that QEMU runs
 #   native  quick, and the other suites that need no kernel of that architecture
+#   SUITE/NAME  one test that is built, such as lib/files or cli/merge.sh
 #   guest   arm64: the module, its device, BPF and XDP in a guest with a stock kernel
 #
 # Without a second argument: build, native, and guest if there is one. The kernel runs
@@ -20,7 +21,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*}
 
 usage() {
-	sed -n '4,17s/^# \{0,1\}//p' "$0"
+	sed -n '4,18s/^# \{0,1\}//p' "$0"
 	exit "$1"
 }
 
@@ -112,11 +113,15 @@ build_module() {
 	done
 }
 
-# usage: emulated PROGRAM...: runs them in the namespace
+# usage: emulated PROGRAM...: runs them in the namespace. QEMU looks up each path below
+# QEMU_LD_PREFIX first, where therefore only libraries may be: a /tmp there would take
+# some files of a test and leave others here.
 emulated() {
 	local entry
 	entry=$(sed 's|:[^:]*:[A-Z]*$||' "/usr/lib/binfmt.d/$qemu.conf"):/usr/bin/$qemu-static:F
-	mkdir -p "$out/data" "$top/build/data"
+	mkdir -p "$out/data" "$top/build/data" "$out/libs/usr"
+	ln -sfn ../root/lib "$out/libs/lib"
+	ln -sfn ../../root/usr/lib "$out/libs/usr/lib"
 	unshare --map-root-user --mount bash -c '
 		mount -t binfmt_misc none /proc/sys/fs/binfmt_misc &&
 			printf %s "$1" > /proc/sys/fs/binfmt_misc/register || {
@@ -126,7 +131,7 @@ emulated() {
 		mount --bind "$2/build/data" "$3/data" && mount --bind "$3" "$2/build" || exit
 		shift 3
 		exec "$@"' - "$entry" "$top" "$out" \
-		env QEMU_LD_PREFIX="$top/build/root" "$here/runner.sh" -j "$(nproc)" "$@"
+		env QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
 }
 
 guest() {
@@ -148,6 +153,8 @@ for part in "$@"; do
 		emulated "${list[@]}" || status=1
 		;;
 	guest) guest || status=1 ;;
+	*/*.*) emulated "$here/$part" || status=1 ;;
+	*/*) emulated "$top/build/selftests/$part" || status=1 ;;
 	*) usage 2 >&2 ;;
 	esac
 done
