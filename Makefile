@@ -20,6 +20,7 @@ help:
 	@echo 'make check-fast most that need no virtual machine, without broken variants'
 	@echo 'make check-kernels  in full what depends on the kernel, on 6.1, 6.12, 6.12-rt, newest'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
+	@echo 'make check-arm64 (check-s390x)  what is cross-built for it, under emulation; for arm64 also in a virtual machine'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
@@ -85,6 +86,10 @@ check-debug:
 	$(Q)scripts/deps.sh --install all debug
 	$(Q)selftests/check.sh debug
 
+# On another architecture, cross-built: programs run under emulation; the module in a guest.
+check-arm64 check-s390x:
+	$(Q)selftests/arch.sh $(@:check-%=%)
+
 check-static:
 	$(Q)scripts/deps.sh --install build debug
 	$(Q)scripts/static.sh
@@ -144,5 +149,5 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
+	check-static check-arm64 check-s390x check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
 	install-python uninstall-python clean

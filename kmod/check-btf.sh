@@ -10,6 +10,7 @@
 ko=$1
 src=$2
 PATH=$PATH:/usr/sbin:/sbin
+objcopy=${CROSS_COMPILE:-}objcopy
 
 die() {
 	echo "check-btf: $*" >&2
@@ -19,12 +20,12 @@ die() {
 # Not to /dev/stdout: on an error objcopy removes its output, which root then has no more.
 section() {
 	: > "$out"
-	objcopy -O binary --only-section="$1" --set-section-flags "$1=alloc" "$ko" "$out" 2>/dev/null
+	"$objcopy" -O binary --only-section="$1" --set-section-flags "$1=alloc" "$ko" "$out" 2>/dev/null
 	cat "$out" 2>/dev/null
 }
 
 [ -e "$ko" ] || die "$ko: not built"
-command -v objcopy >/dev/null || die "objcopy is missing: install binutils"
+command -v "$objcopy" >/dev/null || die "$objcopy is missing: install binutils"
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 [ "$(section .BTF | wc -c)" -gt 24 ] ||

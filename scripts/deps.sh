@@ -27,6 +27,9 @@ vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
 test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
 	python3-jsonschema python3-numpy python3-pandas python3-matplotlib mypy'
+# For other architectures: compilers, and what runs their programs and kernels (selftests/arch.sh).
+cross_pkgs='gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu gcc-s390x-linux-gnu qemu-user-static qemu-system-arm mmdebstrap kmod
+	bpftool pahole'
 # For "make deb", beside the Build-Depends of debian/control.
 deb_pkgs='build-essential xz-utils'
 # The firewalls that "make demo-firewall" compares, and a resolver.
@@ -41,7 +44,7 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|deb|vm|test|firewall|bench|paper|all|debug]...
+                       [build|deb|vm|test|firewall|bench|paper|all|debug|cross]...
 
   --install   (the default) install missing packages, fetch the test captures
               and Prometheus; without root, print the apt line instead of
@@ -52,7 +55,7 @@ usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
   --upgrade   choose the newest kernel apt offers, not the newest installed
 
   EPF_KERNEL=RELEASE overrides the choice of kernel. The default purpose is
-  all, which is all but debug; bench needs what test needs.
+  all, which is all but debug and cross; bench needs what test needs.
 USAGE
 }
 
@@ -113,6 +116,13 @@ want_debug() {
 	esac
 }
 
+want_cross() {
+	case " $purposes " in
+	*' cross '*) ;;
+	*) return 1 ;;
+	esac
+}
+
 # The packages of Build-Depends; two names in it are provided by packages of other names.
 build_depends() {
 	sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\).*/\1/p' "$top/debian/control" |
@@ -135,6 +145,8 @@ list_packages() {
 	# shellcheck disable=SC2086
 	if want paper; then set -- "$@" $paper_pkgs; fi
 	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
+	# shellcheck disable=SC2086
+	if want_cross; then set -- "$@" $cross_pkgs; fi
 	# shellcheck disable=SC2086
 	if want_debug; then
 		set -- "$@" $debug_pkgs "linux-headers-$rt" "linux-image-$rt"
@@ -253,7 +265,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | deb | vm | test | firewall | bench | paper | all | debug) purposes="$purposes $arg" ;;
+	build | deb | vm | test | firewall | bench | paper | all | debug | cross) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac

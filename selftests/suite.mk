@@ -24,12 +24,13 @@ CFLAGS ?= -O2 -g1
 DIRS := -I$(ROOT)/include -I$(ROOT)/include/uapi
 EPF_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -MMD -MP $(DIRS)
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
+SYSROOT = $(patsubst %/,%,$(shell $(CC) -print-sysroot 2>/dev/null))
 BPF_ARCH = $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(firstword \
 	$(subst -, ,$(MULTIARCH)))))
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra \
 	-Wno-unused-parameter -MMD -MP $(DIRS) \
 	$(addprefix -D__TARGET_ARCH_,$(BPF_ARCH)) \
-	$(addprefix -idirafter /usr/include/,$(MULTIARCH))
+	$(addprefix -idirafter $(SYSROOT)/usr/include/,$(MULTIARCH))
 LIBEPF := $(BUILD)/user/libepf.a
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover -O1

@@ -70,7 +70,8 @@
  *           atomic64_or is not. The ordered load adds smp_mb__after_atomic, a compiler
  *           barrier on x86 and a dmb on arm64, and epf_or relies on it.
  *   user    C11: sequentially consistent read-modify-writes and load. On x86 the load is a
- *           plain mov, on arm64 an ldar.
+ *           plain mov, on arm64 an ldar. There a read-modify-write is ldsetal, casal or a loop
+ *           of ldaxr and stlxr: its write precedes the ldar, but a plain load may overtake it.
  *   BPF     __sync builtins. An atomic whose result is used is fully ordered. If the result
  *           is unused, clang emits the unordered form, so an empty asm uses it. epf_or has
  *           no such asm: on arm64 the fence of the ordered load, or the CAS after it, waits

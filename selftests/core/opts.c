@@ -24,17 +24,25 @@ static int create(struct newer *n, __u32 size)
 	return epf_dev_create_opts(-1, &p, &n->o, NULL);
 }
 
+/* Was the kernel asked? An emulator of programs (qemu-aarch64) that does not know the
+ * ioctl says ENOSYS before it looks at the descriptor.
+ */
+static bool asked(int ret)
+{
+	return ret == -EBADF || ret == -ENOSYS;
+}
+
 int main(void)
 {
 	struct newer n = { .more = 0 };
 
 	tap_plan(6);
-	tap_ok(create(&n, sizeof(n.o)) == -EBADF, "the size of this library");
+	tap_ok(asked(create(&n, sizeof(n.o))), "the size of this library");
 	tap_ok(create(&n, 0) == -EINVAL, "no size: EINVAL");
 	tap_ok(create(&n, 23) == -EINVAL, "a byte less than the first: EINVAL");
-	tap_ok(create(&n, sizeof(n)) == -EBADF, "zeros behind what is known");
+	tap_ok(asked(create(&n, sizeof(n))), "zeros behind what is known");
 	n.more = 1ULL << 63;
 	tap_ok(create(&n, sizeof(n)) == -E2BIG, "options not known: E2BIG");
-	tap_ok(create(&n, sizeof(n.o)) == -EBADF, "what is behind its size is not read");
+	tap_ok(asked(create(&n, sizeof(n.o))), "what is behind its size is not read");
 	return tap_end();
 }

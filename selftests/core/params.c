@@ -78,10 +78,13 @@ static const struct edge {
 };
 #define EDGES (int)(sizeof(edges) / sizeof(edges[0]))
 
-/* Parameters are little-endian, as in snapshots. */
 static struct epf_params with(struct epf_params p, const struct edge *edge)
 {
-	memcpy((char *)&p + edge->offset, &edge->value, edge->bytes);
+	const size_t skip = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ?
+				    sizeof(edge->value) - edge->bytes :
+				    0;
+
+	memcpy((char *)&p + edge->offset, (const char *)&edge->value + skip, edge->bytes);
 	return p;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <epf.h>
 
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -91,8 +92,11 @@ static void try_shape(unsigned int shape)
 		__typeof__(&told_rows[0]) row = &told_rows[shape * TOLD_ROWS + i];
 
 		now += row->dt;
-		for (n = 0; n < row->inserts; n++, key++)
-			epf_mem_insert(m, epf_mem_digest(m, &key, sizeof(key)), now);
+		for (n = 0; n < row->inserts; n++, key++) {
+			__u32 bytes = htole32(key);
+
+			epf_mem_insert(m, epf_mem_digest(m, &bytes, sizeof(bytes)), now);
+		}
 		if (row->rotate)
 			epf_mem_rotate(m, now);
 		bad += !same_row(m, shape, row, now);

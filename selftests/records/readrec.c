@@ -97,7 +97,7 @@ static int failed(int err, const struct rec_error *e)
 {
 	const char *c = e->text;
 
-	while ((*c >= ' ' || *c < 0) && *c != 0x7f)
+	while ((unsigned char)*c >= ' ' && *c != 0x7f)
 		c++;
 	printf("error %d %s\n", -err, e->text);
 	return *c || c == e->text || err >= 0 ? 3 : 1;

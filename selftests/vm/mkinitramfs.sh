@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: mkinitramfs.sh MODULES OUTPUT
+# usage: mkinitramfs.sh MODULES OUTPUT BUSYBOX
 #
 # Packs the initramfs that brings run.sh's guest to its root file system:
 # static busybox, init, stage2 and the modules for 9p over virtio and overlay,
@@ -15,12 +15,13 @@ export PATH=$PATH:/usr/sbin:/sbin
 here=$(cd "$(dirname "$0")" && pwd)
 modules=$1
 output=$2
+busybox=$3
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree" "$output.$$"' EXIT
 
 mkdir -p "$tree"/{bin,modules}
-cp -L "$(command -v busybox)" "$tree/bin/busybox"
+cp -L "$busybox" "$tree/bin/busybox"
 install -m 755 "$here/init" "$here/stage2" "$tree/"
 : > "$tree/modules/order"
 

@@ -25,6 +25,8 @@ usage: selftests/vm/run.sh [OPTION]... -- COMMAND [ARG]...
   --kernel RELEASE|IMAGE  kernel to boot (scripts/deps.sh --kernel)
   --modules DIR   .../lib/modules/RELEASE that belongs to an IMAGE
   --root DIR      root file system to share (/)
+  --arch arm64    emulate this architecture; --root is of it (scripts/cross.sh)
+  --build DIR     mount this in place of build/
   --smp N         CPUs (2)
   --mem SIZE      memory (2G)
   --timeout SECONDS       for boot and command together (600)
@@ -61,16 +63,18 @@ complaints+='|blocked for more than|corruption|unregister_netdevice: waiting'
 # The corresponding taint bits: machine check, bad page, oops, warning, soft lockup.
 bad_taint=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
 
-kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' idle=off parallel='' secure=''
+kernel=${EPF_KERNEL:-} modules='' root=/ arch='' build='' smp=2 mem=2G timeout=600 icount='' idle=off parallel='' secure=''
 append='' out='' keep_log='' allow_warn=''
 while [ $# -gt 0 ]; do
 	case $1 in
-	--kernel | --modules | --root | --smp | --mem | --timeout | --secure-boot | --append | --out | --keep-log)
+	--kernel | --modules | --root | --arch | --build | --smp | --mem | --timeout | --secure-boot | --append | --out | --keep-log)
 		[ $# -ge 2 ] || die "$1 needs a value"
 		;;&
 	--kernel) kernel=$2; shift ;;
 	--modules) modules=$2; shift ;;
 	--root) root=$2; shift ;;
+	--arch) arch=$2; shift ;;
+	--build) build=$2; shift ;;
 	--smp) smp=$2; shift ;;
 	--mem) mem=$2; shift ;;
 	--timeout) timeout=$2; shift ;;
@@ -89,7 +93,13 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || { usage >&2; exit 125; }
-for tool in qemu-system-x86_64 busybox cpio modprobe; do
+qemu=qemu-system-x86_64 machine=q35 console=ttyS0 busybox=$(command -v busybox)
+case $arch in
+'') ;;
+arm64) qemu=qemu-system-aarch64 machine=virt console=ttyAMA0 busybox=$root/bin/busybox ;;
+*) die "no architecture '$arch'" ;;
+esac
+for tool in "$qemu" "${busybox:-busybox}" cpio modprobe; do
 	command -v "$tool" >/dev/null || die "$tool is missing: scripts/deps.sh vm"
 done
 
@@ -104,6 +114,7 @@ out=${out:-$state/out}
 mkdir -p "$out" || die "cannot create $out"
 out=$(cd "$out" && pwd -P)
 root=$(cd "$root" && pwd -P) || exit 125
+build=${build:+$(cd "$build" && pwd -P)}
 
 # The kernel's release or image, and its modules.
 if [ -z "$kernel" ] && [ "$root" = / ]; then
@@ -142,9 +153,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 initramfs=$state/initramfs-$(echo "$modules" | cksum | tr -d ' ').cpio
-for file in "$here"/{mkinitramfs.sh,init,stage2} "$(command -v busybox)" ${modules:+"$modules/modules.dep"}; do
+for file in "$here"/{mkinitramfs.sh,init,stage2} "$busybox" ${modules:+"$modules/modules.dep"}; do
 	if ! [ "$initramfs" -nt "$file" ]; then
-		"$here/mkinitramfs.sh" "$modules" "$initramfs" || die 'cannot pack the initramfs'
+		"$here/mkinitramfs.sh" "$modules" "$initramfs" "$busybox" || die 'cannot pack the initramfs'
 		break
 	fi
 done
@@ -158,9 +169,9 @@ layout=norandmaps
 
 # usage: choose_boot INITRD: the options of QEMU that boot it with the image
 choose_boot() {
-	local line="console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $layout $append"
+	local line="console=$console ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $layout $append"
 	if [ -z "$secure" ]; then
-		boot=(-machine q35 -kernel "$image" -initrd "$1" -append "$line")
+		boot=(-machine "$machine" -kernel "$image" -initrd "$1" -append "$line")
 		return
 	fi
 	"$here/secure_boot.py" "$secure" "$scratch/vars.fd" && mkdir -p "$scratch"/esp/EFI/{BOOT,debian} &&
@@ -185,7 +196,7 @@ start_qemu() {
 	choose_boot "$initrd"
 	: > "$scratch/output"
 	: > "$scratch/status"
-	setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 "$@" \
+	setpriv --pdeathsig TERM timeout -k 5 "$limit" "$qemu" "$@" \
 		"${boot[@]}" -m "$mem" -nodefaults -no-user-config -display none -no-reboot \
 		-chardev "file,id=log,path=$scratch/log" -serial chardev:log \
 		-device virtio-serial-pci,ioeventfd=off \
@@ -212,7 +223,7 @@ pack() { # the files of $scratch become another initramfs, appended to the first
 # of this machine and kernel.
 kvm_works() {
 	local cache boot_id
-	[ -w /dev/kvm ] || return 1
+	[ -z "$arch" ] && [ -w /dev/kvm ] || return 1
 	cache=$state/accel-${image##*/}
 	boot_id=$(cat /proc/sys/kernel/random/boot_id)
 	if [ "$(head -n 1 "$cache" 2>/dev/null)" != "$boot_id" ]; then
@@ -234,15 +245,17 @@ kvm_works() {
 emulate_in_parallel() {
 	[ -n "$parallel" ] && return
 	local version
-	version=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
+	version=$("$qemu" --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
 	printf '8.1\n%s\n' "$version" | sort -V -C
 }
 
 # Under emulation, disable slow features that do not concern the module: indirect branch
 # mitigations, five-level page tables, unused registers saved at each switch, byte-wise
-# copies.
+# copies. On arm64, sign pointers by a fast algorithm.
 emulate() {
-	accel=(-accel "tcg,thread=$1" -cpu "max,-mpx,-pku,-erms" -smp "$smp")
+	local cpu=max,-mpx,-pku,-erms
+	[ -z "$arch" ] || cpu=max,pauth-impdef=on
+	accel=(-accel "tcg,thread=$1" -cpu "$cpu" -smp "$smp")
 	append="spectre_v2=off no5lvl $append"
 }
 
@@ -298,7 +311,7 @@ fi
 		echo "export $name=${!name@Q}"
 	done
 	echo "repo=${repo@Q} share_repo=$share_repo out=${out@Q}"
-	echo "modules=${bind_modules@Q}"
+	echo "modules=${bind_modules@Q} build=${build@Q}"
 	[ -z "$libs" ] || echo "export LD_LIBRARY_PATH=${libs@Q}"
 	echo "workdir=${PWD@Q}"
 	echo "command=(${*@Q})"

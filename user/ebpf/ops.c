@@ -16,7 +16,8 @@ __asm__(".pushsection .rodata\n"
 	".balign 8\nepf_ops_start:\n"
 	".incbin \"" EPF_BPF_OUT "/epf_ops.bpf.o\"\nepf_ops_end:\n"
 	".popsection\n");
-extern const char epf_ops_start[], epf_ops_end[];
+/* Hidden: on arm64 ld gives both symbols one entry of the GOT, so the object would be empty. */
+extern const char __attribute__((visibility("hidden"))) epf_ops_start[], epf_ops_end[];
 
 static int reuse(struct bpf_object *obj, const char *map, const char *name, const char *what)
 {

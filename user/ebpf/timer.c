@@ -23,7 +23,7 @@ __asm__(".pushsection .rodata\n"
 	".balign 8\nepf_timer_start:\n"
 	".incbin \"" EPF_BPF_OUT "/epf_timer.bpf.o\"\nepf_timer_end:\n"
 	".popsection\n");
-extern const char epf_timer_start[], epf_timer_end[];
+extern const char __attribute__((visibility("hidden"))) epf_timer_start[], epf_timer_end[];
 
 #define PAUSE_NS 100000 /* polling interval while another tick or programs run */
 

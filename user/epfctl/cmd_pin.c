@@ -19,7 +19,7 @@ __asm__(".pushsection .rodata\n"
 	".balign 8\nepf_match_start:\n"
 	".incbin \"" EPF_BPF_OUT "/epf_match.bpf.o\"\nepf_match_end:\n"
 	".popsection\n");
-extern const char epf_match_start[], epf_match_end[];
+extern const char __attribute__((visibility("hidden"))) epf_match_start[], epf_match_end[];
 
 enum {
 	OPT_FRAGS = OPT_PKT_END,

@@ -21,7 +21,7 @@
 		".balign 8\n" #name "_start:\n"                                 \
 		".incbin \"" EPF_BPF_OUT "/" #name ".bpf.o\"\n" #name "_end:\n" \
 		".popsection\n");                                               \
-	extern const char name##_start[], name##_end[]
+	extern const char __attribute__((visibility("hidden"))) name##_start[], name##_end[]
 
 EMBED(xdp_dedup);
 EMBED(xdp_dedup_inline);

@@ -27,10 +27,8 @@
 #include "epf/params.h"
 #include "backend.h"
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "snapshots are memory images: they need a little-endian CPU"
-#endif
-
+/* Files are memory images of little-endian machines; others refuse to read and write them. */
+#define CAN_SNAP (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
 
 /* The beginning of a file; @desc exists only if @h.header_bytes includes it. */
@@ -85,6 +83,8 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 
 	if (header)
 		memset(header, 0, sizeof(*header));
+	if (!CAN_SNAP)
+		return -EOPNOTSUPP;
 	fd = epf_file_open(&file, path, EPF_FILE_SECRET);
 	if (fd < 0)
 		return fd;
@@ -148,6 +148,8 @@ static enum epf_snap_fault check_header(const struct head *head, size_t got)
 {
 	const struct epf_snap_header *h = &head->h;
 
+	if (!CAN_SNAP)
+		return EPF_SNAP_BYTE_ORDER;
 	if (got < sizeof(h->magic) || h->magic != EPF_SNAP_MAGIC)
 		return EPF_SNAP_NOT_ONE;
 	if (got < offsetof(struct epf_snap_header, params))
