@@ -444,7 +444,7 @@ def one_agent():
 
 
 def reload_watches():
-    """SIGHUP adds a directory, and removes one."""
+    """SIGHUP adds a directory, by a section of its own, and removes one of one line."""
     one, two = files.path("one"), files.path("two")
     for dir in (one, two):
         shutil.rmtree(dir, ignore_errors=True)
@@ -452,8 +452,13 @@ def reload_watches():
     conf = files.path("watch.conf")
 
     def watch(dir):
+        snap = files.path("snap")
         with open(conf, "w") as f:
-            f.write(f"watch = {dir}={files.path('snap')}:key-len=12,ages\n")
+            if dir == one:
+                f.write(f"watch = {dir}={snap}:key-len=12,ages\n")
+            else:
+                f.write(f"# in its own section\n[watch two]\n  dir = {dir}\n  filter = {snap}\n"
+                        "  key-len = 12\n  ages = yes\n")
     watch(one)
     with a.Agent(files.dir, "--config", conf, name="r") as g:
         put(one, "a")
