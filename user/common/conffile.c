@@ -77,6 +77,8 @@ static bool note_header(struct reading *r, const char *text)
 {
 	if (*text != '[')
 		return true;
+	if (!strchr(text, ']'))
+		return bad_line(r, r->where, "the section has no ']'");
 	if (!section_ended(r))
 		return false;
 	r->nr++;
