@@ -213,9 +213,9 @@ static const struct spec spec = {
 	.usage = "apply [options] [FILE | DIRECTORY]...",
 	/* clang-format off */
 	.help =
-"Make the filters and attachments that files declare (default: the files *.conf of\n"
-DECLARED_DIR ", see epochfilter.conf(5)). First the difference to what\n"
-"there is is printed; a second run has nothing to do.\n"
+"Make the filters and attachments that files declare (default: the files *.conf\n"
+"of " DECLARED_DIR ", see epochfilter.conf(5)). First the\n"
+"difference to what is there is printed; a second run has nothing to do.\n"
 "      --dry-run    only print the difference\n"
 "      --prune      remove filters and attachments that are not declared\n"
 "      --replace    remove what exists and differs, and make it again: its keys and\n"
