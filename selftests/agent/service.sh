@@ -25,6 +25,19 @@ verified() {
 	! grep epfagent "$tmp/said"
 }
 
+# declared: nor about those of declared filters
+declared() {
+	local unit
+
+	for unit in epochfilter.service epochfilter-save.service epochfilter-save.timer; do
+		sed "s|@BINDIR@/epfctl|$build/user/epfctl|" "$top"/user/epfctl/$unit* \
+			> "$tmp/$unit" || return
+	done
+	systemd-analyze verify --man=no "$tmp/epochfilter.service" "$tmp/epochfilter-save.service" \
+		"$tmp/epochfilter-save.timer" > "$tmp/said" 2>&1
+	! grep epochfilter "$tmp/said"
+}
+
 # widened: nor about the drop-in for a GPU, which is indeed read
 widened() {
 	mkdir -p "$tmp/epfagent.service.d" &&
@@ -105,13 +118,15 @@ env_refuses() {
 }
 
 none='--config /dev/null'
-ktap_plan 21
+ktap_plan 22
 if command -v systemd-analyze > /dev/null; then
 	ktap_check 'systemd reads the units without a word' verified
+	ktap_check 'and those of declared filters' declared
 	ktap_check 'nor with the drop-in for a GPU' widened
 	ktap_check 'exposure of 2.5 of 10 at most' tight
 else
 	ktap_skip 'systemd reads the units without a word' 'no systemd-analyze'
+	ktap_skip 'and those of declared filters' 'no systemd-analyze'
 	ktap_skip 'nor with the drop-in for a GPU' 'no systemd-analyze'
 	ktap_skip 'exposure of 2.5 of 10 at most' 'no systemd-analyze'
 fi

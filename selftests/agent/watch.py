@@ -439,7 +439,7 @@ def one_agent():
 
 
 def reload_watches():
-    """SIGHUP adds a directory, and removes one."""
+    """SIGHUP adds a directory, by a section of its own, and removes one of one line."""
     one, two = files.path("one"), files.path("two")
     for dir in (one, two):
         shutil.rmtree(dir, ignore_errors=True)
@@ -447,7 +447,10 @@ def reload_watches():
     conf = files.path("watch.conf")
 
     def watch(dir):
-        a.write(conf, f"watch = {dir}={files.path('snap')}:key-len=12,ages\n")
+        snap = files.path("snap")
+        a.write(conf, f"watch = {dir}={snap}:key-len=12,ages\n" if dir == one else
+                f"# in its own section\n[watch two]\n  dir = {dir}\n  filter = {snap}\n"
+                "  key-len = 12\n  ages = yes\n")
     watch(one)
     with a.Agent(files.dir, "--config", conf, name="r") as g:
         put(one, "a")

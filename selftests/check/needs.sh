@@ -56,7 +56,7 @@ without_pcap() {
 ktap_check 'without libpcap: what that costs, and the command' without_pcap
 nothing() {
 	says 2 "${missing[@]}" "${bare[@]}" &&
-		line '^error: missing: gcc, libc6-dev, libjansson-dev, libxxhash-dev, ' \
+		line '^error: missing: gcc, libc6-dev, libjansson-dev, libxxhash-dev, libinih-dev, ' \
 			libpcap-dev libcsv-dev zlib1g-dev liblzma-dev libzstd-dev pkg-config libfixbuf-dev libbpf-dev clang libxdp-dev \
 			libsystemd-dev libmicrohttpd-dev python3-docutils 'make deps FOR=build'
 }
@@ -98,7 +98,7 @@ installs_all() {
 	"$top/scripts/deps.sh" --print build > "$tmp/installed"
 	{ sed -n 's/^\t\([a-z0-9|* -]*\)) echo.*/\1/p' "$top/scripts/needs.sh" | tr -d ' ' |
 		tr '|' '\n' | grep -v '\*'
-	echo gcc; echo libc6-dev; echo libjansson-dev; echo libxxhash-dev; } |
+	echo gcc; echo libc6-dev; echo libjansson-dev; echo libxxhash-dev; echo libinih-dev; } |
 		sort > "$tmp/named"
 	[ "$(wc -l < "$tmp/named")" -gt 12 ] &&
 		[ -z "$(comm -23 "$tmp/named" <(sort "$tmp/installed"))" ]

@@ -501,6 +501,9 @@ commands() {
 operands_for() {
 	case $* in
 	plan) words=(plan -W 1) ;;
+	build) words=(build "$tmp/theirs/built" --time 1h --rate 10 -F csv --separator ' ' --fields 2
+		--stamp 1 "$tmp/log") ;;
+	'test --snapshot') words=(test --snapshot "$tmp/good" --digest 0000000000000000) ;;
 	dedup) words=(dedup "$tmp/in.pcap" /dev/null) ;;
 	'show --file') words=(show --file "$tmp/good") ;;
 	merge) words=(merge -o "$tmp/theirs/merged" "$tmp/host1" "$tmp/host2") ;;
@@ -543,6 +546,7 @@ may() {
 mksnap "$tmp/good" && chmod 644 "$tmp/good"
 mkhost "$tmp/host1" && mkhost "$tmp/host2" id=2 && chmod 644 "$tmp/host1" "$tmp/host2"
 head -c 8 /dev/zero > "$tmp/digest"
+echo '1700000000 hello' > "$tmp/log"
 mkdir -m 777 "$tmp/theirs"
 python3 - "$tmp/in.pcap" << 'PYTHON'
 import sys

@@ -229,6 +229,25 @@ def packets():
     return None
 
 
+def declared():
+    """What files declare, what becomes of it, and its state."""
+    file, state = path("all.conf"), ("--state", path("state"))
+    text = good("export", "f1")
+
+    def write(more):
+        with open(file, "w") as f:
+            f.write(text + "[filter new]\nwindow = 1000\nrotate = kernel\n" + more)
+    write("first-seen = yes\n")
+    found = [says("export"), says("apply", "--dry-run", file), says("apply", file)]
+    write("")
+    found += [says("apply", file, status=(2,)), says("apply", "--replace", file),
+              says("apply", "--save", *state, file)]
+    good("destroy", "new")
+    found += [says("apply", "--restore", *state, file), says("apply", file)]
+    good("destroy", "new")
+    return first(found)
+
+
 def flows():
     """A flow of UDP that v1 sends to v0."""
     done = epf("attach", "--filter", "f1", "--log-new", "--key", "flow", "--no-dispatcher",
@@ -325,6 +344,7 @@ CASES = [
     ("audits", audits),
     ("events", watches),
     ("interfaces, hooks and pins", packets),
+    ("what files declare", declared),
     ("flows of a log", flows),
     ("captures, and what doctor says", captures),
     ("the agent", agents),

@@ -26,7 +26,7 @@ static void rule_again(const struct xdp_want *want)
 	    "reflexive: answers, and what is not matched, are passed");
 	law(rule->within <= EPF_EPOCHS && rule->within != 1, "reflexive: ages");
 	sink_clear();
-	reflex_print(rule);
+	reflex_print(stdout, rule);
 	fflush(stdout);
 	if (sink_out.len + 1 >= SINK_BYTES) /* the output is incomplete */
 		return;
@@ -75,7 +75,7 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 	char *word, *rest;
 
 	sink_clear();
-	nf_print(&nf->rule);
+	nf_print(stdout, &nf->rule);
 	fflush(stdout);
 	if (sink_out.len + 1 >= SINK_BYTES) /* the output is incomplete */
 		return;
@@ -86,6 +86,12 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 	    "hook: of options that go together");
 	law(!memcmp(&again.rule, &nf->rule, sizeof(nf->rule)), "hook: which mean the same again");
 	sink_clear();
+}
+
+bool read_key_file(const char *path, __u64 key[2])
+{
+	key[0] = key[1] = strlen(path);
+	return true;
 }
 
 int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
@@ -145,7 +151,7 @@ static void ingress_again(const struct xdp_want *want)
 		    opts.flags & EPF_PKT_PASS_CONTROL,
 	    "ingress: key");
 	sink_clear();
-	ingress_print(want->action, rule);
+	ingress_print(stdout, want->action, rule);
 	fflush(stdout);
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {

@@ -2,7 +2,6 @@
 /* Settings: one table for the configuration file and the command line. */
 #include "epfagent/conf.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <grp.h>
 #include <pwd.h>
@@ -13,6 +12,7 @@
 
 #include "epfagent/watch_conf.h"
 #include "common/array.h"
+#include "common/conffile.h"
 #include "common/error.h"
 #include "common/parse.h"
 
@@ -252,67 +252,82 @@ static void defaults(struct conf *c)
 
 /* The file */
 
-/* Remove white space at both ends. */
-static char *trim(char *text)
-{
-	char *end;
+/**
+ * struct reading - the file
+ * @c: settings
+ * @nr: number of the section
+ * @header: where it begins
+ */
+struct reading {
+	struct conf *c;
+	unsigned int nr;
+	char header[128];
+};
 
-	text += strspn(text, " \t\r\n");
-	end = text + strlen(text);
-	while (end > text && strchr(" \t\r\n", end[-1]))
-		*--end = 0;
-	return text;
-}
-
-static bool set_line(struct conf *c, char *line, const char *where)
+static bool set_key(struct conf *c, const struct conf_line *line)
 {
-	char *key = trim(line), *value = strchr(key, '=');
-	char what[128];
+	char what[192];
 	size_t i;
 
-	if (!*key || *key == '#')
-		return true;
-	if (!value) {
-		fail("%s: not of the form 'key = value'", where);
+	for (i = 0; i < NR_SETTINGS; i++) {
+		if (strcmp(line->name, settings[i].name))
+			continue;
+		snprintf(what, sizeof(what), "%.128s: %s", line->where, line->name);
+		return set(c, &settings[i], what, line->value);
+	}
+	fail("%s: unknown key '%s'", line->where, line->name);
+	return false;
+}
+
+/* The section that was read last is complete. */
+static bool end_section(const struct reading *r)
+{
+	return !r->nr || watch_conf_end(&r->c->watches[r->c->nr_watches - 1], r->header);
+}
+
+static bool begin_section(struct reading *r, const struct conf_line *line)
+{
+	struct conf *c = r->c;
+	unsigned int i;
+
+	if (!end_section(r))
+		return false;
+	r->nr = 0;
+	for (i = 0; i < c->nr_watches; i++)
+		if (c->watches[i].section && !strcmp(c->watches[i].section, line->section)) {
+			fail("%s: there is a section [%s] already", line->header, line->section);
+			return false;
+		}
+	if (strncmp(line->section, "watch ", 6)) {
+		fail("%s: unknown section [%s]: use [watch NAME]", line->header, line->section);
 		return false;
 	}
-	*value++ = 0;
-	key = trim(key);
-	for (i = 0; i < NR_SETTINGS; i++) {
-		if (strcmp(key, settings[i].name))
-			continue;
-		snprintf(what, sizeof(what), "%s: %s", where, key);
-		return set(c, &settings[i], what, trim(value));
+	if (c->nr_watches == CONF_WATCHES_MAX) {
+		fail("%s: at most %d watched directories", line->header, CONF_WATCHES_MAX);
+		return false;
 	}
-	fail("%s: unknown key '%s'", where, key);
-	return false;
+	r->nr = line->nr;
+	snprintf(r->header, sizeof(r->header), "%.120s", line->header);
+	return watch_conf_begin(&c->watches[c->nr_watches++], line->section);
+}
+
+static bool take_line(void *ctx, const struct conf_line *line)
+{
+	struct reading *r = ctx;
+
+	if (!line->nr)
+		return set_key(r->c, line);
+	if (line->nr != r->nr && !begin_section(r, line))
+		return false;
+	return watch_conf_set(&r->c->watches[r->c->nr_watches - 1], line->where, line->name,
+			      line->value);
 }
 
 static bool read_file(struct conf *c, const char *path, bool must)
 {
-	char *line = NULL, where[96];
-	bool good = true;
-	size_t room = 0;
-	unsigned int nr;
-	FILE *f = fopen(path, "re");
+	struct reading r = { .c = c };
 
-	if (!f && errno == ENOENT && !must)
-		return true;
-	if (!f) {
-		fail("%s: %s", path, strerror(errno));
-		return false;
-	}
-	for (nr = 1; good && getline(&line, &room, f) >= 0; nr++) {
-		snprintf(where, sizeof(where), "%.80s:%u", path, nr);
-		good = set_line(c, line, where);
-	}
-	if (good && ferror(f)) {
-		fail("%s: read error", path);
-		good = false;
-	}
-	free(line);
-	fclose(f);
-	return good;
+	return conffile_read(path, must, take_line, &r) && end_section(&r);
 }
 
 /* The command line */

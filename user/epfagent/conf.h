@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Settings of epfagent: lines "key = value" of a file, and options "--key value", which
- * take precedence. Errors are printed as one line.
+ * Settings of epfagent: a file (common/conffile.h), and options "--key value", which take
+ * precedence. Errors are printed as one line.
  */
 #ifndef EPFAGENT_CONF_H
 #define EPFAGENT_CONF_H
@@ -20,6 +20,7 @@
 
 /**
  * struct conf_watch - a watched directory
+ * @section: its section of the file, or NULL
  * @dir: path
  * @target: filter, or the path of a snapshot if it contains a '/'
  * @request: the audit to do for each file; without descriptors
@@ -29,6 +30,7 @@
  * @gid: their group; -1: the agent's, or that of a directory with setgid
  */
 struct conf_watch {
+	char *section;
 	char *dir;
 	char *target;
 	struct agent_request request;

@@ -197,11 +197,67 @@ static char *unquote(const char *from, const char *end)
 	return text;
 }
 
+static void defaults(struct conf_watch *w)
+{
+	struct rec_spec *r = &w->request.spec.records;
+
+	w->mode = MODE_DEFAULT;
+	w->gid = (gid_t)-1;
+	r->format = REC_COLUMN;
+	r->pkt.key = EPF_PKT_FLOW;
+	r->as_filter = true;
+}
+
+bool watch_conf_begin(struct conf_watch *w, const char *section)
+{
+	defaults(w);
+	w->section = strdup(section);
+	if (!w->section)
+		fail("out of memory");
+	return w->section;
+}
+
+static bool set_once(char **to, const char *what, const char *name, const char *value)
+{
+	if (*to || !*value) {
+		fail("%s: '%s' is %s", what, name, *to ? "given twice" : "empty");
+		return false;
+	}
+	*to = strdup(value);
+	if (!*to)
+		fail("out of memory");
+	return *to;
+}
+
+bool watch_conf_set(struct conf_watch *w, const char *what, const char *name, const char *value)
+{
+	struct conf_watch scratch = { .dir = NULL };
+
+	if (!strcmp(name, "dir"))
+		return set_once(&w->dir, what, name, value);
+	if (!strcmp(name, "filter"))
+		return set_once(&w->target, what, name, value);
+	if (!set_flag(&scratch, name))
+		return set_value(w, what, name, value);
+	if (!strcmp(value, "yes"))
+		return set_flag(w, name);
+	if (strcmp(value, "no"))
+		fail("%s: %s '%s': not yes or no", what, name, value);
+	return !strcmp(value, "no");
+}
+
+bool watch_conf_end(struct conf_watch *w, const char *what)
+{
+	if (w->dir && w->target)
+		return check(w, what);
+	fail("%s: a watched directory needs 'dir' and 'filter'", what);
+	return false;
+}
+
 bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 {
 	const char *filter = next_bare(text, '=');
 	const char *options = *filter ? next_bare(filter + 1, ':') : filter;
-	struct agent_request *r = &w->request;
 	char *rest;
 	bool good;
 
@@ -211,8 +267,7 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 		     what, text);
 		return false;
 	}
-	w->mode = MODE_DEFAULT;
-	w->gid = (gid_t)-1;
+	defaults(w);
 	w->dir = unquote(text, filter);
 	w->target = unquote(filter + 1, options);
 	rest = strdup(*options ? options + 1 : "");
@@ -221,9 +276,6 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 		free(rest);
 		return false;
 	}
-	r->spec.records.format = REC_COLUMN;
-	r->spec.records.pkt.key = EPF_PKT_FLOW;
-	r->spec.records.as_filter = true;
 	good = set_options(w, what, rest) && check(w, what);
 	free(rest);
 	return good;
@@ -231,6 +283,7 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 
 void watch_conf_free(struct conf_watch *w)
 {
+	free(w->section);
 	free(w->dir);
 	free(w->target);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* DIR=FILTER[:OPTION,...]: the settings of a watched directory. */
+/*
+ * The settings of a watched directory: a section of the file, or DIR=FILTER[:OPTION,...] in
+ * one line. Functions return false after printing an error.
+ */
 #ifndef EPFAGENT_WATCH_CONF_H
 #define EPFAGENT_WATCH_CONF_H
 
@@ -14,6 +17,14 @@
  * Return: false: an error was printed.
  */
 bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text);
+
+/* A section: begin it, with @w as above; set each key of it; then check the whole. @what: as
+ * above.
+ */
+bool watch_conf_begin(struct conf_watch *w, const char *section);
+bool watch_conf_set(struct conf_watch *w, const char *what, const char *name, const char *value);
+bool watch_conf_end(struct conf_watch *w, const char *what);
+
 void watch_conf_free(struct conf_watch *w);
 
 #endif /* EPFAGENT_WATCH_CONF_H */

@@ -54,6 +54,8 @@ int cmd_status(int argc, char **argv) __attribute__((weak));
 int cmd_hold(int argc, char **argv) __attribute__((weak));
 int cmd_log(int argc, char **argv) __attribute__((weak));
 int cmd_pin(int argc, char **argv) __attribute__((weak));
+int cmd_apply(int argc, char **argv) __attribute__((weak));
+int cmd_export(int argc, char **argv) __attribute__((weak));
 
 /* opt.c: options */
 
@@ -89,6 +91,11 @@ struct spec {
  * --help (help_was_printed()).
  */
 int next_option(int argc, char **argv, const struct spec *spec);
+
+/* The words of the command lines to come stand in files: argv[i] at @where[i], which errors
+ * name. Options are single words, before the operands. NULL: no longer.
+ */
+void options_from(char *const *where);
 
 /**
  * struct settings - what the common options say
@@ -175,6 +182,9 @@ int fail_call(int err, const char *doing, const char *name);
  * struct epf_file. Return: EXIT_FAIL.
  */
 int fail_write(const char *path, int err, bool renamed);
+
+/* cmd_save.c: print the error of saving filter @name; @renamed: as for fail_write(). */
+int save_failed(int err, const char *name, const char *path, bool renamed);
 
 /* limits.c: the module's limits on the number and memory of filters */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "attach.h"
 #include "epf/keydesc.h"
 #include "desc.h"
 #include "ingress.h"
@@ -29,7 +29,7 @@ enum {
 EPF_ASSERT((int)OPT_KEY == (int)OPT_KEYS_END && (int)OPT_ROTATE < (int)OPT_REFLEXIVE,
 	   "options of packets come after those of keys");
 
-static const struct option attach_longs[] = {
+const struct option attach_longs[] = {
 	{ "filter", required_argument, NULL, 'f' },
 	PKT_LONGS,
 	{ "action", required_argument, NULL, OPT_ACTION },
@@ -199,11 +199,6 @@ static bool harmless(struct xdp_want *want)
 		     want->ifname);
 		return false;
 	}
-	if (o->key >= EPF_PKT_FLOW && want->action == EPF_XDP_DROP)
-		warn("--key %s --action drop passes one packet of a %s and "
-		     "drops the others",
-		     epf_key_packet_name(o->key),
-		     o->key == EPF_PKT_PEER_PORT ? "peer and port" : epf_key_packet_name(o->key));
 	o->flags |= EPF_PKT_PASS_CONTROL;
 	return true;
 }
@@ -361,6 +356,25 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	return false;
 }
 
+bool attach_parse(int argc, char **argv, struct xdp_want *want)
+{
+	memset(want, 0, sizeof(*want));
+	want->prio = XDP_PRIO_DEFAULT;
+	want->opts.key = EPF_PKT_PACKET;
+	memset(&reflex, 0, sizeof(reflex));
+	memset(&nf, 0, sizeof(nf));
+	memset(&ingress, 0, sizeof(ingress));
+	if (!attach_options(argc, argv, want))
+		return false;
+	if (want->action == EPF_XDP_MARK && !want->mark) {
+		want->mark = EPF_XDP_MARK_DEFAULT;
+		want->mark_mask = ~0u;
+	}
+	if (reflex.ask_tc || nf.on)
+		want->prio = 0;
+	return true;
+}
+
 /* Set id and backend of the filter. Return: false: an error is printed. */
 static bool find_filter(struct xdp_want *want)
 {
@@ -454,40 +468,77 @@ static void describe(const struct xdp_want *want)
 		     want->filter);
 }
 
-int cmd_attach(int argc, char **argv)
+struct attach_words attach_wanted(const struct xdp_want *want)
 {
-	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT, .opts.key = EPF_PKT_PACKET };
-	bool named, alone;
+	return (struct attach_words){
+		.filter = want->filter,
+		.opts = want->opts,
+		.action = want->action,
+		.mark = want->mark,
+		.mark_mask = want->mark_mask,
+		.mode = want->mode,
+		.prio = want->prio,
+		.vlan_off = want->vlan_off,
+		.ask_tc = reflex.ask_tc,
+		.clsact = reflex.clsact,
+		.reflex = want->reflex ? &want->reflex->rule : NULL,
+		.nf = nf.on ? &nf.rule : NULL,
+		.ingress = want->ingress ? &want->ingress->rule : NULL,
+	};
+}
 
-	memset(&reflex, 0, sizeof(reflex));
-	memset(&nf, 0, sizeof(nf));
-	memset(&ingress, 0, sizeof(ingress));
-	if (!attach_options(argc, argv, &want))
-		return EXIT_FAIL;
-	if (want.action == EPF_XDP_MARK && !want.mark) {
-		want.mark = EPF_XDP_MARK_DEFAULT;
-		want.mark_mask = ~0u;
-	}
-	if (reflex.ask_tc || nf.on)
-		want.prio = 0;
-	if (want.prio && !shared_attach) {
+bool attach_find(struct xdp_want *want)
+{
+	return find_filter(want);
+}
+
+/* On a port that carries traffic few want this. */
+static void warn_drops(const struct xdp_want *want)
+{
+	__u8 key = want->opts.key;
+
+	if (key >= EPF_PKT_FLOW && want->action == EPF_XDP_DROP && !want->mirror)
+		warn("--key %s --action drop passes one packet of a %s and "
+		     "drops the others",
+		     epf_key_packet_name(key),
+		     key == EPF_PKT_PEER_PORT ? "peer and port" : epf_key_packet_name(key));
+}
+
+int attach_run(struct xdp_want *want)
+{
+	bool named = want->filter, alone;
+
+	warn_drops(want);
+	if (want->prio && !shared_attach) {
 		warn("this epfctl was built without libxdp: no other XDP program can share '%s'",
-		     want.ifname);
-		want.prio = 0;
+		     want->ifname);
+		want->prio = 0;
 	}
-	alone = want.prio && !caps_admin();
+	alone = want->prio && !caps_admin();
 	if (alone)
-		want.prio = 0;
-	named = want.filter;
-	if (!provide(&want, named) || (nf.on ? nf_attach(&want, &nf) : xdp_attach(&want))) {
-		withdraw(&want);
+		want->prio = 0;
+	if (!provide(want, named) || (nf.on ? nf_attach(want, &nf) : xdp_attach(want))) {
+		withdraw(want);
 		return EXIT_FAIL;
 	}
 	if (alone)
 		warn("libxdp needs CAP_SYS_ADMIN: no other XDP program can share "
 		     "'%s'",
-		     want.ifname);
-	describe(&want);
+		     want->ifname);
+	describe(want);
+	return EXIT_YES;
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	struct xdp_want want;
+	bool named;
+
+	if (!attach_parse(argc, argv, &want))
+		return EXIT_FAIL;
+	named = want.filter;
+	if (attach_run(&want))
+		return EXIT_FAIL;
 	report(&want, named);
 	return EXIT_YES;
 }
@@ -529,12 +580,28 @@ static bool there(const char *name)
 	return false;
 }
 
+int detach_run(const char *name)
+{
+	struct xdp_state state;
+	int err;
+
+	if (nf_is_name(name))
+		return there(name) && !nf_detach(name) ? EXIT_YES : EXIT_FAIL;
+	if (!there(name))
+		return EXIT_FAIL;
+	err = xdp_read(name, &state);
+	if (xdp_detach(name))
+		return EXIT_FAIL;
+	if (!err)
+		default_undo(&state.conf);
+	return EXIT_YES;
+}
+
 int cmd_detach(int argc, char **argv)
 {
 	const char *name = NULL;
 	char hook[XDP_NAME_BYTES];
-	struct xdp_state state;
-	int opt, err;
+	int opt;
 
 	while ((opt = next_option(argc, argv, &detach_spec)) >= 0) {
 		if (opt == '?')
@@ -544,18 +611,8 @@ int cmd_detach(int argc, char **argv)
 	if (!operands(argc, argv, !name, !name, &detach_spec))
 		return EXIT_FAIL;
 	if (name || nf_is_name(argv[optind]))
-		return nf_name(name ?: argv[optind], hook) && there(hook) && !nf_detach(hook) ?
-			       EXIT_YES :
-			       EXIT_FAIL;
-	name = argv[optind];
-	if (pin_is_path(name))
-		return pin_remove(name) ? EXIT_FAIL : EXIT_YES;
-	if (!there(name))
-		return EXIT_FAIL;
-	err = xdp_read(name, &state);
-	if (xdp_detach(name))
-		return EXIT_FAIL;
-	if (!err)
-		default_undo(&state.conf);
-	return EXIT_YES;
+		return nf_name(name ?: argv[optind], hook) ? detach_run(hook) : EXIT_FAIL;
+	if (pin_is_path(argv[optind]))
+		return pin_remove(argv[optind]) ? EXIT_FAIL : EXIT_YES;
+	return detach_run(argv[optind]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl create: make a filter, of the module or in pure BPF. */
-#include "cmd.h"
+#include "create.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -10,40 +10,30 @@
 #include "ebpf/ebpf.h"
 #include "xdp.h"
 
-enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_HASH, OPT_KEY, OPT_ALIGN, OPT_ROTATE };
+enum {
+	OPT_FIRST_SEEN = OPT_PROMISE_END,
+	OPT_STRICT,
+	OPT_HASH,
+	OPT_KEY,
+	OPT_ALIGN,
+	OPT_ROTATE,
+	OPT_KEY_FILE
+};
 
-static const struct option longs[] = {
+const struct option create_longs[] = {
 	PROMISE_LONGS,
 	KIND_LONGS,
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "hash", required_argument, NULL, OPT_HASH },
 	{ "key", required_argument, NULL, OPT_KEY },
+	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
 	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	{ 0 },
 };
 
-/**
- * struct request - what to create
- * @plan_request: window, error and memory
- * @first_seen: a repeat does not restart its window
- * @hash: enum epf_hash_id
- * @align: epochs end by the wall clock
- * @rotate: who ends the epochs of a pure BPF filter
- * @key: hash key, if @has_key
- */
-struct request {
-	struct epf_plan_request plan_request;
-	bool first_seen;
-	__u8 hash;
-	bool align;
-	enum rotate rotate;
-	bool has_key;
-	__u64 key[2];
-};
-
-static bool take_option(struct request *w, int opt)
+static bool take_option(struct create_request *w, int opt)
 {
 	switch (opt) {
 	case OPT_FIRST_SEEN:
@@ -62,6 +52,9 @@ static bool take_option(struct request *w, int opt)
 	case OPT_KEY:
 		w->has_key = true;
 		return parse_hash_key("--key", optarg, w->key);
+	case OPT_KEY_FILE:
+		w->has_key = true;
+		return read_key_file(optarg, w->key);
 	default:
 		return kind_option(&w->plan_request, opt, optarg);
 	}
@@ -89,6 +82,18 @@ static void report(const struct epf_planned *plan, __u32 id)
 	pace_print(&plan->params);
 }
 
+bool create_plan(const struct create_request *w, const char *name, struct epf_planned *plan)
+{
+	struct epf_plan_request p = w->plan_request;
+
+	if (w->align ? !plan_aligned(&p, plan) : !plan_geometry(&p, plan))
+		return false;
+	strcpy(plan->params.name, name); /* parse_name() has checked the length */
+	plan->params.hash = w->hash;
+	plan->params.refresh = w->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
+	return true;
+}
+
 /* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
  * yet.
  */
@@ -105,7 +110,7 @@ static bool refused(int err)
 }
 
 /* Is --rotate possible for this filter? If not, prints an error. */
-static bool can_rotate(const struct request *w, bool module)
+static bool can_rotate(const struct create_request *w, bool module)
 {
 	if (!module && w->align && w->rotate == ROTATE_KERNEL) {
 		fail("--align needs --rotate process: a BPF timer does not know the "
@@ -115,7 +120,7 @@ static bool can_rotate(const struct request *w, bool module)
 	return rotate_possible(w->rotate, module);
 }
 
-static void tell_backend(const struct request *w, const char *name)
+static void tell_backend(const struct create_request *w, const char *name)
 {
 	if (w->rotate == ROTATE_KERNEL)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
@@ -125,30 +130,23 @@ static void tell_backend(const struct request *w, const char *name)
 		       name, name);
 }
 
-static int create(struct request *w, const char *name)
+int create_planned(struct create_request *w, const struct epf_planned *plan, __u32 *id,
+		   bool *is_module)
 {
-	struct epf_planned plan;
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts),
-		.shape = &plan.shape,
+		.shape = &plan->shape,
 		.flags = (w->align ? EPF_CREATE_ALIGN : 0) |
 			 (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0),
 		.key = w->has_key ? w->key : NULL,
 	};
 	bool module;
 	int dev, err;
-	__u32 id;
 
-	if (w->align ? !plan_aligned(&w->plan_request, &plan) :
-		       !plan_geometry(&w->plan_request, &plan))
-		return EXIT_FAIL;
-	strcpy(plan.params.name, name); /* parse_name() has checked the length */
-	plan.params.hash = w->hash;
-	plan.params.refresh = w->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
 	dev = open_device();
 	if (dev < 0)
 		return EXIT_FAIL;
-	module = epf_is_module(dev);
+	module = *is_module = epf_is_module(dev);
 	if (!can_rotate(w, module) ||
 	    (!module && !caps_ok("creating a filter that is pure BPF", CAPS_PROGRAMS))) {
 		epf_close(dev);
@@ -156,18 +154,18 @@ static int create(struct request *w, const char *name)
 	}
 	if (!module && xdp_obj_quiet)
 		xdp_obj_quiet();
-	err = epf_dev_create_opts(dev, &plan.params, &opts, &id);
+	err = epf_dev_create_opts(dev, &plan->params, &opts, id);
 	explicit_bzero(w->key, sizeof(w->key));
 	epf_close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
 			    "use another name",
-			    name);
-	if (plan.params.kind && err == -EOPNOTSUPP && !module)
+			    plan->params.name);
+	if (plan->params.kind && err == -EOPNOTSUPP && !module)
 		return fail("without the module a filter can only be of --kind "
 			    "lanes");
-	if (plan.params.kind &&
-	    (err == -EOPNOTSUPP || (err == -E2BIG && !limits_forbid(plan.bytes))))
+	if (plan->params.kind &&
+	    (err == -EOPNOTSUPP || (err == -E2BIG && !limits_forbid(plan->bytes))))
 		return fail("the kernel has no filters of that --kind: try "
 			    "'modprobe epochfilter_kinds', install the modules "
 			    "of this version, or leave --kind out");
@@ -177,7 +175,18 @@ static int create(struct request *w, const char *name)
 	if (err && !module && refused(err))
 		return EXIT_FAIL;
 	if (err)
-		return fail_limits(err, "creating a filter", NULL, true, plan.bytes);
+		return fail_limits(err, "creating a filter", NULL, true, plan->bytes);
+	return EXIT_YES;
+}
+
+static int create(struct create_request *w, const char *name)
+{
+	struct epf_planned plan;
+	bool module;
+	__u32 id;
+
+	if (!create_plan(w, name, &plan) || create_planned(w, &plan, &id, &module))
+		return EXIT_FAIL;
 	if (!module && out_mode == OUT_TEXT)
 		tell_backend(w, name);
 	report(&plan, id);
@@ -185,7 +194,7 @@ static int create(struct request *w, const char *name)
 	return EXIT_YES;
 }
 
-int cmd_create(int argc, char **argv)
+const char *create_parse(int argc, char **argv, struct create_request *w)
 {
 	static char help[4096];
 	static const struct spec spec = {
@@ -193,26 +202,38 @@ int cmd_create(int argc, char **argv)
 			 "[options]",
 		.help = help,
 		.shorts = PROMISE_SHORTS,
-		.longs = longs,
+		.longs = create_longs,
 	};
-	struct request w = { .hash = EPF_HASH_NH };
 	int opt;
+
+	memset(w, 0, sizeof(*w));
+	w->hash = EPF_HASH_NH;
 
 	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help,
 		 "      --first-seen        a repeat does not restart its window\n"
 		 "      --hash HASH         nh (default), siphash13 or siphash24; nh is siphash13\n"
 		 "                          for keys up to 64 bytes and faster for longer ones\n"
 		 "      --strict            the same as --hash siphash24\n"
-		 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
-		 "                          it can craft false positives)\n"
+		 "      --key-file FILE     hash key, 32 hex digits (default: random; whoever\n"
+		 "                          knows it can craft false positives); without '/' a\n"
+		 "                          credential of the systemd unit\n"
+		 "      --key HEX           the same; all users of the machine can see it\n"
 		 "      --align             end epochs by the wall clock, for 'merge'\n"
 		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
 		 "                          which is 'epfctl hold' or epfagent (default), or\n"
 		 "                          'kernel', which is a BPF timer\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(&w, opt))
-			return EXIT_FAIL;
+		if (!take_option(w, opt))
+			return NULL;
 	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
-		return EXIT_FAIL;
-	return create(&w, argv[optind]);
+		return NULL;
+	return argv[optind];
+}
+
+int cmd_create(int argc, char **argv)
+{
+	struct create_request w;
+	const char *name = create_parse(argc, argv, &w);
+
+	return name ? create(&w, name) : EXIT_FAIL;
 }

@@ -11,7 +11,7 @@
 
 enum { OPT_EXISTING = OPT_LONG, OPT_ALIGN };
 
-static int save_failed(int err, const char *name, const char *path, bool renamed)
+int save_failed(int err, const char *name, const char *path, bool renamed)
 {
 	if (err == -EOPNOTSUPP || err == -ENOTTY)
 		return fail("the loaded module cannot make snapshots of the kind of "

@@ -67,7 +67,7 @@ bool ingress_option(struct ingress_want *want, int opt, const char *arg);
  */
 bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts);
 /* " --admit 100000/10000 --new-rate 100/10 --if-unknown drop" */
-void ingress_print(__u32 action, const struct epf_ingress_rule *rule);
+void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule);
 json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule);
 
 /* ingress_show.c: counters, and whether the rate is exceeded */

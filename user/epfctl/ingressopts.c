@@ -134,21 +134,21 @@ bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
 	return true;
 }
 
-static void put_bucket(const char *option, const struct epf_bucket *b)
+static void put_bucket(FILE *out, const char *option, const struct epf_bucket *b)
 {
-	printf(" %s %llu/%llu", option, b->rate, b->burst);
+	fprintf(out, " %s %llu/%llu", option, b->rate, b->burst);
 }
 
-void ingress_print(__u32 action, const struct epf_ingress_rule *rule)
+void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule)
 {
 	if (action == EPF_XDP_LOG) {
-		printf(" --log-new");
-		put_bucket("--log-rate", &rule->fresh);
+		fputs(" --log-new", out);
+		put_bucket(out, "--log-rate", &rule->fresh);
 		return;
 	}
-	put_bucket("--admit", &rule->rate);
-	put_bucket("--new-rate", &rule->fresh);
-	printf(" --if-unknown %s", rule->drops ? "drop" : "accept");
+	put_bucket(out, "--admit", &rule->rate);
+	put_bucket(out, "--new-rate", &rule->fresh);
+	fprintf(out, " --if-unknown %s", rule->drops ? "drop" : "accept");
 }
 
 static json_t *bucket_json(const struct epf_bucket *b)

@@ -44,6 +44,8 @@ static const struct verb verbs[] = {
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
 	{ "agent", cmd_agent, "show or cancel the work of epfagent" },
 	{ "batch", cmd_batch, "run the commands of a file" },
+	{ "apply", cmd_apply, "make what the configuration declares" },
+	{ "export", cmd_export, "print what there is, as a configuration" },
 };
 
 static void print_help(void)

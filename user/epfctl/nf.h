@@ -115,7 +115,7 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 /* Does the rule set no marks, or is @filter the module's? If not, prints an error. */
 bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf);
 /* " --learn --match udp:sport=53 --else drop" */
-void nf_print(const struct epf_nf_rule *rule);
+void nf_print(FILE *out, const struct epf_nf_rule *rule);
 json_t *nf_json(const struct epf_nf_rule *rule);
 
 /* nf.c */

@@ -73,7 +73,7 @@ static void show(const char *name, const struct nf_state *s)
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&key);
-	nf_print(&s->rule);
+	nf_print(stdout, &s->rule);
 	printf(", program %u at", c->prog_id);
 	for (i = 0; i < NF_FAMILIES; i++)
 		if (s->live[i])

@@ -208,22 +208,22 @@ static struct text act(const struct epf_nf_rule *rule, int reason, const char *p
 	return reflex_act_text(&rule->of.act[reason], pass);
 }
 
-void nf_print(const struct epf_nf_rule *rule)
+void nf_print(FILE *out, const struct epf_nf_rule *rule)
 {
 	if (rule->op & EPF_NF_LEARN)
-		printf(" --learn");
+		fputs(" --learn", out);
 	if (rule->op & EPF_NF_IF_NEW)
-		printf(" --if-new");
+		fputs(" --if-new", out);
 	if (!rule->all)
-		reflex_print_match(&rule->of, sep(rule));
+		reflex_print_match(out, &rule->of, sep(rule));
 	if (!(rule->op & EPF_NF_ASK))
 		return;
-	printf(" --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
-	reflex_print_within(&rule->of);
-	printf(" --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
-	printf(" --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
+	fprintf(out, " --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
+	reflex_print_within(out, &rule->of);
+	fprintf(out, " --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
+	fprintf(out, " --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
 	if (!rule->all || rule->of.opts[0].key != EPF_PKT_PEER)
-		printf(" --fragments %s", act(rule, EPF_REFLEX_FRAGMENT, "pass").s);
+		fprintf(out, " --fragments %s", act(rule, EPF_REFLEX_FRAGMENT, "pass").s);
 }
 
 json_t *nf_json(const struct epf_nf_rule *rule)

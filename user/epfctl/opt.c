@@ -55,6 +55,12 @@ static void bad_option(char **argv, const struct spec *spec, int how)
 static bool help_printed;
 static const struct spec *current; /* whose options getopt is reading */
 static enum epf_backend_choice backend;
+static char *const *places; /* of the words, or NULL */
+
+void options_from(char *const *where)
+{
+	places = where;
+}
 
 static void print_usage(const struct spec *spec)
 {
@@ -141,6 +147,8 @@ int next_option(int argc, char **argv, const struct spec *spec)
 	}
 	for (;;) {
 		opt = getopt_long(argc, argv, shorts, longs, NULL);
+		if (places)
+			out_at(places[opt < 0 ? 0 : optind - 1]);
 		if (opt == 'j')
 			out_mode = OUT_JSON;
 		else if (opt == 'p')

@@ -107,13 +107,13 @@ bool reflex_marks(const struct epf_reflex_rule *rule);
 /* "drop", "mark=0x1/0x3", or @pass */
 struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
 /* "--match udp:sport=53", and as a list; @sep: ":sport=" */
-void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep);
+void reflex_print_match(FILE *out, const struct epf_reflex_rule *rule, const char *sep);
 json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep);
 /* " --within 10s", if it was given; and as members of @o */
-void reflex_print_within(const struct epf_reflex_rule *rule);
+void reflex_print_within(FILE *out, const struct epf_reflex_rule *rule);
 void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o);
 /* "--match udp:sport=53 --else drop --if-unknown accept --fragments pass" */
-void reflex_print(const struct epf_reflex_rule *rule);
+void reflex_print(FILE *out, const struct epf_reflex_rule *rule);
 json_t *reflex_json(const struct epf_reflex_rule *rule);
 /* What happens to packets with @reason at ingress: "pass", "drop" or "mark". */
 const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_reflex_reason reason);

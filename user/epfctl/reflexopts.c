@@ -319,30 +319,30 @@ struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass)
 	return t;
 }
 
-void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep)
+void reflex_print_match(FILE *out, const struct epf_reflex_rule *rule, const char *sep)
 {
 	int i;
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
 		if (told(rule, i)) {
-			printf(" --match ");
-			put_match(stdout, proto_names[i], sep, rule->port[i]);
+			fputs(" --match ", out);
+			put_match(out, proto_names[i], sep, rule->port[i]);
 		}
 }
 
-void reflex_print_within(const struct epf_reflex_rule *rule)
+void reflex_print_within(FILE *out, const struct epf_reflex_rule *rule)
 {
 	if (rule->within)
-		printf(" --within %s", within_text(rule->within, rule->within_ns).s);
+		fprintf(out, " --within %s", within_text(rule->within, rule->within_ns).s);
 }
 
-void reflex_print(const struct epf_reflex_rule *rule)
+void reflex_print(FILE *out, const struct epf_reflex_rule *rule)
 {
-	reflex_print_match(rule, ":sport=");
-	reflex_print_within(rule);
-	printf(" --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
-	printf(" --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
-	printf(" --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	reflex_print_match(out, rule, ":sport=");
+	reflex_print_within(out, rule);
+	fprintf(out, " --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
+	fprintf(out, " --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	fprintf(out, " --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 }
 
 static json_t *match_json(const char *proto, const char *sep, const __u32 *ports)

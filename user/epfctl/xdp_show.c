@@ -169,9 +169,9 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&c->opts);
 	if (c->action == EPF_XDP_REFLEX)
-		reflex_print(&s->rule);
+		reflex_print(stdout, &s->rule);
 	if (ingress_is(c->action))
-		ingress_print(c->action, &s->ingress);
+		ingress_print(stdout, c->action, &s->ingress);
 	printf("%s%s, %s", mirror(c) ? " --mirror" : "", c->vlan_off ? " --vlan-offload off" : "",
 	       action_name(c->action));
 	if (c->action == EPF_XDP_MARK)

@@ -1,0 +1,485 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""epfctl apply and export: files declare filters and attachments; what they declare is made
+once, and comes back after a boot with the keys that still count. On filters that are pure
+BPF, in a BPF file system and a network namespace of their own.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import own
+from own import begin, epf, good, tap
+
+dir = None
+
+BOTH = """# two filters, and a port
+[filter seen]
+time = 1h
+rate = 1000
+rotate = kernel
+
+[filter lost]
+    window = 10000
+    budget = 1e-3        ; not so exact
+    first-seen = yes
+    strict = no
+    rotate = kernel
+
+[attach v0]
+filter = seen
+no-dispatcher = yes
+no-vlan = yes
+action = count
+"""
+
+
+def path(name):
+    return os.path.join(dir, name)
+
+
+def write(text, name="a.conf", mode=0o644):
+    with open(path(name), "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    os.chmod(path(name), mode)
+    return path(name)
+
+
+def changes(*args, status=0):
+    done = epf("-j", "apply", *args)
+    if done.returncode != status:
+        raise AssertionError(done)
+    return [(c["change"], c["name"]) for c in json.loads(done.stdout)["changes"]]
+
+
+def clear():
+    """Nothing is there any more."""
+    good("apply", "--prune", write("", "none.conf"))
+    subprocess.run("ip link del v0; ip link del v9; ip link add v0 type veth peer name v1",
+                   shell=True, check=True, stderr=subprocess.DEVNULL)
+
+
+def names():
+    return sorted(good("list", "--names").split())
+
+
+BAD = [
+    # a file, what its one error line has, and in which line
+    ("x = 1\n", "'x' is in no section", 1),
+    ("[filter a]\n", "no settings", 1),
+    ("[filter a]\ntime = 1s\n[attach b]\n[filter c]\ntime = 1s\n", "no settings", 3),
+    ("[filter a\ntime = 1s\n", "no ']'", 1),
+    ("[filter a]\ntime 1s\n", "neither", 2),
+    ("[filter a]\n= 1s\n", "no key", 2),
+    ("[filter a]\nwindow = 1000\n[filter b]\nwindow = 9\n[filter a]\nwindow = 1000\n",
+     r"declared already, at .*:1$", 5),
+    ("[filters a]\nwindow = 1\n", "unknown section", 1),
+    ("[filter]\nwindow = 1\n", "unknown section", 1),
+    ("[filter a b]\nwindow = 1\n", "not a name", 1),
+    ("[filter .]\nwindow = 1\n", "not a name", 1),
+    ("[filter a]\nwindw = 1000\n", "unknown key 'windw'", 2),
+    ("[filter a]\nwin = 1000\n", "unknown key 'win'", 2),
+    ("[filter a]\njson = yes\n", "unknown key", 2),
+    ("[filter a]\nwindow = 1000\n\n# c\n   budget = 2\n", "--budget '2' is out of range", 5),
+    ("[filter a]\nwindow = 1000\nbackend = gpu\n", "auto, module or bpf", 3),
+    ("[filter a]\nwindow = 1000\nfirst-seen = perhaps\n", "not yes or no", 3),
+    ("[filter a]\ntime = 1s\n", "--rate", 1),
+    ("[filter a]\nwindow = 1000\nsave = soon\n", "save 'soon' is not", 3),
+    (f"[filter a]\nwindow = 1000\nkey = {'12' * 16}\n", "key-file", 3),
+    ("[filter a]\nwindow = 1000\nkey-file = /none\n", "No such file", 3),
+    ("[attach v0]\nkey = flow\naction = count\n", "'filter' is missing", 1),
+    ("[attach v0]\nfilter = none\n", "no filter 'none'", 1),
+    ("[attach v0]\nfilter = a\nkey = flo\n", "--key 'flo'", 3),
+    ("[attach v0]\nfilter = a\nhook = nf:input:1\n", "unknown key 'hook'", 3),
+    ("[attach v0]\nfilter = a\nfilter\n", "neither", 3),
+    ("[attach nf:nowhere:1]\nfilter = a\n", "nf:", 1),
+    (b"\0" * 4096, "NUL", 1),
+    (b"\x7fELF\x02\x01\x01\0\0\n", "NUL", 1),
+    ("[filter a]\nwindow = 1000\nrotate = kern", "truncated", 3),
+    ("[filter a]\nwindow = " + "1" * 1000 + "\n", "longer than", 2),
+    ("[filter " + "a" * 100 + "]\nwindow = 1\n", "too long", 1),
+    ("#" + "\n" * (1 << 20), "larger than", None),
+]
+
+
+def hostile():
+    """Each is one error line that names file and line, and nothing is made."""
+    for text, what, line in BAD:
+        file = write(text)
+        done = epf("apply", file)
+        where = f"{file}:{line}: " if line else f"{file}: "
+        if done.returncode != 2 or done.stdout or done.stderr.count("\n") != 1 or \
+                not re.search(what, done.stderr) or where not in done.stderr:
+            return f"{text[:60]!r}: {done}"
+    return f"made: {names()}" if names() else None
+
+
+def untrusted():
+    """A file or a directory that others may write, or of another user, is not read."""
+    text = "[filter a]\nwindow = 1000\n"
+    file = write(text, mode=0o666)
+    if epf("apply", file).returncode != 2:
+        return "others may write the file"
+    os.chmod(file, 0o644)
+    os.chown(file, 4242, 0)
+    if epf("apply", file).returncode != 2:
+        return "another user's file"
+    os.unlink(file)
+    os.makedirs(path("d"), exist_ok=True)
+    write(text, "d/x.conf")
+    os.chmod(path("d"), 0o777)
+    done = epf("apply", path("d"))
+    os.chmod(path("d"), 0o755)
+    if done.returncode != 2:
+        return "a directory that others may write"
+    os.mkfifo(path("d/y.conf"))
+    done = epf("apply", path("d"))
+    os.unlink(path("d/y.conf"))
+    return None if done.returncode == 2 and not names() else f"{done}"
+
+
+def directory():
+    """The files *.conf of a directory, by name; others are not looked at."""
+    write("[attach v0]\nfilter = a\nno-dispatcher = yes\nno-vlan = yes\n", "d/b.conf")
+    write("[filter a]\nwindow = 1000\nrotate = kernel\n", "d/x.conf")
+    for other in (".hidden.conf", "x.conf~", "conf"):
+        write("nonsense\n", "d/" + other)
+    got = changes(path("d"))
+    clear()
+    return None if got == [("create", "a"), ("attach", "v0")] else f"{got}"
+
+
+def idempotent():
+    """The difference first; nothing by --dry-run; all of it once; then nothing to do."""
+    file = write(BOTH)
+    want = [("create", "seen"), ("create", "lost"), ("attach", "v0")]
+    if changes("--dry-run", file) != want or names():
+        return f"--dry-run: {names()}"
+    if changes(file) != want:
+        return "not made"
+    before = good("-j", "status", "v0"), good("-j", "show", "--backend", "bpf", "lost")
+    good("insert", "seen", "k")
+    done = epf("apply", file)
+    if done.returncode or "nothing to do: 3 declared" not in done.stdout or changes(file):
+        return f"the second run: {done}"
+    if epf("test", "seen", "k").returncode:
+        return "a key is lost"
+    program = [json.loads(s)["program"] for s in (before[0], good("-j", "status", "v0"))]
+    return None if program[0] == program[1] else "attached again"
+
+
+def differing():
+    """What differs is refused before anything changes, and made again by --replace."""
+    clear()
+    good("apply", write(BOTH))
+    good("insert", "seen", "k")
+    file = write(BOTH.replace("1000\n", "3000\n").replace("[filter lost]", "[filter new]"))
+    for args in ([], ["--prune"]):
+        done = epf("apply", *args, file)
+        if done.returncode != 2 or "--replace" not in done.stderr or \
+                names() != ["lost", "seen"] or epf("test", "seen", "k").returncode:
+            return f"{done}: {names()}"
+    got = changes("--replace", file)
+    if got != [("detach", "v0"), ("destroy", "seen"), ("create", "seen"), ("create", "new"),
+               ("attach", "v0")] or changes(file):
+        return f"{got}"
+    for old, new in (("action = count", "action = drop"), ("[attach v0]", "[attach v0]\nbytes = 60")):
+        text = write(open(file).read().replace(old, new))
+        if epf("apply", text).returncode != 2 or \
+                changes("--replace", text) != [("detach", "v0"), ("attach", "v0")]:
+            return f"another {new}"
+    return None
+
+
+def pruned():
+    """Without --prune what is not declared stays; with it, it goes."""
+    clear()
+    good("apply", write(BOTH + "[filter new]\nwindow = 1000\nrotate = kernel\n"))
+    file = write("[filter new]\nwindow = 1000\nrotate = kernel\n")
+    if changes(file) or names() != ["lost", "new", "seen"]:
+        return f"{names()}"
+    got = changes("--prune", file)
+    return None if sorted(got) == [("destroy", "lost"), ("destroy", "seen"), ("detach", "v0")] and \
+        names() == ["new"] else f"{got}"
+
+
+def interrupted():
+    """A failure leaves what was done, and says it; the next run goes on from there."""
+    clear()
+    file = write(BOTH.replace("v0", "v9"))
+    done = epf("apply", file)
+    if done.returncode != 2 or "2 of 3 changes are made" not in done.stderr or \
+            names() != ["lost", "seen"]:
+        return f"{done}"
+    subprocess.run(["ip", "link", "set", "v0", "name", "v9"], check=True)
+    got = changes(file)
+    good("apply", "--prune", path("none.conf"))
+    subprocess.run(["ip", "link", "set", "v9", "name", "v0"], check=True)
+    return None if got == [("attach", "v9")] else f"{got}"
+
+
+FILTERS = [["--window", "1234"], ["--time", "90s", "--rate", "1M", "--hash", "siphash13"],
+           ["--time", "1.5s", "--window", "1M", "--mode", "either", "--budget", "3.3e-5"],
+           ["--window", "7777", "--limit", "never", "--first-seen", "--strict"],
+           ["--time", "1h", "--lines", "4096", "--lines-per-key", "2", "--bits-per-key", "10"]]
+RULE = ["--match", "udp:sport=53,100-200", "--else", "drop", "--if-unknown", "accept",
+        "--fragments", "pass", "--within", "3"]
+WAYS = [["--key", "packet", "--no-mac", "--bytes", "64", "--vlan-offload", "off", "v0"],
+        ["--key", "frame", "--mirror", "--mode", "generic", "--vlan-offload", "off", "v0"],
+        ["--no-vlan", "--action", "mark", "--mark", "0x100/0xfff", "v0"],
+        ["--key", "peer", "--prefix", "24,64", "--zone", "7", "--action", "count", "v0"],
+        ["--key", "peer", "--prefix", "24,64", "--reflexive", "--match", "any", *RULE, "v0"],
+        ["--reflexive", "--match", "any", "--ask", "tc", "--else", "mark=0x1/0x3", "v0"],
+        ["--admit", "10/20", "--key", "peer", "--new-rate", "1/2", "--if-unknown", "drop", "v0"],
+        ["--log-new", "--log-rate", "10/20", "v0"],
+        ["--hook", "nf:input:-310:ip", "--learn", "--if-new"],
+        ["--hook", "nf:output:5", "--if-recent", "drop", *RULE]]
+
+
+def shown():
+    """Of all filters what was chosen."""
+    keep = ("name", "kind", "hash", "mode", "refresh", "lines", "lines_per_key", "bits_per_key",
+            "window_inserts", "window_ns", "budget", "limit", "rotate", "aligned", "backend")
+    return sorted(str({k: f.get(k) for k in keep}) for f in json.loads(good("-j", "list")))
+
+
+def exported():
+    """What is exported says the same of an empty machine, and is nothing to do on this one."""
+    tried = 0
+    for n, how in enumerate(FILTERS):
+        good("create", f"f{n}", *how, "--rotate", "kernel")
+    for way in WAYS:
+        lone = [] if way[-1] != "v0" or "tc" in way else ["--no-dispatcher"]
+        done = epf("attach", "--filter", "f1", *lone, *way)
+        if done.returncode:
+            print(f"# attach {' '.join(way)}: {done.stderr.strip()}")
+            continue
+        tried += 1
+        text, before = good("export"), shown()
+        file = write(text, "e.conf")
+        if changes(file):
+            return f"{way}: not the same: {good('apply', '--dry-run', file)}{text}"
+        clear()
+        good("apply", file)
+        if sorted(good("export").split("\n\n")) != sorted(text.split("\n\n")) or shown() != before:
+            return f"{way}: became\n{good('export')}not\n{text}"
+        good("apply", "--prune", write(text[:text.index("[attach")], "e.conf"))
+    if tried < 5:
+        return f"{tried} ways only"
+    one = good("export", "f1")
+    if one.count("[") != 1 or "[filter f1]" not in one or epf("export", "none").returncode != 2:
+        return one
+    clear()
+    return None
+
+
+def key_files():
+    """A key comes from a file that others cannot read, or from a credential."""
+    secret = write("ab" * 16 + "\n", "secret", 0o600)
+    file = write(f"[filter a]\nwindow = 1000\nrotate = kernel\nkey-file = {secret}\n")
+    good("apply", file)
+    good("create", "b", "--window", "1000", "--rotate", "kernel", "--key", "ab" * 16)
+    for name in "ab":
+        good("save", name, path(name))
+    keys = [open(path(n), "rb").read(256).find(b"\xab" * 16) for n in "ab"]
+    if keys[0] < 0 or changes(file):
+        return f"keys at {keys}"
+    write("cd" * 16 + "\n", "secret", 0o600)
+    if "key-file" not in epf("apply", "--dry-run", file).stdout:
+        return "another key is not noticed"
+    os.chmod(secret, 0o640)
+    done = epf("apply", file)
+    if done.returncode != 2 or "chmod 600" not in done.stderr:
+        return f"others may read it: {done}"
+    for text in ("ab" * 15, "ab" * 17, "", "xy" * 16):
+        write(text, "secret", 0o600)
+        done = epf("apply", file)
+        if done.returncode != 2 or "32 hex digits" not in done.stderr or text and text in done.stderr:
+            return f"{text}: {done}"
+    write("ab" * 16, "secret", 0o600)
+    write("[filter a]\nwindow = 1000\nrotate = kernel\nkey-file = secret\n")
+    done = epf("-j", "apply", file, env={**os.environ, "CREDENTIALS_DIRECTORY": dir})
+    clear()
+    return None if not done.returncode and not json.loads(done.stdout)["changes"] else f"{done}"
+
+
+STATE = ("[filter t]\ntime = 70m\nrate = 1000\nrotate = kernel\n"
+         "[filter n]\nwindow = 5000\nrotate = kernel\n"
+         "[filter no]\nwindow = 5000\nrotate = kernel\nsave = no\n")
+MINUTE = 60 * 10**9
+
+
+def state(*args):
+    return ["--state", path("state"), *args]
+
+
+def aged(name, ns, boot=None):
+    """Its saved state is as if saved @ns ago, or in another boot."""
+    file = path(f"state/{name}.boot")
+    with open(file) as f:
+        words = f.read().split()
+    words[0] = boot or words[0]
+    words[1] = str(int(words[1]) - ns)
+    with open(file, "w") as f:
+        f.write(" ".join(words) + "\n")
+
+
+def restored(file):
+    """Everything is destroyed and declared again. Return: what was said of each state."""
+    clear()
+    done = json.loads(good("-j", "apply", "--restore", *state(), file))
+    return {c["name"]: c for c in done["changes"]}
+
+
+def saved(file, *keys):
+    good("apply", file)
+    for name in ("t", "n", "no"):
+        good("insert", name, *keys)
+    return json.loads(good("-j", "apply", "--save", *state(), file))["saved"]
+
+
+def comes_back():
+    """Keys of the last save are there again, and time has gone on meanwhile."""
+    file = write(STATE)
+    if saved(file, "x", "y") != ["t", "n"]:
+        return "not saved"
+    if json.loads(good("-j", "apply", "--save", "--due", *state(), file))["saved"]:
+        return "saved again at once"
+    said = restored(file)
+    if not said["t"]["restored"] or not said["n"]["restored"] or "restored" in said["no"]:
+        return f"{said}"
+    for name, status in (("t", 0), ("n", 0), ("no", 1)):
+        if epf("test", name, "x", "y").returncode != status:
+            return f"keys of {name}"
+    for gap in (5, 15, 35, 65):
+        clear()
+        good("apply", file)
+        good("insert", "t", "x")
+        good("apply", "--save", *state(), file)
+        aged("t", gap * MINUTE)
+        said = restored(file)["t"]
+        age = json.loads(good("-j", "test", "t", "x"))
+        if not said["restored"] or epf("test", "t", "x").returncode or \
+                age["age"] != gap // 10 or \
+                not gap * MINUTE <= said["state_age_ns"] < (gap + 5) * MINUTE:
+            return f"{gap} minutes: {said} {age}"
+        if epf("-j", "apply", "--restore", *state(), file).returncode:
+            return "a second run"
+    return None
+
+
+def too_old():
+    """A state that is older than its window is not used, and a line says its age."""
+    file = write(STATE)
+    saved(file, "x")
+    for name in "tn":
+        aged(name, 71 * MINUTE)
+    clear()
+    done = epf("apply", "--restore", *state(), file)
+    if done.returncode or not re.search(
+            r"^not restored t: saved 7[1-9]\S* min ago, which is longer than its window of 70 min$",
+            done.stdout, re.M):
+        return f"{done}"
+    if epf("test", "t", "x").returncode != 1 or epf("test", "n", "x").returncode:
+        return "the wrong keys are there"
+    clear()
+    saved(file, "x")
+    with open("/proc/uptime") as f:
+        up = float(f.read().split()[0])
+    aged("t", 0, boot="another-boot")
+    said = restored(file)["t"]
+    if said["restored"] != (up < 70 * 60):
+        return f"of another boot, before {up} s: {said}"
+    return None
+
+
+def useless():
+    """Damaged, of other parameters, of another key: not used, said, and the filter is there."""
+    file = write(STATE)
+    clear()
+    saved(file, "x")
+    with open(path("state/t.epf"), "r+b") as f:
+        f.truncate(os.path.getsize(path("state/t.epf")) - 100)
+    said = restored(file)
+    if said["t"]["restored"] or not said["n"]["restored"]:
+        return f"cut: {said}"
+    saved(file, "x")
+    other = write(STATE.replace("5000", "6000"))
+    said = restored(other)
+    if said["n"]["restored"] or "other parameters" not in said["n"]["state"]:
+        return f"other parameters: {said}"
+    secret = write("ab" * 16 + "\n", "secret", 0o600)
+    other = write(STATE.replace("[filter n]\n", f"[filter n]\nkey-file = {secret}\n"))
+    said = restored(other)
+    if said["n"]["restored"] or saved(other, "z") != ["t", "n"]:
+        return f"another key: {said}"
+    said = restored(other)
+    return None if said["n"]["restored"] and not epf("test", "n", "z").returncode else f"{said}"
+
+
+def killed():
+    """Killed while it saves, at any moment: the file is whole, and not older than the last
+    save that ended."""
+    clear()
+    file = write("[filter n]\nwindow = 2M\nrotate = kernel\n")
+    good("apply", file)
+    good("apply", "--save", *state(), file)
+    began = time.monotonic()
+    good("apply", "--save", *state(), file)
+    whole = time.monotonic() - began
+    done = found = kills = 0
+    for n in range(1, 200):
+        good("insert", "n", str(n))
+        with begin("apply", "--save", *state(), file) as child:
+            try:
+                child.wait(random.uniform(0, 1.3 * whole))
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGKILL)
+                kills += 1
+            if not child.wait():
+                done = n
+        found = json.loads(good("-j", "show", "--file", path("state/n.epf")))["inserts"]
+        if not done <= found <= n:
+            return f"{found} insertions, {done} were saved"
+        if n >= 20 and kills >= 8 and done:
+            break
+    print(f"# {kills} of {n} saves were killed; the last that ended was {done}, found {found}")
+    if kills < 8 or not done:
+        return "not killed, or never done"
+    clear()
+    good("apply", "--restore", *state(), file)
+    return None if not epf("test", "n", "1", str(found)).returncode else "keys are lost"
+
+
+CASES = [
+    ("what no file may be is one error with its line, and nothing is made", hostile),
+    ("files that others may write are not read", untrusted),
+    ("a directory of files", directory),
+    ("what is declared is made once", idempotent),
+    ("what differs is made again only by --replace", differing),
+    ("--prune removes what is not declared", pruned),
+    ("after a failure the next run goes on", interrupted),
+    ("what is exported makes the same again", exported),
+    ("hash keys come from files", key_files),
+    ("a saved state comes back, aged by the time between", comes_back),
+    ("what is older than its window does not", too_old),
+    ("nor what is damaged or of another filter", useless),
+    ("a save that is killed leaves a whole file", killed),
+]
+
+
+def run(at):
+    global dir
+    dir = at
+    clear()
+    os.makedirs(path("d"))
+    return tap.run(tap.chosen(CASES))
+
+
+if __name__ == "__main__":
+    raise SystemExit(own.main(run))

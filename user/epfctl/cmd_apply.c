@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl apply: make what files declare. */
+#include <errno.h>
+#include <string.h>
+
+#include "apply.h"
+#include "attach.h"
+#include "create.h"
+
+enum { OPT_DRY_RUN = OPT_LONG, OPT_PRUNE, OPT_REPLACE, OPT_RESTORE, OPT_SAVE, OPT_DUE, OPT_STATE };
+
+/**
+ * struct want - the options
+ * @dry_run: only print the difference
+ * @prune: remove what is not declared
+ * @replace: remove what differs, and make it again
+ * @restore: fill new filters from saved states
+ * @save: save states, and change nothing
+ * @due: with @save: only those that are old enough
+ * @state: directory of the states
+ */
+struct want {
+	bool dry_run;
+	bool prune;
+	bool replace;
+	bool restore;
+	bool save;
+	bool due;
+	const char *state;
+};
+
+static const char *const kinds[APPLY_KINDS] = {
+	[APPLY_DETACH] = "detach",
+	[APPLY_DESTROY] = "destroy",
+	[APPLY_CREATE] = "create",
+	[APPLY_ATTACH] = "attach",
+};
+
+static void print_change(const struct apply_change *c)
+{
+	printf("%s %s", kinds[c->kind], c->name);
+	if (c->text)
+		printf(": %s", c->text);
+	if (c->why)
+		printf(" (%s%s)", c->kind == APPLY_DESTROY ? "differs in " : "", c->why);
+	else if (!c->declared)
+		printf(" (not declared)");
+	putchar('\n');
+}
+
+static json_t *change_json(const struct apply_change *c)
+{
+	json_t *o = json_pack("{ss ss ss* ss* ss* sb}", "change", kinds[c->kind], "name", c->name,
+			      "text", c->text, "why", c->why, "where",
+			      c->declared ? c->declared->at[0] : NULL, "done", c->done);
+
+	if (c->state.text[0])
+		json_object_update_new(o, json_pack("{sb ss}", "restored", c->state.restored,
+						    "state", c->state.text));
+	if (c->state.restored)
+		json_object_set_new(o, "state_age_ns", json_integer((json_int_t)c->state.age_ns));
+	return o;
+}
+
+static void report(const struct apply_plan *plan, bool dry_run)
+{
+	json_t *all;
+	size_t i;
+
+	if (out_mode == OUT_TEXT)
+		return;
+	all = json_array();
+	for (i = 0; i < plan->nr; i++)
+		json_array_append_new(all, change_json(&plan->all[i]));
+	out_json(json_pack("{so sI sb}", "changes", all, "unchanged", (json_int_t)plan->same,
+			   "dry_run", dry_run));
+}
+
+static void print_plan(const struct apply_plan *plan)
+{
+	size_t i;
+
+	if (out_mode != OUT_TEXT)
+		return;
+	for (i = 0; i < plan->nr; i++)
+		print_change(&plan->all[i]);
+	if (!plan->nr)
+		printf("nothing to do: %zu declared, all there\n", plan->same);
+	fflush(stdout);
+}
+
+static int destroy(const struct apply_change *c)
+{
+	int dev = epf_backend_open_of(c->module ? EPF_BACKEND_MODULE : EPF_BACKEND_OTHER);
+	int err = dev < 0 ? dev : epf_dev_destroy(dev, c->name, false);
+
+	if (dev >= 0)
+		epf_close(dev);
+	if (err == -EBUSY)
+		return fail_errno(err, "'%s' is in use: 'epfctl show %s' says by how many", c->name,
+				  c->name);
+	return err && err != -ENOENT ? fail_call(err, "destroying", c->name) : EXIT_YES;
+}
+
+static void print_state(const struct apply_change *c)
+{
+	if (out_mode == OUT_TEXT)
+		printf("%s %s: %s\n", c->state.restored ? "restored" : "not restored", c->name,
+		       c->state.text);
+}
+
+static int create(const struct want *w, struct apply_change *c)
+{
+	struct settings kept = declared_begin(c->declared);
+	struct epf_planned planned;
+	struct create_request r;
+	__u64 key[2];
+	bool module;
+	__u32 id;
+	int ret = EXIT_FAIL;
+
+	if (create_parse(c->declared->nr, c->declared->word, &r) &&
+	    create_plan(&r, c->name, &planned)) {
+		memcpy(key, r.key, sizeof(key));
+		ret = create_planned(&r, &planned, &id, &module);
+	}
+	if (!ret && w->restore && c->declared->saves) {
+		state_restore(c->name, w->state, r.has_key ? key : NULL, &c->state);
+		print_state(c);
+	}
+	explicit_bzero(key, sizeof(key));
+	declared_end(&kept);
+	return ret;
+}
+
+static int attach(const struct apply_change *c)
+{
+	struct settings kept = declared_begin(c->declared);
+	struct xdp_want want;
+	int ret = EXIT_FAIL;
+
+	if (attach_parse(c->declared->nr, c->declared->word, &want))
+		ret = attach_run(&want);
+	declared_end(&kept);
+	return ret;
+}
+
+static int make(const struct want *w, struct apply_change *c)
+{
+	switch (c->kind) {
+	case APPLY_DETACH:
+		return detach_run(c->name);
+	case APPLY_DESTROY:
+		return destroy(c);
+	case APPLY_CREATE:
+		return create(w, c);
+	default:
+		return attach(c);
+	}
+}
+
+/* Make the changes in their order. What is done when one fails stays, and the next 'apply'
+ * goes on from there.
+ */
+static int make_all(const struct want *w, struct apply_plan *plan)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < plan->nr; i++) {
+		ret = interrupted ? fail("stopped") : make(w, &plan->all[i]);
+		if (ret) {
+			warn("%zu of %zu changes are made, and stay: '%s %s' failed", i, plan->nr,
+			     kinds[plan->all[i].kind], plan->all[i].name);
+			return ret;
+		}
+		plan->all[i].done = true;
+	}
+	return EXIT_YES;
+}
+
+static int apply(const struct want *w, const struct declarations *d)
+{
+	struct apply_plan plan;
+	int ret = EXIT_FAIL;
+
+	if (apply_plan(&plan, d, w->prune)) {
+		print_plan(&plan);
+		if (plan.replaced && !w->replace && !w->dry_run)
+			fail("%zu of these exist and differ, and would have to be made again: give "
+			     "--replace; nothing is changed",
+			     plan.replaced);
+		else
+			ret = w->dry_run ? EXIT_YES : make_all(w, &plan);
+		report(&plan, w->dry_run);
+	}
+	apply_plan_free(&plan);
+	return ret;
+}
+
+static const struct option longs[] = {
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+	{ "prune", no_argument, NULL, OPT_PRUNE },
+	{ "replace", no_argument, NULL, OPT_REPLACE },
+	{ "restore", no_argument, NULL, OPT_RESTORE },
+	{ "save", no_argument, NULL, OPT_SAVE },
+	{ "due", no_argument, NULL, OPT_DUE },
+	{ "state", required_argument, NULL, OPT_STATE },
+	{ 0 },
+};
+
+static const struct spec spec = {
+	.usage = "apply [options] [FILE | DIRECTORY]...",
+	/* clang-format off */
+	.help =
+"Make the filters and attachments that files declare (default: the files *.conf\n"
+"of " DECLARED_DIR ", see epochfilter.conf(5)). First the\n"
+"difference to what is there is printed; a second run has nothing to do.\n"
+"      --dry-run    only print the difference\n"
+"      --prune      remove filters and attachments that are not declared\n"
+"      --replace    remove what exists and differs, and make it again: its keys\n"
+"                   and counters are lost. Without it such a difference is an\n"
+"                   error, and nothing is changed\n"
+"      --restore    fill filters that are made from their saved states, unless\n"
+"                   these are older than the window\n"
+"      --save       save the states of the declared filters, and change nothing\n"
+"      --due        with --save: only those whose state is old enough\n"
+"      --state DIR  directory of the states (" STATE_DIR ")\n"
+"exit status: 0 all is as declared, 2 failure; what was done until then stays\n",
+	/* clang-format on */
+	.shorts = "",
+	.longs = longs,
+};
+
+static bool take_option(struct want *w, int opt)
+{
+	bool *const flags[] = {
+		&w->dry_run, &w->prune, &w->replace, &w->restore, &w->save, &w->due
+	};
+
+	if (opt == OPT_STATE)
+		w->state = optarg;
+	else if (opt >= OPT_DRY_RUN && opt <= OPT_DUE)
+		*flags[opt - OPT_DRY_RUN] = true;
+	else
+		return false;
+	return true;
+}
+
+int cmd_apply(int argc, char **argv)
+{
+	struct want w = { .state = STATE_DIR };
+	struct declarations d;
+	int opt, first, ret = EXIT_FAIL;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (!take_option(&w, opt))
+			return EXIT_FAIL;
+	if (w.save && (w.dry_run || w.prune || w.replace || w.restore))
+		return fail("--save goes with --due and --state only");
+	if (w.due && !w.save)
+		return fail("--due goes with --save only");
+	first = optind;
+	catch_signals();
+	if (xdp_obj_quiet)
+		xdp_obj_quiet();
+	if (declared_read(&d, argv + first, argc - first))
+		ret = w.save ? state_save(&d, w.state, w.due) : apply(&w, &d);
+	declared_free(&d);
+	return ret;
+}
