@@ -130,8 +130,10 @@ int source_open(struct source *s, const char *path)
 		fails(s, strerror(errno));
 	} else {
 		s->stream = stream_open(s->fd, STREAM_WINDOW_MAX);
-		if (s->stream ? !begin(s) : fails(s, "out of memory"))
+		if (s->stream && !begin(s))
 			return 0;
+		if (!s->stream)
+			fails(s, "out of memory");
 	}
 	stream_close(s->stream);
 	if (s->fd >= 0)
