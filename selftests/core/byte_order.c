@@ -56,13 +56,17 @@ static bool is_little(void)
 
 static void try_file(struct epf_mem *m)
 {
-	const struct epf_key_desc desc = { .kind = EPF_KEYS_UNKNOWN };
+	const struct epf_save_opts opts = {
+		.now_ns = 1,
+		.wall_ns = 1,
+		.desc = { .kind = EPF_KEYS_UNKNOWN },
+	};
 	struct epf_snap_file file;
 	enum epf_snap_fault fault;
 	int saved, opened;
 
 	unlink(path);
-	saved = epf_mem_save(m, 1, 1, &desc, path);
+	saved = epf_mem_save(m, &opts, path, NULL);
 	tap_ok(saved == (LITTLE ? 0 : -EOPNOTSUPP), "a snapshot is written, or refused: %d", saved);
 	tap_ok(LITTLE ? is_little() : access(path, F_OK) != 0, "it is little-endian, or not there");
 	if (!LITTLE)
