@@ -20,7 +20,7 @@ import tap
 KEYS = 5003
 HASH_KEYS = ("0x0123456789abcdef", "0xfedcba9876543210")
 MTIME = 1700000000
-NUMBERS = {"busy_ns", "mtime_ns", "inode", "version"}
+NUMBERS = {"busy_ns", "uptime_ns", "mtime_ns", "inode", "version"}
 sides = []  # Files, one for each hash key
 
 

@@ -64,7 +64,7 @@ warned() {
 }
 claim 'no key at all is present: a warning, and exit 0' warned 'text or bytes' \
 	audit "$few/snap.bytes" "$few/column" --key-len 4
-begin='^\{"warning":"' end='"\}'
+begin='^\{"warning":"' end='","verb":"audit"\}'
 claim 'the same as JSON' warned 'not recorded' \
 	-j audit "$few/snap" "$few/column" --key-len 4
 claim 'which tells it, too' json 'd["none_present"] and d["present"] == 0 and

@@ -132,7 +132,8 @@ static bool has_token(const struct place *p, const void *attr, size_t bytes)
 	return flags & F_TOKEN_FD;
 }
 
-long syscall(long nr, ...)
+/* Visible, so that libbpf finds it in epfctl and epfagent; libepf.map keeps it in the library. */
+__attribute__((visibility("default"))) long syscall(long nr, ...)
 {
 	const struct place *p;
 	va_list ap;
