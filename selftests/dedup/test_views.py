@@ -10,6 +10,7 @@ import functools
 import os
 import subprocess
 import threading
+import time
 
 import oracle
 import pcap
@@ -316,6 +317,30 @@ def prompt(save):
     return None if run.returncode == 0 and len(got) >= len(whole) else "the end is missing"
 
 
+def reader_gone():
+    """Nobody reads the output any more: soon a packet ends it, with the input still open."""
+    path = pcap.Capture([pcap.Packet(10**18, b"%040d" % 1)]).save(tool.tmp("gone.pcap"))
+    with open(path, "rb") as f:
+        whole = f.read()
+    with subprocess.Popen([tool.EPFCTL, "dedup", "-d", "--action", "count", "-", "-"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, bufsize=0) as run:
+        killer = threading.Timer(60, run.kill)
+        killer.start()
+        run.stdin.write(whole)
+        os.read(run.stdout.fileno(), 1)
+        run.stdout.close()
+        try:
+            while run.poll() is None:
+                time.sleep(.02)  # it is idle between packets
+                run.stdin.write(whole[24:])
+        except BrokenPipeError:
+            pass
+        why = run.stderr.read()
+        killer.cancel()
+    return None if run.returncode == 2 and b"Broken pipe" in why else f"{run.returncode}: {why}"
+
+
 REFUSED = [
     (("--after", "yesterday"), "not a time such as"),
     (("--before", "-1"), "not a time such as"),
@@ -377,6 +402,7 @@ def cases():
              bind(prompt, lambda c: c.save(tool.tmp("p.pcap")))),
             ("pcapng through a pipe, packet by packet",
              bind(prompt, lambda c: c.save_ng(tool.tmp("p.pcapng"), 9))),
+            ("a reader of the output that goes away", reader_gone),
             ("-d is -D 5", bind(short_window, lambda: tunnels(500).save(tool.tmp("d.pcap")))),
             ("what does not go together is refused", refused)]
     out += [(f"{name} -I 26: what editcap removes",

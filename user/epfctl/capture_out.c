@@ -197,10 +197,20 @@ static int other_link(struct capture_out *out, __u32 link)
 	return -1;
 }
 
+void capture_flush(struct capture_out *out)
+{
+	if (!out->stream || out->failed || !fflush(out->stream))
+		return;
+	out->failed = true;
+	snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
+}
+
 int capture_put(struct capture_out *out, const struct item *item)
 {
 	const struct ng_block *b = &item->block;
 
+	if (out->failed)
+		return -1;
 	if (out->format == FORMAT_PCAPNG && b->bytes)
 		return put_block(out, b);
 	out->loss.options += b->options;

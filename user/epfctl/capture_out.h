@@ -32,6 +32,7 @@ struct capture_loss {
  * @format: of the output
  * @like: the input
  * @begun: the header is written
+ * @failed: capture_flush() could not write; @why is set
  * @link: pcap: LINKTYPE_* of all packets
  * @nano: pcap, or pcapng made from pcap: time stamps are in ns, otherwise in us
  * @loss: pcap: what was lost
@@ -44,6 +45,7 @@ struct capture_out {
 	enum capture_format format;
 	const struct source *like;
 	bool begun;
+	bool failed;
 	__u32 link;
 	bool nano;
 	struct capture_loss loss;
@@ -73,6 +75,14 @@ int capture_create(struct capture_out *out, const char *path, enum capture_forma
  * packet (@why).
  */
 int capture_put(struct capture_out *out, const struct item *item);
+
+/**
+ * capture_flush() - write what is buffered
+ * @out: capture; does nothing if it is not open
+ *
+ * If that fails, capture_put() fails from then on, and capture_commit() too.
+ */
+void capture_flush(struct capture_out *out);
 
 /* Flush, sync, close and give it its name. Return: 0, or -1: discarded (@why). */
 int capture_commit(struct capture_out *out);

@@ -183,17 +183,13 @@ static int commit_outputs(struct dedup *d)
 	return 0;
 }
 
-/* No packet waits in a buffer while the input has none. An error stays in the stream, where
- * the next write finds it.
- */
+/* No packet waits in a buffer while the input has none. The next write returns an error. */
 static void flush_outputs(void *ctx)
 {
 	struct dedup *d = ctx;
 
-	if (d->out.stream)
-		fflush(d->out.stream);
-	if (d->removed.stream)
-		fflush(d->removed.stream);
+	capture_flush(&d->out);
+	capture_flush(&d->removed);
 }
 
 int dedup_run(struct dedup_ask *ask, struct dedup_result *result)

@@ -19,8 +19,8 @@ static void print_outside(const struct dedup_result *r)
 {
 	if (r->outside)
 		fprintf(stderr,
-			"outside: %llu packets before --after, not before --before, or without "
-			"a time stamp: left out\n",
+			"outside: %llu packets left out: their time stamps are not between "
+			"--after and --before, or missing\n",
 			r->outside);
 }
 
