@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define STREAM_BYTES (128u << 10)
+#define PLAIN_ROOM (512u << 10) /* the longest packet of most link types is 256 KiB */
 
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
@@ -364,10 +365,111 @@ static ssize_t ng_take(struct capture_in *in, char *to, size_t room)
 	return -1;
 }
 
+/* Without memory for a buffer libpcap reads the records, too. */
+static void plain_open(struct capture_in *in)
+{
+	struct pcap_file_header hdr;
+
+	if (in->head_len < sizeof(hdr))
+		return;
+	memcpy(&hdr, in->head, sizeof(hdr));
+	if ((hdr.magic != MAGIC_US && hdr.magic != MAGIC_NS) ||
+	    hdr.version_major != PCAP_VERSION_MAJOR || hdr.version_minor != PCAP_VERSION_MINOR)
+		return;
+	in->plain.buffer = malloc(PLAIN_ROOM);
+	in->plain.on = in->plain.buffer;
+	in->plain.header = in->plain.on ? sizeof(hdr) : 0;
+}
+
+/* Read a piece behind what is left. Return: false: the file ended, or an error. */
+static bool plain_read(struct capture_in *in)
+{
+	struct plain_feed *f = &in->plain;
+	ssize_t n;
+
+	memmove(f->buffer, f->buffer + f->at, f->end - f->at);
+	f->end -= f->at;
+	f->at = 0;
+	n = read_file(in, f->buffer + f->end,
+		      PLAIN_ROOM - f->end < STREAM_BYTES ? PLAIN_ROOM - f->end : STREAM_BYTES);
+	if (n < 0)
+		f->error = errno;
+	else
+		f->end += (size_t)n;
+	return n > 0;
+}
+
+/* Return: the next record as a whole; NULL: libpcap takes over. */
+static const unsigned char *plain_record(struct capture_in *in, struct capture_record *rec)
+{
+	struct plain_feed *f = &in->plain;
+	size_t want = sizeof(*rec);
+
+	for (;;) {
+		if (f->end - f->at >= sizeof(*rec)) {
+			memcpy(rec, f->buffer + f->at, sizeof(*rec));
+			want = sizeof(*rec) + rec->captured;
+			if (rec->captured > (__u32)pcap_snapshot(in->pcap) || want > PLAIN_ROOM)
+				return NULL;
+		}
+		if (f->end - f->at >= want)
+			return f->buffer + f->at;
+		if (!plain_read(in))
+			return NULL;
+	}
+}
+
+static bool plain_next(struct capture_in *in, struct pcap_pkthdr **hdr,
+		       const unsigned char **data)
+{
+	struct plain_feed *f = &in->plain;
+	struct capture_record rec;
+	const unsigned char *p = plain_record(in, &rec);
+
+	if (!p) {
+		f->on = false;
+		return false;
+	}
+	f->hdr.ts.tv_sec = rec.sec;
+	f->hdr.ts.tv_usec = rec.frac;
+	f->hdr.caplen = rec.captured;
+	f->hdr.len = rec.length;
+	f->at += sizeof(rec) + rec.captured;
+	*hdr = &f->hdr;
+	*data = p + sizeof(rec);
+	return true;
+}
+
+/* For libpcap: no more than the header while records are read here, then what is left. */
+static ssize_t plain_take(struct capture_in *in, char *to, size_t room)
+{
+	struct plain_feed *f = &in->plain;
+	size_t n = f->end - f->at < room ? f->end - f->at : room;
+
+	if (f->on && !f->header)
+		return 0;
+	if (f->on) {
+		ssize_t got = read_file(in, to, f->header < room ? f->header : room);
+
+		f->header -= got > 0 ? (__u32)got : 0;
+		return got;
+	}
+	memcpy(to, f->buffer + f->at, n);
+	f->at += n;
+	if (n)
+		return (ssize_t)n;
+	if (!f->error)
+		return read_file(in, to, room);
+	errno = f->error;
+	return -1;
+}
+
 static ssize_t cookie_read(void *cookie, char *to, size_t room)
 {
 	struct capture_in *in = cookie;
 
+	if (in->plain.buffer)
+		return plain_take(in, to, room);
 	return in->feed.on ? ng_take(in, to, room) : read_file(in, to, room);
 }
 
@@ -386,6 +488,15 @@ static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
 	return pcap_fopen_offline_with_tstamp_precision(stream, precision, text);
 }
 
+static void free_buffers(struct capture_in *in)
+{
+	free(in->buffer);
+	in->buffer = NULL;
+	free(in->plain.buffer);
+	memset(&in->plain, 0, sizeof(in->plain));
+	ng_close(&in->feed);
+}
+
 static int start_pcap(struct capture_in *in)
 {
 	cookie_io_functions_t io = { .read = cookie_read };
@@ -400,15 +511,14 @@ static int start_pcap(struct capture_in *in)
 	in->buffer = malloc(STREAM_BYTES);
 	if (in->buffer)
 		setvbuf(stream, in->buffer, _IOFBF, STREAM_BYTES);
+	plain_open(in);
 	if (ng_open(in))
 		in->pcap = open_pcap(in, stream, text);
 	if (in->pcap)
 		return 0;
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", why(in, text));
 	fclose(stream);
-	free(in->buffer);
-	in->buffer = NULL;
-	ng_close(&in->feed);
+	free_buffers(in);
 	return -1;
 }
 
@@ -433,10 +543,8 @@ void capture_close(struct capture_in *in)
 {
 	if (in->pcap)
 		pcap_close(in->pcap);
-	free(in->buffer);
-	in->buffer = NULL;
 	in->pcap = NULL;
-	ng_close(&in->feed);
+	free_buffers(in);
 }
 
 bool capture_ready(struct capture_in *in, size_t bytes)
@@ -446,6 +554,8 @@ bool capture_ready(struct capture_in *in, size_t bytes)
 
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
+	if (in->plain.on && plain_next(in, hdr, data))
+		return 1;
 	switch (pcap_next_ex(in->pcap, hdr, data)) {
 	case 1:
 		in->feed.taken++;
