@@ -58,7 +58,7 @@ static void time_tally(struct whole *w)
 	must(cudaMemcpyAsync(got, w->nr, sizeof(got), cudaMemcpyDeviceToHost, bench.stream),
 	     "counters");
 	must(cudaStreamSynchronize(bench.stream), "counters");
-	for (i = 0; i < EPF_LANES * (EPF_LANE_BITS + 1); i++)
+	for (i = 0; i < EPF_CU_TALLY; i++) /* of all parts */
 		sum += (double)got[i] * (i % (EPF_LANE_BITS + 1));
 	sum /= lanes * EPF_LANE_BITS;
 	record("fill", "d:bytes d:seconds d:fill", lanes * 8, s, sum);
@@ -101,12 +101,14 @@ static void time_changes(struct whole *w, double bytes)
 	record("rotation", "d:bytes d:seconds", bytes, s);
 }
 
-/* One line a key is the fastest, but the line of a part is limited (EPF_PART_LINES_MAX). */
+/* One line a key is the fastest, but a part has at most EPF_PART_LINES_MAX lines. Emulated,
+ * the filter has the parts of the largest one.
+ */
 static cudaError_t fewest_parts(struct epf_geom *g, __u64 lines)
 {
-	__u32 parts;
+	__u32 parts = bench.emulated ? EPF_PARTS_MAX : 1;
 
-	for (parts = 1; parts <= EPF_PARTS_MAX; parts *= 2)
+	for (; parts <= EPF_PARTS_MAX; parts *= 2)
 		if (!epf_geom_init(g, lines / EPF_PARTS_MAX * EPF_PARTS_MAX, parts,
 				   PART_BITS * parts))
 			return cudaSuccess;
