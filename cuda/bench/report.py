@@ -15,6 +15,7 @@ import sys
 
 G = 1e9
 BIG, HUGE = 4.5e9, 70e9  # bytes: targets are stated for these
+QUERY_BYTES = 64 + 8 + 1 / 8  # of a lookup: a line, a digest, a bit of the answer
 PAPER_RATE = 183.8e6     # queries/s of r = 8 on the paper's card
 
 
@@ -265,6 +266,11 @@ def reach_table(run, reach):
     if cells[1] and not run.emulated:
         print(f"  (beside our own form of the classic filter, cells of all "
               f"epochs, r = 7: {cells[1]:.1f}x)")
+    share = ceiling_reach(run, BIG, "")[1]
+    if share and not run.emulated:
+        print(f"  (in bytes a second: {share * QUERY_BYTES / 64:.2f} of what the gather at 4.5 GB"
+              f" moves; a lookup also reads a key, so its share of lines is at most "
+              f"{64 / QUERY_BYTES:.3f})")
 
 
 # ---- what follows ----
