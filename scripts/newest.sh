@@ -71,7 +71,7 @@ if [ -n "$fetch" ] || ! [ -e "$root/epf-complete" ]; then
 fi
 release=$(cd "$root/lib/modules" && printf '%s\n' * | sort -V | tail -n 1)
 modules=$root/lib/modules/$release
-[ -e "$modules/modules.dep" ] || depmod -b "$root" "$release" || exit 1
+[ -e "$modules/modules.dep" ] || "$top/scripts/guest_modules.sh" "$root" "$release" || exit 1
 if [ "$1" = --unpack ]; then
 	echo "$modules/vmlinuz $modules"
 	exit
