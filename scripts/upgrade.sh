@@ -116,6 +116,14 @@ undo() {
 	die "$*; nothing was changed"
 }
 
+# usage: removed MODULE: removes it, if it is loaded and nothing uses it
+removed() {
+	local users
+
+	[ -d "/sys/module/$1" ] || return 0
+	read -r users < "/sys/module/$1/refcnt" && [ "$users" -eq 0 ] && rmmod "$1" 2> /dev/null
+}
+
 # The kernel releases programs a moment after they are detached, and the memory of a
 # destroyed filter a moment after that.
 unload() {
@@ -125,8 +133,7 @@ unload() {
 		rmmod xt_epf 2> /dev/null || return
 	fi
 	for ((i = 0; i < 50; i++)); do
-		[ ! -d /sys/module/epochfilter_kinds ] || rmmod epochfilter_kinds 2> /dev/null
-		rmmod epochfilter 2> /dev/null && return
+		removed epochfilter_kinds && removed epochfilter && return
 		sleep 0.1
 	done
 	return 1

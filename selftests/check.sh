@@ -84,6 +84,8 @@ build_for() {
 		case $1 in *_vm) build kmod ;; bpf/* | demo/* | ebpf/*) ;; *) build kmod ;; esac
 		case $suite in torture) ;; *) build "selftests/$suite" ;; esac
 		[ "$suite" != torture ] || build selftests/torture
+	elif [ "$suite" = module ]; then
+		build kmod
 	elif [[ $3 = */build/selftests/* ]]; then
 		build "selftests/$suite" "$3"
 	elif [ -e "selftests/$suite/Makefile" ]; then

@@ -53,6 +53,18 @@ needs_module() {
 		ktap_skip_all 'the module does not load'
 }
 
+# make_kind NAME KIND: creates it in the module. See module/make_kind.c: epfctl takes seconds to
+# size some kinds in a guest.
+make_kind() {
+	local program=$top/build/selftests/module/make_kind
+
+	if [ -x "$program" ]; then
+		"$program" "$@"
+	else
+		"$EPFCTL" create "$1" --kind "$2" --time 10m --rate 10 --budget 1e-2
+	fi
+}
+
 # needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so.
 needs_inject() {
 	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \

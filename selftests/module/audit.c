@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 {
 	unsigned int shape;
 
-	n = (argc > 1 ? strtoull(argv[1], NULL, 10) : test_rounds(2000000, 10000000)) / MOMENTS + 1;
+	n = (argc > 1 ? strtoull(argv[1], NULL, 10) : test_rounds(1000000, 10000000)) / MOMENTS + 1;
 	test_begin(2 * 6 + 2);
 	digest = calloc(n + BACK * BATCH, sizeof(*digest));
 	want_bitmap = calloc(n / 8 + 1, 1);

@@ -315,12 +315,13 @@ unsigned int test_rounds(unsigned int few, unsigned int many)
 
 bool test_wait(bool (*met)(void *arg), void *arg)
 {
-	__u64 start = test_now();
+	__u64 start = test_now(), pause = 5 * MS;
 
 	while (!met(arg)) {
 		if (test_now() - start > PATIENCE_NS)
 			return false;
-		test_sleep(5 * MS);
+		test_sleep(pause);
+		pause = pause < 100 * MS ? 2 * pause : pause; /* @met may be slow in a guest */
 	}
 	return true;
 }

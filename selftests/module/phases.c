@@ -23,7 +23,7 @@
 #define EPOCH 1000u
 #define BATCH 16u
 #define LOG 16384u /* batches that a thread remembers */
-#define BACK 320u  /* number of recent batches looked at */
+#define BACK 200u  /* number of recent batches looked at */
 #define THREADS 3
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
@@ -350,7 +350,7 @@ int main(void)
 		inserters[i].stream = i + 1;
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert, &inserters[i]));
 	}
-	while (o.snapshots < test_rounds(2, 8) * PHASES ||
+	while (o.snapshots < test_rounds(1, 8) * PHASES ||
 	       (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX))
 		one(&o, from, other);
 	spoil(from, TOO_LATE, &late, loses);

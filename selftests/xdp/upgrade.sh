@@ -49,13 +49,13 @@ keys_are_there() {
 }
 
 kinds='ge apbf dict tlbf chain elastic'
-seq 5000 > "$tmp/keys"
+seq 500 > "$tmp/keys"
 echo 77 > /sys/module/epochfilter/parameters/max_filters
 gives 0 '^created' create up-first -W 100k --strict
 gives 0 '^created' create up-second --time 1h --rate 100 -b 1e-6 --first-seen --align
 gives 0 '^$' insert up-first -f "$tmp/keys"
 for kind in $kinds; do
-	gives 0 '^created' create "up-$kind" --kind "$kind" --time 1h --rate 100
+	claim "a filter of kind $kind" make_kind "up-$kind" "$kind"
 	gives 0 '^$' insert "up-$kind" -f "$tmp/keys"
 done
 gives 0 '^$' insert up-second other
