@@ -9,7 +9,7 @@ bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
 core_cc() {
 	local out=$1
 	shift
-	"$CC" -O0 -std=gnu11 "-I$copy/include" "-I$copy/include/uapi" -Iuser/libepf "$@" -o "$out"
+	"$CC" -O1 -std=gnu11 "-I$copy/include" "-I$copy/include/uapi" -Iuser/libepf "$@" -o "$out"
 }
 
 # usage: build_program SOURCE [OPTION]...
