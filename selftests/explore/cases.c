@@ -82,7 +82,7 @@ const struct case_scene case_scenes[] = {
 	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
 	{ "sights", SCENE("3 sightings, rotator", false, 0, 4,
 		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)),
-	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL, 2 },
 	{ "mixed", SCENE("2 sightings, inserter of another key, rotator",
 		false, 0, 4, SIGHT(0), SIGHT(0), INSERT(1), ROTATE(1)),
 	  1, ANY, SEARCH_ALL, SEARCH_ALL },

@@ -37,7 +37,8 @@ NAMES = ["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1", "python3-ep
 MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
 APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
 # Nothing here installs the packages with debug information.
-QUICK = "" if os.environ.get("EPF_THOROUGH") else "DEB_BUILD_OPTIONS=noautodbgsym"
+QUICK = "" if os.environ.get("EPF_THOROUGH") else \
+    "DEB_BUILD_OPTIONS=noautodbgsym DEB_CFLAGS_APPEND=\"-O1 -g0\""
 
 
 def run(*command, **more):

@@ -5,8 +5,8 @@
 # The laws of a kind, with another source in place of one of libepf.
 build_laws() {
 	program=(timeout 120 "${program[@]}")
-	"$CC" -O1 -w -std=gnu11 -D_GNU_SOURCE= -DEPF_VERSION='"test"' -Iuser -Iuser/libepf -Iuser/lib \
+	"$CC" -O0 -w -std=gnu11 -D_GNU_SOURCE= -Iuser -Iuser/libepf -Iuser/lib \
 		-Iinclude -Iinclude/uapi -o "${program[2]}" selftests/lib/laws.c "$copy/$file" \
-		user/lib/{error,args,plan,info,filter,snapshot,merge,kernel}.c "$build/user/libepf.a" \
-		-lxxhash -lm -pthread -ldl
+		"$build"/user/obj/lib/{error,args,plan,info,filter,snapshot,merge,kernel}.o \
+		"$build/user/libepf.a" -lxxhash -lm -pthread -ldl
 }
