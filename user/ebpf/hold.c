@@ -246,7 +246,7 @@ static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 	return ret;
 }
 
-static int estimate(struct ebpf_hold *h, __u64 now_ns)
+static int hold_estimate(struct ebpf_hold *h, __u64 now_ns)
 {
 	struct ebpf_filter *f = h->filter;
 	int ret;
@@ -303,7 +303,7 @@ static int do_step(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 		ret = ebpf_grace(f);
 	if (!ret)
 		ret = ebpf_scan(f);
-	return ret ?: estimate(h, clock->now_ns);
+	return ret ?: hold_estimate(h, clock->now_ns);
 }
 
 /* Return: 1; -ETIMEDOUT: the filter has been locked for EBPF_LOCK_MS. */

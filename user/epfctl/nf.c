@@ -68,8 +68,8 @@ static const struct xdp_map counts_map = { "nf_counts", EPF_NF_PIN_COUNTS,
 					   BPF_MAP_TYPE_PERCPU_ARRAY,
 					   sizeof(struct epf_nf_counts) };
 
-static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
-		     const struct epf_xdp_conf *conf)
+static int nf_make_maps(const struct xdp_want *want, const struct nf_want *nf,
+			const struct epf_xdp_conf *conf)
 {
 	const char *hook = want->ifname;
 
@@ -81,7 +81,7 @@ static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
 }
 
 /* Load the program, with the pinned maps and those of the filter. */
-static int load(const struct xdp_want *want, struct bpf_object **obj)
+static int nf_load(const struct xdp_want *want, struct bpf_object **obj)
 {
 	struct bpf_program *prog;
 	int err;
@@ -174,12 +174,13 @@ static __u32 prog_id(int fd)
 }
 
 /* Make everything below the directory of pins; on error the caller unpins. */
-static int attach(const struct xdp_want *want, const struct nf_want *nf, struct epf_xdp_conf *conf)
+static int epfctl_nf_attach(const struct xdp_want *want, const struct nf_want *nf,
+			    struct epf_xdp_conf *conf)
 {
-	int err = make_maps(want, nf, conf), family, prog;
+	int err = nf_make_maps(want, nf, conf), family, prog;
 	struct bpf_object *obj;
 
-	err = err ?: load(want, &obj);
+	err = err ?: nf_load(want, &obj);
 	if (err)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
@@ -247,7 +248,7 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	if (err == -EEXIST)
 		err = clear_stale(want->ifname);
 	if (!err) {
-		err = attach(want, nf, &conf);
+		err = epfctl_nf_attach(want, nf, &conf);
 		if (err)
 			give_up(want->ifname);
 	}

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The '@' at the end says that it belongs to no network namespace. */
-static void name_of(__u32 prog, char *name)
+static void pin_name_of(__u32 prog, char *name)
 {
 	snprintf(name, XDP_NAME_BYTES, EPF_MATCH_NAME "%u@", prog);
 }
@@ -113,7 +113,7 @@ static int pin_failed(const char *path, int err)
 }
 
 /* The program is pinned last: if this process ends before, nobody uses it. */
-static int pin(const char *name, const struct pin_want *want)
+static int pin_pin(const char *name, const struct pin_want *want)
 {
 	int err = xdp_conf_pin(name, &want->conf)                              ?:
 			  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE)     ?:
@@ -126,7 +126,7 @@ static int pin(const char *name, const struct pin_want *want)
 }
 
 /* Call it with the lock held. */
-static void sweep(void)
+static void epfctl_pin_sweep(void)
 {
 	char path[PATH_MAX], **names;
 	int i;
@@ -147,11 +147,11 @@ int pin_add(const struct pin_want *want)
 
 	if (lock < 0)
 		return lock;
-	sweep();
-	name_of(want->conf.prog_id, name);
+	epfctl_pin_sweep();
+	pin_name_of(want->conf.prog_id, name);
 	err = xdp_pin_dir(name);
 	if (!err) {
-		err = pin(name, want);
+		err = pin_pin(name, want);
 		if (err)
 			xdp_unpin(name);
 	}
@@ -194,7 +194,7 @@ void pin_sweep(void)
 	int lock = open(EPF_XDP_BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (lock >= 0 && !flock(lock, LOCK_EX))
-		sweep();
+		epfctl_pin_sweep();
 	if (lock >= 0)
 		close(lock);
 }
@@ -219,6 +219,6 @@ int pin_find(const char *path, char *name)
 
 	if (prog <= 0)
 		return prog ? (int)prog : -ENOENT;
-	name_of((__u32)prog, name);
+	pin_name_of((__u32)prog, name);
 	return 0;
 }

@@ -28,7 +28,7 @@ int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 		       xdp_use(want, obj);
 }
 
-static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
+static int reflex_make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
 {
 	const char *ifname = want->ifname;
 
@@ -160,7 +160,7 @@ int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 
 	if (!has_ether(want->ifname))
 		return -EPROTONOSUPPORT;
-	err = make_maps(want, conf);
+	err = reflex_make_maps(want, conf);
 	if (err)
 		return err;
 	err = attach_tc(want, EPF_REFLEX_LEARN, conf) ?: attach_ask(want, conf);

@@ -31,7 +31,7 @@ static bool kernel_can(const struct xdp_want *want)
 	return false;
 }
 
-static int take(struct bpf_object *obj, const struct xdp_want *want)
+static int xdp_held_take(struct bpf_object *obj, const struct xdp_want *want)
 {
 	struct epf_xdp_bind arg = { .id = want->id };
 	int err = bpf_object__load(obj);
@@ -60,7 +60,7 @@ int xdp_hold(const struct xdp_want *want)
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (!obj)
 		return -EINVAL;
-	err = take(obj, want);
+	err = xdp_held_take(obj, want);
 	bpf_object__close(obj);
 	return err;
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
-static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
+static int xdp_shared_keep(enum libxdp_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBXDP_WARN ? xdp_obj_keep(fmt, ap) : 0;
 }
@@ -73,7 +73,7 @@ bool shared_live(const struct epf_xdp_conf *conf)
 	struct xdp_multiprog *mp;
 	bool live;
 
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	if (!conf->prog_id)
 		return false;
 	mp = xdp_multiprog__get_from_ifindex((int)conf->ifindex);
@@ -105,7 +105,7 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_x
 	struct xdp_program *p;
 	int err;
 
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	p = xdp_program__create(&opts);
 	err = (int)libxdp_get_error(p);
 	if (err)
@@ -134,6 +134,6 @@ int shared_detach(const struct epf_xdp_conf *conf)
 
 void shared_clean(const struct epf_xdp_conf *conf)
 {
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	libxdp_clean_references((int)conf->ifindex);
 }
