@@ -66,9 +66,10 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 				       const struct btf_kfunc_id_set *nf_set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set)           ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
+	int err = register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set);
+
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set);
+	return err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else
 	return 0;
 #endif

@@ -333,9 +333,7 @@ __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 
 __bpf_kfunc_end_defs();
 
-/* A module may register only one set for each type of program. So there is one for XDP, one for
- * programs with socket buffers, one for netfilter and one for syscall programs.
- */
+/* A module may register only one set for each type of program. */
 #define COMMON_IDS                                                   \
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)              \
 	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)            \
@@ -403,14 +401,15 @@ int epf_kfunc_init(void)
 {
 	const struct btf_id_dtor_kfunc dtor = { .btf_id = dtor_ids[0],
 						.kfunc_btf_id = dtor_ids[1] };
+	int err;
 
 	if (!epf_module_has_btf(THIS_MODULE)) {
 		pr_warn("this module has no BTF, so BPF programs cannot use it; rebuild it with pahole and the kernel's vmlinux\n");
 		return 0;
 	}
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set)                 ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set)   ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-		       epf_register_sockets(&common_set, &skb_set, &nf_set)           ?:
-		       register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
+	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set);
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set);
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set);
+	err = err ?: epf_register_sockets(&common_set, &skb_set, &nf_set);
+	return err ?: register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
 }

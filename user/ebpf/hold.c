@@ -177,10 +177,12 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 	if (!h)
 		return -ENOMEM;
 	ret = h->lock = open_rotator(name);
+	if (ret >= 0 && flock(h->lock, LOCK_EX | LOCK_NB))
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	if (ret >= 0)
-		ret = flock(h->lock, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) :
-		      ebpf_open(name, &h->filter)       ?:
-							  is_timed(h->filter);
+		ret = ebpf_open(name, &h->filter);
+	if (!ret)
+		ret = is_timed(h->filter);
 	if (!ret)
 		ret = clocks(h->filter, &ops);
 	if (ret) {

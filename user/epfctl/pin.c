@@ -115,11 +115,15 @@ static int pin_failed(const char *path, int err)
 /* The program is pinned last: if this process ends before, nobody uses it. */
 static int pin_pin(const char *name, const struct pin_want *want)
 {
-	int err = xdp_conf_pin(name, &want->conf)                              ?:
-			  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE)     ?:
-			  xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS) ?:
-			  make_link(name, want->path);
+	int err;
 
+	err = xdp_conf_pin(name, &want->conf);
+	if (!err)
+		err = xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE);
+	if (!err)
+		err = xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS);
+	if (!err)
+		err = make_link(name, want->path);
 	if (!err && bpf_obj_pin(want->prog, want->path))
 		err = pin_failed(want->path, -errno);
 	return err;
@@ -205,12 +209,17 @@ static const struct xdp_map counts_map = { "match_counts", EPF_MATCH_PIN_COUNTS,
 
 int pin_read(const char *name, struct pin_state *state)
 {
+	int err;
+
 	memset(state, 0, sizeof(*state));
 	if (!pin_there(name, state->path))
 		return -ENOENT;
-	return xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf)           ?:
-		       xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule) ?:
-		       xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf);
+	if (!err)
+		err = xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule);
+	if (!err)
+		err = xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+	return err;
 }
 
 int pin_find(const char *path, char *name)

@@ -110,9 +110,11 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_x
 	err = (int)libxdp_get_error(p);
 	if (err)
 		return err;
-	err = xdp_program__set_run_prio(p, conf->prio)                       ?:
-		      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
-		      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+	err = xdp_program__set_run_prio(p, conf->prio);
+	if (!err)
+		err = xdp_program__set_xdp_frags_support(p, xdp_frags(conf));
+	if (!err)
+		err = xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
 	conf->prog_id = xdp_program__id(p);
 	xdp_program__close(p);
 	if (!err && !shared_live(conf))
