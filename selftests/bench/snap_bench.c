@@ -33,6 +33,7 @@
 #include <audit.h>
 
 #include "../clock.h"
+#include "../params.h"
 
 #define NAME "bench-snap"
 #define BATCH 64u
@@ -318,15 +319,7 @@ static void measure(int filter, size_t bytes, unsigned int runs)
 
 static int make(int dev, size_t bytes)
 {
-	struct epf_params p = {
-		.name = NAME,
-		.lines_per_key = 1,
-		.bits_per_key = 5,
-		.nr_lines = bytes / 64,
-		.window_inserts = 7 * 20000,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	};
+	struct epf_params p = { .name = NAME, PARAMS(bytes / 64, 1, 5, 7 * 20000) };
 	int filter;
 
 	epf_dev_destroy(dev, NAME, true);
