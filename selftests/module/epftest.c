@@ -228,6 +228,24 @@ bool test_pinned(int fd)
 	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
+bool test_saturated(void *fd)
+{
+	return test_info(*(int *)fd).flags & EPF_INFO_SATURATED;
+}
+
+bool test_recovered(void *fd)
+{
+	return !test_saturated(fd);
+}
+
+__u32 test_nr_filters(void)
+{
+	struct epf_list l = { .size = sizeof(l) };
+
+	test_demand(!test_ioctl(test_dev, EPF_IOC_LIST, &l));
+	return l.count;
+}
+
 bool test_unpinned(void *fd)
 {
 	return !test_pinned(*(int *)fd);
