@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions for BPF programs whose reference stays in its map, also while others use it: see section
- * 7 of docs/DESIGN.md. They need Linux 6.9. Their kernel-doc is in bpf/epf_kfunc.bpf.h.
+ * Functions for BPF programs whose reference stays in its map, also while others use it: see
+ * docs/DESIGN.md, section 7. They need Linux 6.9. Their kernel-doc is in bpf/epf_kfunc.bpf.h.
  *
  * The program pins the map. If the reference is taken out meanwhile and released, the filter stays
  * in memory until a grace period has passed (epf_filter_put()); after destruction, too
