@@ -75,6 +75,10 @@ done < <(awk -f scripts/uses.awk "${sources[@]}" | sort -u | tsort 2>&1 > /dev/n
 while read -r fault; do
 	say "kmod: a file uses one of a higher layer: $fault"
 done < <(awk -f scripts/uses.awk "${sources[@]}" | grep -E '^kmod/[a-z_]+\.c kmod/kinds/')
+mapfile -t sources < <(under 'kmod/' | grep -v selftest)
+while read -r fault; do
+	say "no kernel-doc: $fault"
+done < <(awk -f scripts/kerneldoc.awk bpf/epf_kfunc.bpf.h "${sources[@]}")
 mapfile -t tests < <(under selftests/)
 only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]}"
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"

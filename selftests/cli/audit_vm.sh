@@ -7,20 +7,8 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-needs_module
+needs_module audit-
 ktap_plan 28
-
-# All names begin with audit-, so that other filters are not touched.
-sweep() {
-	local name
-
-	for name in $("$EPFCTL" list --names | grep '^audit-'); do
-		"$EPFCTL" destroy --force "$name"
-	done
-	chmod 600 /dev/epochfilter
-}
-sweep
-ktap_cleanup sweep
 
 # Keys of 8 bytes, from eight epochs and from none; the same bytes as digests
 python3 - "$tmp" << 'PYTHON'

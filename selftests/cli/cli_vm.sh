@@ -6,21 +6,10 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-needs_module
+needs_module cli-
 ktap_plan 261 299
 
-# All names begin with cli-, so that other filters are not touched.
-sweep() {
-	local name
-
-	for name in $("$EPFCTL" list --names | grep '^cli-'); do
-		"$EPFCTL" destroy --force "$name"
-	done
-	! mountpoint -q "$tmp/small" || umount "$tmp/small"
-	chmod 600 /dev/epochfilter
-}
-sweep
-ktap_cleanup sweep
+ktap_cleanup umount -q "$tmp/small"
 
 # shows DESCRIPTION EXPRESSION NAME: of 'show -j NAME', as d
 shows() {

@@ -43,14 +43,28 @@ seen() {
 	sed 's/^/err: /' "$tmp/err" | head -5
 }
 
-# needs_module: makes sure that it is loaded; in a VM loads it, elsewhere skips
-# everything.
+# needs_module PREFIX: makes sure that it is loaded; in a VM loads it, elsewhere skips
+# everything. Filters whose names begin with PREFIX are destroyed, now and at the end;
+# others are not touched.
 needs_module() {
 	[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
-	[ -e /dev/epochfilter ] && return
-	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
-	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
-		ktap_skip_all 'the module does not load'
+	if [ ! -e /dev/epochfilter ]; then
+		[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
+		insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
+			ktap_skip_all 'the module does not load'
+	fi
+	sweep "$1"
+	ktap_cleanup sweep "$1"
+}
+
+# usage: sweep PREFIX
+sweep() {
+	local name
+
+	for name in $("$EPFCTL" list --names | grep "^$1"); do
+		"$EPFCTL" destroy --force "$name"
+	done
+	chmod 600 /dev/epochfilter
 }
 
 # make_kind NAME KIND: creates it in the module. See module/make_kind.c: epfctl takes seconds to

@@ -7,24 +7,8 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
-if [ ! -e /dev/epochfilter ]; then
-	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
-	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
-		ktap_skip_all 'the module does not load'
-fi
+needs_module merge-
 ktap_plan 40
-
-# All names begin with merge-, so that other filters are not touched.
-sweep() {
-	local name
-
-	for name in $("$EPFCTL" list --names | grep '^merge-'); do
-		"$EPFCTL" destroy --force "$name"
-	done
-}
-sweep
-ktap_cleanup sweep
 
 KEY=000102030405060708090a0b0c0d0e0f
 KEYS=2000

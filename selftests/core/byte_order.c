@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../params.h"
 #include "tap.h"
 
 #define LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
@@ -19,15 +20,7 @@ static char path[] = "/tmp/epf-order-XXXXXX";
 
 static struct epf_mem *make(void)
 {
-	struct epf_params p = {
-		.name = "order",
-		.nr_lines = 64,
-		.lines_per_key = 1,
-		.bits_per_key = 5,
-		.window_inserts = 70,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	};
+	struct epf_params p = { .name = "order", PARAMS(64, 1, 5, 70) };
 	int err;
 	struct epf_mem *m = epf_mem_new(&p, hash_key, 0, &err);
 

@@ -25,7 +25,7 @@ static const char *const suffix[RESULT_PARTS] = {
 };
 
 /* @to: NAME_MAX + 1 bytes; result_wanted() ensures that names are short enough. */
-static const char *join(char *to, const char *name, const char *end)
+static const char *result_join(char *to, const char *name, const char *end)
 {
 	snprintf(to, NAME_MAX + 1, "%.*s%s", NAME_MAX - 16, name, end);
 	return to;
@@ -59,7 +59,7 @@ static __u64 mtime_ns(const struct stat *st)
 static json_t *read_verdict(int dir, const char *name)
 {
 	char path[NAME_MAX + 1], *text = malloc(VERDICT_BYTES_MAX);
-	int fd = openat(dir, join(path, name, VERDICT),
+	int fd = openat(dir, result_join(path, name, VERDICT),
 			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 || !text ? -1 : read(fd, text, VERDICT_BYTES_MAX);
 	json_t *json = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
@@ -112,7 +112,7 @@ static void drop_parts(int dir)
 	int i;
 
 	for (i = 0; i < RESULT_PARTS; i++)
-		unlinkat(dir, join(temp, TEMP, suffix[i]), 0);
+		unlinkat(dir, result_join(temp, TEMP, suffix[i]), 0);
 }
 
 int result_open(const struct result *r, int fd[RESULT_PARTS])
@@ -125,7 +125,7 @@ int result_open(const struct result *r, int fd[RESULT_PARTS])
 	for (i = 0; i < RESULT_PARTS && !ret; i++) {
 		if (!r->part[i])
 			continue;
-		fd[i] = create(r, join(temp, TEMP, suffix[i]));
+		fd[i] = create(r, result_join(temp, TEMP, suffix[i]));
 		ret = fd[i] < 0 ? fd[i] : 0;
 	}
 	if (!ret)
@@ -189,7 +189,7 @@ static int put_verdict(const struct result *r, struct task *t, int ret)
 	if (fd >= 0)
 		close(fd);
 	if (!err)
-		err = epf_file_rename(r->dir, TEMP VERDICT, join(name, r->name, VERDICT));
+		err = epf_file_rename(r->dir, TEMP VERDICT, result_join(name, r->name, VERDICT));
 	if (err)
 		unlinkat(r->dir, TEMP VERDICT, 0);
 	return err ? err : epf_file_sync(r->dir);
@@ -203,16 +203,16 @@ static int put_parts(const struct result *r, bool good)
 	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
 	int i, err;
 
-	if (!unlinkat(r->dir, join(name, r->name, VERDICT), 0))
+	if (!unlinkat(r->dir, result_join(name, r->name, VERDICT), 0))
 		err = epf_file_sync(r->dir);
 	else
 		err = errno == ENOENT ? 0 : -errno;
 	for (i = 0; i < RESULT_PARTS && !err; i++) {
-		join(name, r->name, suffix[i]);
+		result_join(name, r->name, suffix[i]);
 		if (!good || !r->part[i])
 			unlinkat(r->dir, name, 0);
 		else
-			err = epf_file_rename(r->dir, join(temp, TEMP, suffix[i]), name);
+			err = epf_file_rename(r->dir, result_join(temp, TEMP, suffix[i]), name);
 	}
 	return err ? err : epf_file_sync(r->dir);
 }

@@ -200,7 +200,7 @@ static void scan_some(struct watch *w)
 
 /* Audits */
 
-static int ended(struct task *t, int ret)
+static int watch_ended(struct task *t, int ret)
 {
 	struct watch *w = t->end_ctx;
 	const int part[RESULT_PARTS] = { t->fd[AGENT_BITMAP], t->fd[AGENT_AGES],
@@ -278,11 +278,11 @@ static void request(struct watch *w, struct task *t, const int *part)
 	t->fd[AGENT_RECORDS] = part[RESULT_RECORDS];
 	t->uid = TASK_NOBODY;
 	t->owner = t->end_ctx = w;
-	t->end = ended;
+	t->end = watch_ended;
 }
 
 /* Takes over @input: the task owns it, or it is closed. */
-static void begin(struct watch *w, int input)
+static void watch_begin(struct watch *w, int input)
 {
 	int part[RESULT_PARTS] = { -1, -1, -1 };
 	struct task *t = task_new();
@@ -337,7 +337,7 @@ static void try_name(struct watch *w, const char *name)
 	r->part[RESULT_BITMAP] = true;
 	r->part[RESULT_AGES] = w->conf->ages;
 	r->part[RESULT_RECORDS] = w->conf->records;
-	begin(w, input);
+	watch_begin(w, input);
 }
 
 static void next(struct watch *w)
@@ -363,7 +363,7 @@ static void next(struct watch *w)
 	}
 }
 
-static int go_on(sd_event_source *timer, uint64_t usec, void *arg)
+static int watch_go_on(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct watches *all = arg;
 	struct watch *w;
@@ -395,7 +395,7 @@ static int try_again(sd_event_source *timer, uint64_t usec, void *arg)
 /* Events */
 
 /* All directories share one queue, so an overflow concerns all of them. */
-static int heed(sd_event_source *source, const struct inotify_event *e, void *arg)
+static int watch_heed(sd_event_source *source, const struct inotify_event *e, void *arg)
 {
 	struct watch *w = arg;
 
@@ -441,11 +441,11 @@ static int open_dir(struct watch *w)
 	if (flock(w->dir, LOCK_EX | LOCK_NB))
 		return -errno;
 	/* watch the open directory, whatever is at its path now */
-	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, heed, w);
+	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, watch_heed, w);
 	return ret < 0 ? ret : 0;
 }
 
-static void enter(struct watches *all, const struct conf_watch *conf)
+static void watch_enter(struct watches *all, const struct conf_watch *conf)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	int ret = -ENOMEM;
@@ -484,7 +484,7 @@ static bool in_place(const struct watch *w)
 }
 
 /* A directory that was removed or replaced is left, as if it had no settings. */
-static struct watch *find(struct watches *all, const char *dir)
+static struct watch *watch_find(struct watches *all, const char *dir)
 {
 	struct watch *w;
 
@@ -514,14 +514,14 @@ void watches_set(struct watches *all, const struct conf *conf)
 	TAILQ_FOREACH(w, &all->list, link)
 	w->conf = NULL;
 	for (i = 0; i < conf->nr_watches; i++) {
-		w = find(all, conf->watches[i].dir);
+		w = watch_find(all, conf->watches[i].dir);
 		if (w && w->conf) {
 			fail("%s: configured twice", w->path);
 		} else if (w) {
 			w->conf = &conf->watches[i];
 			w->rescan = true;
 		} else {
-			enter(all, &conf->watches[i]);
+			watch_enter(all, &conf->watches[i]);
 		}
 	}
 	leave_old(all);
@@ -577,7 +577,7 @@ struct watches *watches_new(const struct watches_conf *c)
 		return NULL;
 	all->c = *c;
 	TAILQ_INIT(&all->list);
-	if (timer_new(&all->more, c->loop, go_on, all) >= 0 &&
+	if (timer_new(&all->more, c->loop, watch_go_on, all) >= 0 &&
 	    timer_new(&all->timer, c->loop, try_again, all) >= 0)
 		return all;
 	watches_free(all);

@@ -197,7 +197,7 @@ static char *unquote(const char *from, const char *end)
 	return text;
 }
 
-static void defaults(struct conf_watch *w)
+static void watch_conf_defaults(struct conf_watch *w)
 {
 	struct rec_spec *r = &w->request.spec.records;
 
@@ -210,7 +210,7 @@ static void defaults(struct conf_watch *w)
 
 bool watch_conf_begin(struct conf_watch *w, const char *section)
 {
-	defaults(w);
+	watch_conf_defaults(w);
 	w->section = strdup(section);
 	if (!w->section)
 		fail("out of memory");
@@ -267,7 +267,7 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 		     what, text);
 		return false;
 	}
-	defaults(w);
+	watch_conf_defaults(w);
 	w->dir = unquote(text, filter);
 	w->target = unquote(filter + 1, options);
 	rest = strdup(*options ? options + 1 : "");

@@ -90,7 +90,7 @@ static int save_patiently(int filter, const char *path, struct meter *meter,
 	return err;
 }
 
-static int save(int filter, const char *name, const char *dir)
+static int apply_state_save(int filter, const char *name, const char *dir)
 {
 	struct meter meter = { .what = "saving" };
 	char path[PATH_MAX], boot[PATH_MAX];
@@ -152,7 +152,7 @@ static int save_declared(const struct declared *d, const char *dir, bool due, js
 		ret = fail("reading '%s'", d->name);
 	ns = ret ? 0 : period(d, &info.params);
 	if (ns && (!due || is_due(dir, d->name, ns))) {
-		ret = save(filter, d->name, dir);
+		ret = apply_state_save(filter, d->name, dir);
 		if (!ret && saved)
 			json_array_append_new(saved, json_string(d->name));
 		else if (!ret)
@@ -197,7 +197,7 @@ static bool read_moment(const char *path, const struct epf_snap_header *h, struc
 }
 
 /* Return: false: the age cannot be known. */
-static bool age_of(const char *boot_path, const struct epf_snap_header *h, __u64 *age)
+static bool apply_state_age_of(const char *boot_path, const struct epf_snap_header *h, __u64 *age)
 {
 	struct moment then, here;
 	bool told = read_moment(boot_path, h, &then);
@@ -222,7 +222,7 @@ static bool by_time(const struct epf_params *p)
 }
 
 /* Is it a state of the filter as declared? Its key may be another one unless a file has it. */
-static bool fits(const struct epf_info *info, const struct epf_params *saved)
+static bool apply_state_fits(const struct epf_info *info, const struct epf_params *saved)
 {
 	struct epf_params p = *saved;
 
@@ -258,8 +258,8 @@ static void not_restored(struct state_told *told, const char *fmt, const char *a
 }
 
 /* @has_key: the declared key */
-static void fill(int filter, const struct epf_snap_file *file, const char *boot,
-		 const __u64 *has_key, struct state_told *told)
+static void apply_state_fill(int filter, const struct epf_snap_file *file, const char *boot,
+			     const __u64 *has_key, struct state_told *told)
 {
 	const struct epf_params *p = &file->header.params;
 	struct epf_info info;
@@ -267,11 +267,11 @@ static void fill(int filter, const struct epf_snap_file *file, const char *boot,
 	__u32 over;
 	int err = epf_filter_info(filter, &info);
 
-	if (err || !fits(&info, p)) {
+	if (err || !apply_state_fits(&info, p)) {
 		not_restored(told, "%s%s", "it was saved with other parameters", "");
 	} else if (has_key && memcmp(has_key, file->header.key, sizeof(file->header.key))) {
 		not_restored(told, "%s%s", "it was saved with another hash key", "");
-	} else if (!age_of(boot, &file->header, &age)) {
+	} else if (!apply_state_age_of(boot, &file->header, &age)) {
 		not_restored(told, "%s%s", "it is from the future by the clock of this machine: ",
 			     "set the clock, then 'epfctl restore' fills the filter");
 	} else if (by_time(p) && age >= p->window_ns) {
@@ -311,7 +311,7 @@ void state_restore(const char *name, const char *dir, const __u64 *key, struct s
 							   epf_snap_fault_text(fault));
 	filter = open_filter(name);
 	if (filter >= 0) {
-		fill(filter, &file, boot, key, told);
+		apply_state_fill(filter, &file, boot, key, told);
 		epf_close(filter);
 	}
 	epf_snap_close(&file);

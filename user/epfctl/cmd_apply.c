@@ -62,7 +62,7 @@ static json_t *change_json(const struct apply_change *c)
 	return o;
 }
 
-static void report(const struct apply_plan *plan, bool dry_run)
+static void apply_report(const struct apply_plan *plan, bool dry_run)
 {
 	json_t *all;
 	size_t i;
@@ -89,7 +89,7 @@ static void print_plan(const struct apply_plan *plan)
 	fflush(stdout);
 }
 
-static int destroy(const struct apply_change *c)
+static int apply_destroy(const struct apply_change *c)
 {
 	int dev = epf_backend_open_of(c->module ? EPF_BACKEND_MODULE : EPF_BACKEND_OTHER);
 	int err = dev < 0 ? dev : epf_dev_destroy(dev, c->name, false);
@@ -109,7 +109,7 @@ static void print_state(const struct apply_change *c)
 		       c->state.text);
 }
 
-static int create(const struct want *w, struct apply_change *c)
+static int apply_create(const struct want *w, struct apply_change *c)
 {
 	struct settings kept = declared_begin(c->declared);
 	struct epf_planned planned;
@@ -133,7 +133,7 @@ static int create(const struct want *w, struct apply_change *c)
 	return ret;
 }
 
-static int attach(const struct apply_change *c)
+static int apply_attach(const struct apply_change *c)
 {
 	struct settings kept = declared_begin(c->declared);
 	struct xdp_want want;
@@ -145,17 +145,17 @@ static int attach(const struct apply_change *c)
 	return ret;
 }
 
-static int make(const struct want *w, struct apply_change *c)
+static int apply_make(const struct want *w, struct apply_change *c)
 {
 	switch (c->kind) {
 	case APPLY_DETACH:
 		return detach_run(c->name);
 	case APPLY_DESTROY:
-		return destroy(c);
+		return apply_destroy(c);
 	case APPLY_CREATE:
-		return create(w, c);
+		return apply_create(w, c);
 	default:
-		return attach(c);
+		return apply_attach(c);
 	}
 }
 
@@ -168,7 +168,7 @@ static int make_all(const struct want *w, struct apply_plan *plan)
 	int ret;
 
 	for (i = 0; i < plan->nr; i++) {
-		ret = interrupted ? fail("stopped") : make(w, &plan->all[i]);
+		ret = interrupted ? fail("stopped") : apply_make(w, &plan->all[i]);
 		if (ret) {
 			warn("%zu of %zu changes are made, and stay: '%s %s' failed", i, plan->nr,
 			     kinds[plan->all[i].kind], plan->all[i].name);
@@ -179,7 +179,7 @@ static int make_all(const struct want *w, struct apply_plan *plan)
 	return EXIT_YES;
 }
 
-static int apply(const struct want *w, const struct declarations *d)
+static int apply_declared(const struct want *w, const struct declarations *d)
 {
 	struct apply_plan plan;
 	int ret = EXIT_FAIL;
@@ -192,7 +192,7 @@ static int apply(const struct want *w, const struct declarations *d)
 			     plan.replaced);
 		else
 			ret = w->dry_run ? EXIT_YES : make_all(w, &plan);
-		report(&plan, w->dry_run);
+		apply_report(&plan, w->dry_run);
 	}
 	apply_plan_free(&plan);
 	return ret;
@@ -232,7 +232,7 @@ static const struct spec spec = {
 	.longs = longs,
 };
 
-static bool take_option(struct want *w, int opt)
+static bool apply_take_option(struct want *w, int opt)
 {
 	bool *const flags[] = {
 		&w->dry_run, &w->prune, &w->replace, &w->restore, &w->save, &w->due
@@ -254,7 +254,7 @@ int cmd_apply(int argc, char **argv)
 	int opt, first, ret = EXIT_FAIL;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(&w, opt))
+		if (!apply_take_option(&w, opt))
 			return EXIT_FAIL;
 	if (w.save && (w.dry_run || w.prune || w.replace || w.restore))
 		return fail("--save goes with --due and --state only");
@@ -265,7 +265,7 @@ int cmd_apply(int argc, char **argv)
 	if (xdp_obj_quiet)
 		xdp_obj_quiet();
 	if (declared_read(&d, argv + first, argc - first))
-		ret = w.save ? state_save(&d, w.state, w.due) : apply(&w, &d);
+		ret = w.save ? state_save(&d, w.state, w.due) : apply_declared(&w, &d);
 	declared_free(&d);
 	return ret;
 }

@@ -33,7 +33,7 @@ const struct option create_longs[] = {
 	{ 0 },
 };
 
-static bool take_option(struct create_request *w, int opt)
+static bool create_take_option(struct create_request *w, int opt)
 {
 	switch (opt) {
 	case OPT_FIRST_SEEN:
@@ -60,7 +60,7 @@ static bool take_option(struct create_request *w, int opt)
 	}
 }
 
-static void report(const struct epf_planned *plan, __u32 id)
+static void create_report(const struct epf_planned *plan, __u32 id)
 {
 	__u64 bytes = plan->bytes;
 
@@ -97,7 +97,7 @@ bool create_plan(const struct create_request *w, const char *name, struct epf_pl
 /* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
  * yet.
  */
-static bool refused(int err)
+static bool create_refused(int err)
 {
 	/* libbpf loads BTF only if it may; without BTF the verifier complains. */
 	if ((err == -EPERM || err == -EINVAL) && caps_token_denied("creating a filter", false))
@@ -172,14 +172,14 @@ int create_planned(struct create_request *w, const struct epf_planned *plan, __u
 	if (w->align && err == -EINVAL)
 		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");
-	if (err && !module && refused(err))
+	if (err && !module && create_refused(err))
 		return EXIT_FAIL;
 	if (err)
 		return fail_limits(err, "creating a filter", NULL, true, plan->bytes);
 	return EXIT_YES;
 }
 
-static int create(struct create_request *w, const char *name)
+static int create_filter(struct create_request *w, const char *name)
 {
 	struct epf_planned plan;
 	bool module;
@@ -189,7 +189,7 @@ static int create(struct create_request *w, const char *name)
 		return EXIT_FAIL;
 	if (!module && out_mode == OUT_TEXT)
 		tell_backend(w, name);
-	report(&plan, id);
+	create_report(&plan, id);
 	pace_warn(&w->plan_request, &plan.params);
 	return EXIT_YES;
 }
@@ -223,7 +223,7 @@ const char *create_parse(int argc, char **argv, struct create_request *w)
 		 "                          which is 'epfctl hold' or epfagent (default), or\n"
 		 "                          'kernel', which is a BPF timer\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(w, opt))
+		if (!create_take_option(w, opt))
 			return NULL;
 	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
 		return NULL;
@@ -235,5 +235,5 @@ int cmd_create(int argc, char **argv)
 	struct create_request w;
 	const char *name = create_parse(argc, argv, &w);
 
-	return name ? create(&w, name) : EXIT_FAIL;
+	return name ? create_filter(&w, name) : EXIT_FAIL;
 }

@@ -126,7 +126,7 @@ static int status_of(const char *name, json_t *list)
 }
 
 /* The name for @operand. Return: 0; 1: an error is printed; -ENOENT; another error. */
-static int name_of(const char *operand, char name[PATH_MAX])
+static int status_name_of(const char *operand, char name[PATH_MAX])
 {
 	if (pin_is_path(operand))
 		return pin_find(operand, name);
@@ -152,7 +152,7 @@ static int nothing(const char *operand)
 static int status_one(const char *operand)
 {
 	char name[PATH_MAX];
-	int err = name_of(operand, name);
+	int err = status_name_of(operand, name);
 
 	if (err > 0)
 		return EXIT_FAIL;

@@ -25,7 +25,7 @@ struct libepf_snapshot {
 };
 
 /* The view has its own copy: unmap the file, and keep its header. */
-static void let_go(struct libepf_snapshot *s)
+static void snapshot_let_go(struct libepf_snapshot *s)
 {
 	struct epf_snap_file kept = { .header = s->file.header, .desc = s->file.desc };
 
@@ -45,7 +45,7 @@ static int look_into(struct libepf_snapshot *s, bool copy)
 	if (err)
 		epf_view_close(&s->view);
 	else if (copy || s->view.asked)
-		let_go(s);
+		snapshot_let_go(s);
 	return err;
 }
 
@@ -146,8 +146,8 @@ const char *libepf_engine(unsigned int i)
 	return NULL;
 }
 
-static int choose(const struct libepf_snapshot *s, const struct libepf_audit *o, uint64_t n,
-		  const struct epf_engine **engine)
+static int snapshot_choose(const struct libepf_snapshot *s, const struct libepf_audit *o,
+			   uint64_t n, const struct epf_engine **engine)
 {
 	struct epf_choice c;
 
@@ -182,7 +182,7 @@ struct audit {
 	uint64_t done, all;
 };
 
-static int progress(void *context, __u64 done, __u64 all)
+static int snapshot_progress(void *context, __u64 done, __u64 all)
 {
 	const struct audit *a = context;
 
@@ -209,14 +209,14 @@ static void add_ages(uint64_t *to, const struct epf_answer *answer)
 }
 
 /* Look up keys from key @a->done on; that is a multiple of 8. */
-static int ask(struct audit *a, struct libepf_audit *out, const struct epf_keys *keys,
-	       unsigned char *bitmap)
+static int lib_snapshot_ask(struct audit *a, struct libepf_audit *out, const struct epf_keys *keys,
+			    unsigned char *bitmap)
 {
 	struct epf_answer answer = {
 		.bitmap = a->o->bitmap ? a->o->bitmap + a->done / 8 : bitmap,
 		.ages = a->o->ages ? a->o->ages + a->done : NULL,
 		.threads = a->o->threads,
-		.progress = a->o->progress ? progress : NULL,
+		.progress = a->o->progress ? snapshot_progress : NULL,
 		.ctx = a,
 	};
 	int err = a->engine->query(a->view, keys, &answer);
@@ -239,14 +239,15 @@ static int ask_fixed(struct audit *a, struct libepf_audit *out, const struct lib
 {
 	struct epf_keys all = { keys->data, keys->n, (__u32)keys->len, NULL };
 	unsigned char *bitmap = a->o->bitmap ? NULL : malloc(keys->n / 8 + 1);
-	int err = a->o->bitmap || bitmap ? ask(a, out, &all, bitmap) : -ENOMEM;
+	int err = a->o->bitmap || bitmap ? lib_snapshot_ask(a, out, &all, bitmap) : -ENOMEM;
 
 	free(bitmap);
 	return err;
 }
 
 /* The digests of the next keys, at most @room. Return: how many. */
-static uint64_t digests(const struct audit *a, struct lib_walk *w, __u64 *digest, size_t room)
+static uint64_t snapshot_digests(const struct audit *a, struct lib_walk *w, __u64 *digest,
+				 size_t room)
 {
 	const void *key;
 	uint64_t n = 0;
@@ -268,8 +269,8 @@ static int ask_digests(struct audit *a, struct libepf_audit *out, const struct l
 	int err = bitmap && digest ? 0 : -ENOMEM;
 
 	while (!err && a->done < a->all) {
-		some.n = digests(a, &w, digest, room);
-		err = ask(a, out, &some, bitmap);
+		some.n = snapshot_digests(a, &w, digest, room);
+		err = lib_snapshot_ask(a, out, &some, bitmap);
 		a->done += some.n;
 	}
 	free(bitmap);
@@ -282,7 +283,7 @@ static int audit(const struct libepf_snapshot *s, const struct libepf_keys *keys
 {
 	struct libepf_audit options = *o;
 	struct audit a = { .view = &s->view, .o = &options, .all = keys->n };
-	int err = choose(s, o, keys->n, &a.engine);
+	int err = snapshot_choose(s, o, keys->n, &a.engine);
 
 	if (err)
 		return err;

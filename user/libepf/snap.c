@@ -223,7 +223,7 @@ static ssize_t read_at(int fd, void *to, size_t len, off_t at)
 }
 
 /* Like epf_snap_head(); *@bytes is set to the size of the file. */
-static int read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_fault *fault)
+static int snap_read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_fault *fault)
 {
 	struct stat st;
 	ssize_t got;
@@ -252,7 +252,7 @@ int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *d
 {
 	struct head head;
 	__u64 bytes;
-	int ret = read_head(fd, &head, &bytes, fault);
+	int ret = snap_read_head(fd, &head, &bytes, fault);
 
 	*header = head.h;
 	*desc = head.desc;
@@ -368,7 +368,7 @@ static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 	__u64 bytes = 0;
 	int ret;
 
-	ret = read_head(fd, &head, &bytes, fault);
+	ret = snap_read_head(fd, &head, &bytes, fault);
 	f->header = head.h;
 	f->desc = head.desc;
 	if (ret)

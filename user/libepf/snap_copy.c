@@ -91,7 +91,7 @@ static int read_locked(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 /* ---- the beginning ---- */
 
 /* Allocate @to, with huge pages if possible. */
-static int make_room(struct copy *c)
+static int snap_copy_make_room(struct copy *c)
 {
 	void *to;
 
@@ -149,7 +149,7 @@ static int set_out(struct copy *c, const struct epf_params *params)
 	if (!lanes)
 		ret = begin_state(c);
 	if (!ret)
-		ret = c->fd < 0 ? make_room(c) :
+		ret = c->fd < 0 ? snap_copy_make_room(c) :
 				  epf_file_reserve(c->fd, (off_t)(c->header.header_bytes +
 								  c->ahead + c->work.all));
 	return !ret && lanes ? map_lines(c) : ret;
@@ -196,7 +196,7 @@ static void abandon(struct copy *c)
  * copy, so after the first -ESTALE the copy begins again with the longest hold
  * allowed.
  */
-static int failed(struct copy *c, int err)
+static int snap_copy_failed(struct copy *c, int err)
 {
 	c->phase = COPY_BEGIN;
 	c->work.done = 0;
@@ -210,7 +210,7 @@ static int failed(struct copy *c, int err)
 static int give_up(struct copy *c, int err)
 {
 	abandon(c);
-	return failed(c, err);
+	return snap_copy_failed(c, err);
 }
 
 static int begin_snapshot(struct copy *c)
@@ -223,7 +223,7 @@ static int begin_snapshot(struct copy *c)
 	snap.pin_ns = c->pin_ns;
 	ret = epf_call(c->filter, EPF_IOC_SNAP_BEGIN, &snap);
 	if (ret)
-		return failed(c, ret);
+		return snap_copy_failed(c, ret);
 	explicit_bzero(snap.header.key, sizeof(snap.header.key));
 	c->desc = snap.desc;
 	epf_snap_describe(&c->header, &c->desc);
@@ -236,7 +236,7 @@ static int begin_snapshot(struct copy *c)
 
 /* ---- between ---- */
 
-static int put(struct copy *c, const void *data, size_t n, __u64 at)
+static int snap_copy_put(struct copy *c, const void *data, size_t n, __u64 at)
 {
 	if (c->fd >= 0)
 		return epf_file_write_at(c->fd, data, n, (off_t)(c->header.header_bytes + at));
@@ -269,7 +269,7 @@ static int copy_chunk(struct copy *c, size_t n)
 	if (ret)
 		return ret;
 	XXH3_64bits_update(c->sum, c->buf, n);
-	return put(c, c->buf, n, c->ahead + done);
+	return snap_copy_put(c, c->buf, n, c->ahead + done);
 }
 
 static int copy_some(struct copy *c)
@@ -312,7 +312,7 @@ static int copy_state(struct copy *c)
 	if (ret)
 		return ret;
 	XXH3_64bits_update(c->sum, c->state, sizeof(*c->state));
-	return put(c, c->state, sizeof(*c->state), 0);
+	return snap_copy_put(c, c->state, sizeof(*c->state), 0);
 }
 
 static int end_copy(struct copy *c)
@@ -324,7 +324,7 @@ static int end_copy(struct copy *c)
 		return give_up(c, ret);
 	ret = end_snapshot(c, &c->copied, &desc);
 	if (ret)
-		return failed(c, ret);
+		return snap_copy_failed(c, ret);
 	/* the file has room for a description only if there was one at the beginning */
 	if (c->desc.kind != EPF_KEYS_UNKNOWN)
 		c->desc = desc;

@@ -104,7 +104,7 @@ static int put_all(const struct epf_snap_image *image, int fd, XXH3_state_t *sum
 	return epf_file_write_at(fd, image->state, ahead, image->header.header_bytes);
 }
 
-static int fill(void *ctx, int fd, struct epf_snap_header *h)
+static int snap_image_fill(void *ctx, int fd, struct epf_snap_header *h)
 {
 	struct epf_snap_image *image = ctx;
 	XXH3_state_t *sum = XXH3_createState();
@@ -129,5 +129,5 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 int epf_snap_image_save(struct epf_snap_image *image, const char *path,
 			struct epf_snap_header *header)
 {
-	return epf_snap_write(path, fill, image, header);
+	return epf_snap_write(path, snap_image_fill, image, header);
 }

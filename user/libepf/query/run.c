@@ -74,8 +74,8 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 /* The digests of @n keys from @first on, and zeros up to @all. Whole steps of
  * digests are used in place.
  */
-static const unsigned char *digests(const struct run *r, __u64 first, __u32 n, __u32 all,
-				    unsigned char *buf)
+static const unsigned char *run_digests(const struct run *r, __u64 first, __u32 n, __u32 all,
+					unsigned char *buf)
 {
 	const struct epf_keys *k = r->keys;
 	const unsigned char *key = k->data;
@@ -108,14 +108,14 @@ static unsigned char present_bits(const unsigned char *age)
 	return (unsigned char)(low * 0x0102040810204080ULL >> 56);
 }
 
-static void step(struct worker *w, __u64 first, __u32 n)
+static void run_step(struct worker *w, __u64 first, __u32 n)
 {
 	const struct run *r = w->run;
 	__u32 all = (n + EPF_BLOCK_KEYS - 1) & ~(EPF_BLOCK_KEYS - 1);
 	struct step s;
 	__u32 i;
 
-	r->look(&r->lens, digests(r, first, n, all, s.digest), all, s.age);
+	r->look(&r->lens, run_digests(r, first, n, all, s.digest), all, s.age);
 	memset(s.age + n, EPF_AGE_ABSENT, all - n);
 	for (i = 0; i < n; i += 8)
 		r->a->bitmap[(first + i) / 8] = present_bits(s.age + i);
@@ -131,7 +131,7 @@ static void chunk(void *self, __u64 first, __u64 n)
 	__u64 at, end = first + n;
 
 	for (at = first; at < end; at += EPF_STEP_KEYS)
-		step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
+		run_step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
 }
 
 static void add_up(struct epf_answer *a, const struct worker *w)
