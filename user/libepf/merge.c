@@ -397,8 +397,7 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 			return -ECANCELED;
 	}
 	count_lanes(w, first, n);
-	XXH3_64bits_update(w->sum, w->line, bytes);
-	return epf_snap_put(w->fd, &m->header, w->line, bytes, at);
+	return epf_snap_put(w->fd, w->sum, w->line, bytes, m->header.header_bytes + at);
 }
 
 /* The probability that a key never inserted is found, from the histograms. */
