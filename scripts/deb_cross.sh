@@ -5,7 +5,8 @@
 #
 # As deb.sh, for another architecture of Debian, such as arm64, with Debian's cross compiler. Needs
 # root and Debian's archive. Guarantee: what is installed for that is seen by this script only. The
-# system's directories are overlaid for it, and the overlay is removed when it ends.
+# system's directories are overlaid for it, and the overlay is removed when it ends. So the packages
+# may not be built below those.
 
 set -eu -o pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,7 +14,8 @@ arch=${1:?an architecture}
 out=$(realpath -m "${2:-$top/build/deb/$arch}")
 
 if [ -z "${EPF_OVERLAID:-}" ]; then
-	scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/epf-deb-XXXXXX")
+	mkdir -p "${out%/*}"
+	scratch=$(mktemp -d "$out.XXXXXX")
 	trap 'rm -rf --one-file-system "$scratch"' EXIT
 	EPF_OVERLAID=$scratch unshare --mount "$0" "$arch" "$out"
 	exit
