@@ -10,6 +10,7 @@
 #   native  quick, and the other suites that need no kernel of that architecture
 #   SUITE/NAME  one test that is built, such as lib/files or cli/merge.sh
 #   guest   arm64: the module, its device, BPF and XDP in a guest with a stock kernel
+#   vm:SUITE/NAME  one test of those, in a guest
 #
 # Without a second argument: build, native, and guest if there is one. The kernel runs
 # programs of the other architecture by an entry of binfmt_misc that exists in a user
@@ -21,7 +22,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*}
 
 usage() {
-	sed -n '4,18s/^# \{0,1\}//p' "$0"
+	sed -n '4,19s/^# \{0,1\}//p' "$0"
 	exit "$1"
 }
 
@@ -137,10 +138,18 @@ emulated() {
 # a CPU of its own.
 guest() {
 	local -x EPF_TORTURE_STEPS=2000
-	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 3600 -- "$here/runner.sh" -t 1800 \
-		"$here/module/load.sh" "$top"/build/selftests/module/{params,batch,lockstep,kinds,snapshot,mapping} \
-		"$here/ebpf/load.sh" "$here/ebpf/attach.py" "$here/xdp/attach.py" "$here/xdp/traffic.py" \
-		"$here/torture/torture.sh"
+	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 7200 -- "$here/runner.sh" -t 1800 "$@"
+}
+
+in_guest=(module/load.sh module/params module/batch module/lockstep module/kinds module/snapshot module/mapping
+	ebpf/load.sh ebpf/attach.py xdp/attach.py xdp/traffic.py torture/torture.sh)
+
+# usage: path SUITE/NAME
+path() {
+	case $1 in
+	*.*) echo "$here/$1" ;;
+	*) echo "$top/build/selftests/$1" ;;
+	esac
 }
 
 status=0
@@ -155,9 +164,12 @@ for part in "$@"; do
 		mapfile -t list < <("$part")
 		emulated "${list[@]}" || status=1
 		;;
-	guest) guest || status=1 ;;
-	*/*.*) emulated "$here/$part" || status=1 ;;
-	*/*) emulated "$top/build/selftests/$part" || status=1 ;;
+	guest)
+		mapfile -t list < <(for name in "${in_guest[@]}"; do path "$name"; done)
+		guest "${list[@]}" || status=1
+		;;
+	vm:*/*) guest "$(path "${part#vm:}")" || status=1 ;;
+	*/*) emulated "$(path "$part")" || status=1 ;;
 	*) usage 2 >&2 ;;
 	esac
 done
