@@ -19,7 +19,7 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 self=$top/scripts/cross.sh
 
 libraries=$("$top/scripts/deps.sh" --print build | grep -e '-dev$' | paste -sd ,)
-guest=bash,dash,busybox-static,coreutils,sed,grep,gawk,findutils,diffutils,util-linux,procps,kmod,python3
+guest=bash,dash,busybox-static,coreutils,sed,grep,gawk,findutils,diffutils,util-linux,mount,procps,kmod,python3
 guest+=,iproute2,ethtool,iputils-ping,bpftool,binutils,xdp-tools
 
 die() {

@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: arch.sh arm64|s390x [build|quick|native|guest|SUITE/NAME]...
+# usage: arch.sh arm64|s390x [build|quick|native|packages|guest|SUITE/NAME]...
 #
 # Tests on another architecture, all of it cross-built in build/arch/ARCH:
 #
 #   build   builds, and installs what that needs (scripts/deps.sh, scripts/cross.sh)
 #   quick   known answers, layouts and laws of the core, as programs that QEMU runs
+#   packages  arm64: Debian packages, cross-built and unpacked
 #   native  quick, and the other suites that need no kernel of that architecture
 #   SUITE/NAME  one test that is built, such as lib/files or cli/merge.sh
 #   guest   arm64: the module, its device, BPF and XDP in a guest with a stock kernel
 #   vm:SUITE/NAME  one test of those, in a guest
 #
-# Without a second argument: build, native, and guest if there is one. The kernel runs
+# Without a second argument: build, native, and for arm64 packages and guest. The kernel runs
 # programs of the other architecture by an entry of binfmt_misc that exists in a user
 # namespace only (Linux 6.7). There, and in the guest, build/arch/ARCH is mounted in place
 # of build/, so that tests use their usual paths.
@@ -22,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*}
 
 usage() {
-	sed -n '4,19s/^# \{0,1\}//p' "$0"
+	sed -n '4,20s/^# \{0,1\}//p' "$0"
 	exit "$1"
 }
 
@@ -131,13 +132,13 @@ emulated() {
 		mount --bind "$2/build/data" "$3/data" && mount --bind "$3" "$2/build" || exit
 		shift 3
 		exec "$@"' - "$entry" "$top" "$out" \
-		env EPF_QEMU="$qemu" QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
+		env EPF_ARCH="$arch" EPF_QEMU="$qemu" QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
 }
 
 # The stress test in one form only, and with few steps: one takes a hundred times as long as on
 # a CPU of its own.
 guest() {
-	local -x EPF_TORTURE_STEPS=2000
+	local -x EPF_TORTURE_STEPS=5000
 	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 7200 -- "$here/runner.sh" -t 1800 "$@"
 }
 
@@ -155,7 +156,7 @@ path() {
 status=0
 if [ $# -eq 0 ]; then
 	set -- build native
-	[ "$arch" != arm64 ] || set -- "$@" guest
+	[ "$arch" != arm64 ] || set -- "$@" packages guest
 fi
 for part in "$@"; do
 	case $part in
@@ -163,6 +164,9 @@ for part in "$@"; do
 	quick | native)
 		mapfile -t list < <("$part")
 		emulated "${list[@]}" || status=1
+		;;
+	packages)
+		"$top/scripts/deb_cross.sh" "$arch" "$out/deb" > /dev/null && emulated "$here/install/foreign.py" || status=1
 		;;
 	guest)
 		mapfile -t list < <(for name in "${in_guest[@]}"; do path "$name"; done)

@@ -416,7 +416,7 @@ static int check_step(struct epf_work *work)
 	return ret;
 }
 
-static void let_go(struct epf_snap_file *file)
+static void unmap(struct epf_snap_file *file)
 {
 	munmap(file->map, file->map_bytes);
 	file->map = NULL;
@@ -431,7 +431,7 @@ static void check_end(struct epf_work *work)
 	if (c->own)
 		munmap(c->own, contents_bytes(c->file));
 	if (c->file)
-		let_go(c->file);
+		unmap(c->file);
 	XXH3_freeState(c->sum);
 	free(c->asked);
 	free(c);
@@ -478,7 +478,7 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault
 		return ret;
 	c = calloc(1, sizeof(*c));
 	if (!c) {
-		let_go(file);
+		unmap(file);
 		return -ENOMEM;
 	}
 	c->file = file;
@@ -519,6 +519,18 @@ int epf_snap_open(const char *path, struct epf_snap_file *file, epf_progress_fn 
 	ret = epf_snap_open_fd(fd, file, progress, ctx, fault);
 	close(fd);
 	return ret;
+}
+
+void epf_snap_let_go(const struct epf_snap_file *f, size_t from, size_t to)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!f->map || f->lines == f->map)
+		return; /* memory that is not mapped from a file: nothing could read it again */
+	from = from / page * page;
+	to = to == f->map_bytes ? to : to / page * page;
+	if (to > from)
+		madvise((char *)f->map + from, to - from, MADV_DONTNEED);
 }
 
 void epf_snap_close(struct epf_snap_file *file)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Writing snapshot files, for callers with lines of their own. A file is whole
- * when it appears under its name.
+ * Writing snapshot files, for callers with lines of their own, and the memory of those that are
+ * read. A file is whole when it appears under its name.
  */
 #ifndef LIBEPF_SNAP_H
 #define LIBEPF_SNAP_H
@@ -58,5 +58,8 @@ int epf_snap_put_state(int fd, XXH3_state_t *sum, const struct epf_snap_locked *
 		       const struct epf_snap_header *h);
 /* Write and sync the header, whose lines_xxh3 is set; @desc as above. */
 int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc *desc);
+
+/* Bytes @from to @to of an open file will not be read soon, so that they need no memory. */
+void epf_snap_let_go(const struct epf_snap_file *file, size_t from, size_t to);
 
 #endif /* LIBEPF_SNAP_H */
