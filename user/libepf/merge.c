@@ -376,7 +376,8 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 		const struct epf_snap_file *f = &m->file[i];
 
 		add_lines(w->line, (const __u64 *)((const char *)f->lines + at), n, &m->source[i]);
-		epf_snap_let_go(f, f->header.header_bytes + at, f->header.header_bytes + at + bytes);
+		epf_snap_let_go(f, f->header.header_bytes + at,
+				f->header.header_bytes + at + bytes);
 		w->done += bytes;
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
