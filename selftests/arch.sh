@@ -132,7 +132,7 @@ emulated() {
 		mount --bind "$2/build/data" "$3/data" && mount --bind "$3" "$2/build" || exit
 		shift 3
 		exec "$@"' - "$entry" "$top" "$out" \
-		env EPF_ARCH="$arch" EPF_QEMU="$qemu" QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
+		env EPF_ARCH="$arch" EPF_QEMU="$qemu" EPF_CC="$gnu-gcc" QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
 }
 
 # The stress test in one form only, and with few steps: one takes a hundred times as long as on

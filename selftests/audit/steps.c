@@ -26,6 +26,7 @@
 #include "audit.h"
 #include "query/kinds.h"
 #include "mirror.h"
+#include "order.h"
 #include "work.h"
 #include "epf/journal.h"
 #include "epf/lanes.h"
@@ -372,15 +373,23 @@ static bool is_checked(void)
 	return d.fault == EPF_SNAP_OK && d.file.map;
 }
 
-/* For a locked kind the sum covers words, then the state. */
-static __u64 sum_of(const char *first, size_t bytes, const void *then, size_t more)
+/* For a locked kind the sum covers words, then the state, both in the byte order of files. */
+static __u64 sum_of(const char *first, size_t bytes, const struct epf_snap_locked *then,
+		    size_t more)
 {
 	XXH3_state_t *sum = XXH3_createState();
+	struct epf_snap_locked state = *then;
+	char *words = malloc(bytes);
 	__u64 got;
 
+	if (!sum || !words)
+		abort();
+	epf_order_words(words, first, bytes);
+	epf_order_locked(&state, EPF_KIND_DICT);
 	XXH3_64bits_reset(sum);
-	XXH3_64bits_update(sum, first, bytes);
-	XXH3_64bits_update(sum, then, more);
+	XXH3_64bits_update(sum, words, bytes);
+	XXH3_64bits_update(sum, &state, more);
+	free(words);
 	got = XXH3_64bits_digest(sum);
 	XXH3_freeState(sum);
 	return got;

@@ -10,7 +10,7 @@
 	mkaudit.c -o "$tmp/mkaudit" -lxxhash ||
 	ktap_skip_all 'mkaudit.c needs a compiler and libxxhash-dev'
 needs_inject
-"${CC:-cc}" -D_GNU_SOURCE -Wall -Wextra -fPIC -shared ../agent/die.c \
+"${EPF_CC:-${CC:-cc}}" -D_GNU_SOURCE -Wall -Wextra -fPIC -shared ../agent/die.c \
 	-o "$tmp/die.so" || ktap_skip_all 'die.c needs a compiler'
 keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
