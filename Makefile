@@ -33,7 +33,7 @@ help:
 	@echo 'make mutants    what the broken variants break, and which test must fail [T=core/chain*]'
 	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
 	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
-	@echo 'make deb        Debian packages of it; build/deb'
+	@echo 'make deb        Debian packages of it; build/deb [ARCH=arm64: cross-built, as root; build/deb/arm64]'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make install-python  the Python package epf [PYTHON=/usr/bin/python3]; uninstall-python'
 	@echo 'make uninstall  remove all of that'
@@ -128,7 +128,7 @@ dist:
 
 deb:
 	$(Q)scripts/deps.sh --install deb
-	$(Q)scripts/deb.sh
+	$(Q)$(if $(ARCH),scripts/deb_cross.sh '$(ARCH)',scripts/deb.sh)
 
 # A staged install (DESTDIR) only lays files out; a real one also installs the
 # module for the running kernel.

@@ -5,6 +5,7 @@
 #
 # Builds Debian packages, source and binary, of the tree that scripts/dist.sh packs, and prints their paths.
 # Needs no root. Guarantee: the directory has the packages of one build or none.
+# EPF_DEB_ARCH: for this architecture (deb_cross.sh).
 
 set -eu -o pipefail
 umask 022
@@ -20,7 +21,7 @@ mv "$tarball" "$out/epochfilter_$version.orig.tar.xz"
 tar -C "$out" -xJf "$out/epochfilter_$version.orig.tar.xz"
 cd "$out/epochfilter-$version"
 # make's own variables would reach the inner make.
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc -j"$(nproc)" > "$log" 2>&1 || {
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage ${EPF_DEB_ARCH:+"-a$EPF_DEB_ARCH"} -us -uc -j"$(nproc)" > "$log" 2>&1 || {
 	tail -n 20 "$log" >&2
 	rm -f "$out"/*.deb
 	echo "deb: the build failed: $log" >&2

@@ -170,7 +170,7 @@ static void run(unsigned int mib)
 	};
 	struct epf_line *lines = alloc((size_t)mib << 20);
 	uint64_t *digests = alloc(KEYS * sizeof(*digests));
-	struct epf_keys keys = { digests, KEYS, 0, NULL };
+	struct epf_keys keys = { .data = digests, .n = KEYS };
 	struct epf_answer a = { .bitmap = alloc(KEYS / 8) };
 	struct epf_view v;
 

@@ -65,8 +65,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 	for (at = 0; at < words; at += CHUNK) {
 		for (i = 0; i < CHUNK; i++)
 			chunk[i] = word(at + i);
-		XXH3_64bits_update(sum, chunk, sizeof(chunk));
-		need(!epf_snap_put(fd, h, chunk, sizeof(chunk), at * 8),
+		need(!epf_snap_put(fd, sum, chunk, sizeof(chunk), h->header_bytes + at * 8),
 		     "the snapshot cannot be written");
 	}
 	*h = (struct epf_snap_header){

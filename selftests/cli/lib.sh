@@ -79,9 +79,10 @@ make_kind() {
 	fi
 }
 
-# needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so.
+# needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so. EPF_CC compiles for
+# the tool, which may be of another architecture than this script.
 needs_inject() {
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
+	"${EPF_CC:-${CC:-cc}}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
 		-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
 		ktap_skip_all 'inject.c needs a compiler'
 }

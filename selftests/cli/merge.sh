@@ -150,7 +150,11 @@ subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 80 << 10)' \
 		"$EPFCTL" merge -o "$tmp/huge" "$tmp"/big?
 }
-claim 'six snapshots of 32 MiB do not take the memory of three' rss
+if [ "${EPF_QEMU:-}" = qemu-s390x ]; then
+	ktap_skip 'six snapshots of 32 MiB do not take the memory of three' 'a big-endian CPU has copies in its byte order'
+else
+	claim 'six snapshots of 32 MiB do not take the memory of three' rss
+fi
 cp "$tmp/huge" "$tmp/before"
 interrupted() {
 	local wait

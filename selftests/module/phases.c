@@ -186,7 +186,7 @@ static void ask(const struct copy *c, const struct inserter *t, __u64 first, __u
 {
 	static __u64 digest[BACK * BATCH];
 	static unsigned char bitmap[BACK * BATCH / 8];
-	struct epf_keys keys = { digest, BACK * BATCH, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = BACK * BATCH };
 	struct epf_answer a = { .bitmap = bitmap, .ages = ages, .threads = 1 };
 	struct epf_view v;
 	__u64 i;

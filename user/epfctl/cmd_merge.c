@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "epf/geometry.h"
 #include "libepf/atomic_file.h"
 #include "libepf/merge.h"
+#include "libepf/snap.h"
 
 enum { OPT_LOOSE = OPT_PROMISE_END };
 
@@ -91,7 +91,7 @@ static int open_all(const struct order *o, struct epf_snap_file *file)
 		if (!open_snapshot(o->path[i], &file[i]))
 			break;
 		/* pages that have been checked need not stay until they are merged */
-		madvise(file[i].map, file[i].map_bytes, MADV_DONTNEED);
+		epf_snap_let_go(&file[i], 0, file[i].map_bytes);
 	}
 	return i;
 }

@@ -248,7 +248,7 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 	const struct epf_keys *all = &j->column.keys;
 	size_t bytes = all->len ? all->len : sizeof(__u64);
 	__u64 done = j->state.mark.keys;
-	struct epf_keys keys = { .len = all->len, .of = &j->column };
+	struct epf_keys keys = { .len = all->len, .of = &j->column, .little = true };
 	struct epf_answer a = { 0 };
 	int ret;
 

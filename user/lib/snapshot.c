@@ -237,7 +237,7 @@ static int lib_snapshot_ask(struct audit *a, struct libepf_audit *out, const str
 
 static int ask_fixed(struct audit *a, struct libepf_audit *out, const struct libepf_keys *keys)
 {
-	struct epf_keys all = { keys->data, keys->n, (__u32)keys->len, NULL };
+	struct epf_keys all = { .data = keys->data, .n = keys->n, .len = (__u32)keys->len };
 	unsigned char *bitmap = a->o->bitmap ? NULL : malloc(keys->n / 8 + 1);
 	int err = a->o->bitmap || bitmap ? lib_snapshot_ask(a, out, &all, bitmap) : -ENOMEM;
 
@@ -264,7 +264,7 @@ static int ask_digests(struct audit *a, struct libepf_audit *out, const struct l
 	size_t room = keys->n < CHUNK_KEYS ? keys->n : CHUNK_KEYS;
 	unsigned char *bitmap = malloc(room / 8 + 1);
 	__u64 *digest = calloc(room, sizeof(*digest));
-	struct epf_keys some = { digest, 0, 0, NULL };
+	struct epf_keys some = { .data = digest };
 	struct lib_walk w = lib_walk(keys);
 	int err = bitmap && digest ? 0 : -ENOMEM;
 

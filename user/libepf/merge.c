@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "epf/estimate.h"
@@ -287,19 +285,6 @@ static void set_header(struct epf_merge *m)
 	h->epoch_begin = h->epoch_end;
 }
 
-/* Release the memory of lines that have been read; the file still has them. */
-static void merge_let_go(const struct epf_snap_file *f, size_t from, size_t to)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (!f->map || f->lines == f->map)
-		return; /* memory that is not mapped from a file */
-	from = from / page * page;
-	to = to == f->map_bytes ? to : to / page * page;
-	if (to > from)
-		madvise((char *)f->map + from, to - from, MADV_DONTNEED);
-}
-
 enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 {
 	enum epf_merge_fault fault = check_all(m);
@@ -392,14 +377,14 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 		const struct epf_snap_file *f = &m->file[i];
 
 		add_lines(w->line, (const __u64 *)((const char *)f->lines + at), n, &m->source[i]);
-		merge_let_go(f, f->header.header_bytes + at, f->header.header_bytes + at + bytes);
+		epf_snap_let_go(f, f->header.header_bytes + at,
+				f->header.header_bytes + at + bytes);
 		w->done += bytes;
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
 	}
 	count_lanes(w, first, n);
-	XXH3_64bits_update(w->sum, w->line, bytes);
-	return epf_snap_put(w->fd, &m->header, w->line, bytes, at);
+	return epf_snap_put(w->fd, w->sum, w->line, bytes, m->header.header_bytes + at);
 }
 
 /* The probability that a key never inserted is found, from the histograms. */

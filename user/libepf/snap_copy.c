@@ -35,7 +35,7 @@ enum phase { COPY_BEGIN, COPY_LINES, COPY_END, COPY_SUM };
  * @lines: lines of the live filter, mapped; they change during the copy.
  *	NULL: a locked kind
  * @state: state of a locked kind; NULL: lanes
- * @header: header of the file; only its version and size are set
+ * @header: header of the file; only its version, size and kind are set
  * @desc: what the keys are made of
  * @ahead: bytes of state between header and lines or words
  * @fd: file; -1: copy into memory
@@ -143,6 +143,7 @@ static int set_out(struct copy *c, const struct epf_params *params)
 	c->ahead = 0;
 	c->work.done = 0;
 	c->work.all = epf_snap_lines_bytes(params);
+	c->header.params.kind = params->kind;
 	free(c->state); /* from the first try, perhaps of another kind */
 	c->state = NULL;
 	XXH3_64bits_reset(c->sum);
@@ -236,14 +237,6 @@ static int begin_snapshot(struct copy *c)
 
 /* ---- between ---- */
 
-static int snap_copy_put(struct copy *c, const void *data, size_t n, __u64 at)
-{
-	if (c->fd >= 0)
-		return epf_file_write_at(c->fd, data, n, (off_t)(c->header.header_bytes + at));
-	memcpy(c->to + at, data, n);
-	return 0;
-}
-
 static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
 {
 	if (!c->lines)
@@ -268,8 +261,9 @@ static int copy_chunk(struct copy *c, size_t n)
 	ret = fetch(c, done, c->buf, n);
 	if (ret)
 		return ret;
-	XXH3_64bits_update(c->sum, c->buf, n);
-	return snap_copy_put(c, c->buf, n, c->ahead + done);
+	if (c->to)
+		memcpy(c->to + c->ahead + done, c->buf, n);
+	return epf_snap_put(c->fd, c->sum, c->buf, n, c->header.header_bytes + c->ahead + done);
 }
 
 static int copy_some(struct copy *c)
@@ -293,7 +287,7 @@ static int sum_memory(struct copy *c)
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
 
 	if (c->fd < 0 && !c->state && n) {
-		XXH3_64bits_update(c->sum, c->to + c->summed, n);
+		epf_snap_put(-1, c->sum, c->to + c->summed, n, 0);
 		c->summed += n;
 		return 1;
 	}
@@ -311,8 +305,9 @@ static int copy_state(struct copy *c)
 	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state, sizeof(*c->state));
 	if (ret)
 		return ret;
-	XXH3_64bits_update(c->sum, c->state, sizeof(*c->state));
-	return snap_copy_put(c, c->state, sizeof(*c->state), 0);
+	if (c->to)
+		memcpy(c->to, c->state, sizeof(*c->state));
+	return epf_snap_put_state(c->fd, c->sum, c->state, &c->header);
 }
 
 static int end_copy(struct copy *c)

@@ -42,7 +42,7 @@ struct sample {
 static double ask_rate(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
 		       struct sample *s)
 {
-	struct epf_keys keys = { s->digest, MEASURE_KEYS, 0, NULL };
+	struct epf_keys keys = { .data = s->digest, .n = MEASURE_KEYS };
 	struct epf_answer a = { .bitmap = s->bitmap, .threads = threads };
 	__u64 start, ns, n = 0;
 

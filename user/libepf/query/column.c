@@ -41,8 +41,10 @@ int epf_column_open_fd(struct epf_column *c, int fd, __u32 len)
 	if (len > EPF_KEY_MAX)
 		return -EINVAL;
 	ret = column_map_fd(c, fd, len ? len : sizeof(__u64));
-	if (!ret)
+	if (!ret) {
 		c->keys.len = len;
+		c->keys.little = true;
+	}
 	return ret;
 }
 

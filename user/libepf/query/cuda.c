@@ -580,8 +580,8 @@ static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 static void cuda_measure(const struct epf_view *v, unsigned int threads, __u64 *digest,
 			 unsigned char *bitmap, struct epf_rates *r)
 {
-	const struct epf_keys keys = { digest, CARD_KEYS, 0, NULL };
-	const struct epf_keys none = { digest, 0, 0, NULL };
+	const struct epf_keys keys = { .data = digest, .n = CARD_KEYS };
+	const struct epf_keys none = { .data = digest };
 	struct epf_answer a = { .bitmap = bitmap, .threads = threads };
 	struct epf_view piece = *v;
 	__u64 lines = epf_geom_lines(&v->geom);

@@ -241,7 +241,7 @@ static int estimate_ask(const struct epf_view *v, const struct epf_probe_opts *o
 
 	for (done = 0; done < m->keys && !ret; done += FRESH_KEYS) {
 		__u64 left = m->keys - done;
-		struct epf_keys keys = { digest, left, 0, NULL };
+		struct epf_keys keys = { .data = digest, .n = left };
 
 		if (left > FRESH_KEYS)
 			keys.n = FRESH_KEYS;

@@ -5,6 +5,7 @@
  */
 #include "engine.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,7 +72,12 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 	}
 }
 
-/* The digests of @n keys from @first on, and zeros up to @all. Whole steps of
+static bool is_little(const struct epf_keys *k)
+{
+	return k->little || htole64(1) == 1;
+}
+
+/* The digests of @n keys from @first on, little-endian, and zeros up to @all. Whole steps of
  * digests are used in place.
  */
 static const unsigned char *run_digests(const struct run *r, __u64 first, __u32 n, __u32 all,
@@ -83,14 +89,19 @@ static const unsigned char *run_digests(const struct run *r, __u64 first, __u32 
 
 	if (!k->len) {
 		key += first * sizeof(__u64);
-		if (n == all)
+		if (n == all && is_little(k))
 			return key;
 		memcpy(buf, key, n * sizeof(__u64));
 	}
 	key += first * k->len;
-	for (i = 0; k->len && i < n; i++) {
-		__u64 d = epf_digest(&r->view->hash, key + i * k->len, k->len);
+	for (i = 0; i < n && (k->len || !is_little(k)); i++) {
+		__u64 d;
 
+		if (k->len)
+			d = epf_digest(&r->view->hash, key + i * k->len, k->len);
+		else
+			memcpy(&d, key + i * sizeof(d), sizeof(d));
+		d = htole64(d);
 		memcpy(buf + i * sizeof(d), &d, sizeof(d));
 	}
 	memset(buf + n * sizeof(__u64), 0, (all - n) * sizeof(__u64));
