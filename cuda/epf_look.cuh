@@ -177,8 +177,7 @@ __device__ __forceinline__ __u32 look_alone(const struct epf_line *line, const s
 
 	for (j = 0; j < g->parts && hits; j++) {
 		__u64 w = epf_lane_word(digest, j), mask = epf_word_mask(g, w);
-		const ulonglong2 *quarter =
-			(const ulonglong2 *)(line + epf_word_line(g, w, j));
+		const ulonglong2 *quarter = (const ulonglong2 *)(line + epf_word_line(g, w, j));
 
 		EPF_UNROLL
 		for (i = 0; i < QUARTERS; i++) {

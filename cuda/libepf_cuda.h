@@ -152,8 +152,8 @@ LIBEPF_API int libepf_cuda_alloc(int device, size_t bytes, void **memory);
  *
  * Return: 0; -EINVAL, -ENODEV, -EIO: see above; -EIO also if a kernel in the stream failed.
  */
-LIBEPF_API int libepf_cuda_fetch(int device, struct CUstream_st *stream, void *to,
-				 const void *from, size_t bytes);
+LIBEPF_API int libepf_cuda_fetch(int device, struct CUstream_st *stream, void *to, const void *from,
+				 size_t bytes);
 
 /**
  * libepf_cuda_device() - which device has this memory?

@@ -246,13 +246,15 @@ static int check(const struct libepf_cuda_query *q)
 	if (!accessible(q->keys))
 		return card_wrong(&why, -EINVAL, "the keys are not in memory of the device");
 	if (!accessible(q->bitmap) || (uintptr_t)q->bitmap % sizeof(__u32))
-		return card_wrong(&why, -EINVAL, "the bitmap is not in memory of the device, or "
-						 "not aligned to 4");
+		return card_wrong(&why, -EINVAL,
+				  "the bitmap is not in memory of the device, or "
+				  "not aligned to 4");
 	if (q->ages && !accessible(q->ages))
 		return card_wrong(&why, -EINVAL, "the ages are not in memory of the device");
 	if (q->count && (!accessible(q->count) || (uintptr_t)q->count % sizeof(*q->count)))
-		return card_wrong(&why, -EINVAL, "the counters are not in memory of the device, "
-						 "or not aligned to 8");
+		return card_wrong(&why, -EINVAL,
+				  "the counters are not in memory of the device, "
+				  "or not aligned to 8");
 	return 0;
 }
 

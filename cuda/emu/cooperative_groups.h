@@ -39,7 +39,7 @@ template <unsigned int size> struct thread_block_tile {
 		emu_meet(EMU_SYNCWARP, mask(), 0, 0);
 	}
 
-private:
+      private:
 	unsigned int first() const
 	{
 		return threadIdx.x % EMU_WARP / size * size;
@@ -52,8 +52,7 @@ private:
 };
 
 template <unsigned int size>
-static inline struct thread_block_tile<size> tiled_partition(const struct thread_block &)
-{
+static inline struct thread_block_tile<size> tiled_partition(const struct thread_block &) {
 	return {};
 }
 

@@ -426,8 +426,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 	return put(stream, op);
 }
 
-__attribute__((visibility("default"))) cudaError_t
-cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+__attribute__((visibility("default"))) cudaError_t cudaMemcpy(void *to, const void *from,
+							      size_t bytes,
+							      enum cudaMemcpyKind kind)
 {
 	cudaError_t err = cudaMemcpyAsync(to, from, bytes, kind, NULL);
 

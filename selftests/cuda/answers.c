@@ -4,7 +4,8 @@
 #include <libepf.h>
 
 /* The ages of @n keys of @len bytes in @l. */
-void core_ages(const struct libepf_lines *l, const unsigned char *key, __u64 n, __u32 len, __u8 *age)
+void core_ages(const struct libepf_lines *l, const unsigned char *key, __u64 n, __u32 len,
+	       __u8 *age)
 {
 	struct epf_lanes f = { .line = (struct epf_line *)(void *)(unsigned long)l->data };
 	struct epf_hash hash;

@@ -135,8 +135,8 @@ static size_t bitmap_bytes(__u64 n)
 /* Put everything into @stream, and wait for nothing: keys come from @key by a copy of the
  * stream, so that an answer which does not wait for them is wrong.
  */
-static void ask(struct asked *a, const struct side *s, const void *key, __u64 n, __u32 len, int device,
-		cudaStream_t stream)
+static void ask(struct asked *a, const struct side *s, const void *key, __u64 n, __u32 len,
+		int device, cudaStream_t stream)
 {
 	unsigned long long full[EPF_LANES];
 	__u32 i;
@@ -159,9 +159,11 @@ static void ask(struct asked *a, const struct side *s, const void *key, __u64 n,
 	must(cudaDeviceSynchronize());
 	must(cudaMemcpyAsync(a->key, key, a->bytes, cudaMemcpyHostToDevice, stream));
 	well(libepf_cuda_query(s->filter, &a->q));
-	must(cudaMemcpyAsync(a->bitmap, a->q.bitmap, bitmap_bytes(n), cudaMemcpyDeviceToHost, stream));
+	must(cudaMemcpyAsync(a->bitmap, a->q.bitmap, bitmap_bytes(n), cudaMemcpyDeviceToHost,
+			     stream));
 	must(cudaMemcpyAsync(a->ages, a->q.ages, n, cudaMemcpyDeviceToHost, stream));
-	must(cudaMemcpyAsync(a->count, a->q.count, sizeof(a->count), cudaMemcpyDeviceToHost, stream));
+	must(cudaMemcpyAsync(a->count, a->q.count, sizeof(a->count), cudaMemcpyDeviceToHost,
+			     stream));
 }
 
 /* Wait for @a and free it. Return: NULL, or what differs from @age. */
