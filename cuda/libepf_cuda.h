@@ -136,7 +136,7 @@ LIBEPF_API int libepf_cuda_ref(const struct libepf_cuda *filter, int device, str
  * libepf_cuda_alloc() - memory of a device, for programs that do not call CUDA themselves
  * @device: number of the device
  * @bytes: 1 and up
- * @memory: result, aligned to 256; NULL on failure
+ * @memory: result, all zeros, aligned to 256; NULL on failure
  *
  * Return: 0; -EINVAL, -ENODEV, -ENOMEM, -EAGAIN, -EIO: see above.
  */

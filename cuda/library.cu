@@ -106,7 +106,9 @@ static size_t bytes_of(const struct epf_cu_lines *f)
 	return epf_geom_lines(&f->geom) * EPF_LINE_BYTES;
 }
 
-/* Copy in a stream of its own, which does not wait for others. */
+/* Copy, or set to zero if @from is NULL, in a stream of its own, which does not wait for
+ * others; wait for it.
+ */
 static cudaError_t carry(void *to, const void *from, size_t bytes)
 {
 	cudaStream_t stream;
@@ -114,7 +116,10 @@ static cudaError_t carry(void *to, const void *from, size_t bytes)
 
 	if (err)
 		return err;
-	err = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+	if (from)
+		err = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+	else
+		err = cudaMemsetAsync(to, 0, bytes, stream);
 	if (!err)
 		err = cudaStreamSynchronize(stream);
 	cudaStreamDestroy(stream);
@@ -312,6 +317,21 @@ int libepf_cuda_ref(const struct libepf_cuda *filter, int device, struct epf_ref
 
 /* ---- memory ---- */
 
+static int zeros(void **memory, size_t bytes)
+{
+	int ret = card_alloc(memory, bytes, "a program", &why);
+	cudaError_t err;
+
+	if (ret)
+		return ret;
+	err = carry(*memory, NULL, bytes);
+	if (!err)
+		return 0;
+	cudaFree(*memory);
+	*memory = NULL;
+	return card_fails(&why, err, "clearing memory of a device");
+}
+
 int libepf_cuda_alloc(int device, size_t bytes, void **memory)
 {
 	struct borrowed theirs;
@@ -323,7 +343,7 @@ int libepf_cuda_alloc(int device, size_t bytes, void **memory)
 	ret = enter(&theirs, device);
 	if (ret)
 		return ret;
-	ret = card_alloc(memory, bytes, "a program", &why);
+	ret = zeros(memory, bytes);
 	card_return(&theirs, device);
 	return ret;
 }

@@ -70,9 +70,11 @@ there = device.Lines(library, ctypes.addressof(LINES))
 def asked(keys, size, key_len=None):
     """A fault if the ages or the bitmap of an array with the bytes PACKED differ from the core's."""
     column = device.column_of(keys, key_len)
-    ages, bitmap = there.ask(column)
+    answer = there.ask(column)
     expected = want(PACKED[:column.n * column.key_len], size)
-    got, bits = library.fetch(ages), library.fetch(bitmap)
+    got, bits = library.fetch(answer.ages), library.fetch(answer.bitmap)
+    if there.counts(answer) != tuple(map(expected.count, range(8))):
+        return "the counts differ"
     if column.key_len != size or got != expected:
         return f"{sum(a != b for a, b in zip(got, expected))} of {column.n} ages differ"
     if any((bits[i // 8] >> i % 8 & 1) != (age != 255) for i, age in enumerate(expected)):
@@ -93,8 +95,8 @@ class Made:
     """An array that is made up: memory of the device with the bytes PACKED."""
 
     def __init__(self, shape, typestr="<u8", **more):
-        self.memory = library.memory(0, len(PACKED), 1)
-        address = self.memory.__cuda_array_interface__["data"][0]
+        self.memory = library.memory(0, len(PACKED))
+        address = self.memory.address
         copy = library.lib.cudaMemcpy
         copy.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
         copy(address, PACKED, len(PACKED), 1)
@@ -121,7 +123,7 @@ def cupy_arrays():
     fault = fault or asked(array, 8) or asked(array.view(cp.uint8).reshape(KEYS // 2, 16), 16)
     if fault:
         return fault
-    ages, _ = there.ask(device.column_of(array))
+    ages = there.ask(device.column_of(array)).ages
     same = cp.asnumpy(cp.asarray(ages)).tobytes() == want(PACKED, 8)
     return None if same else "CuPy sees other ages"
 
@@ -137,7 +139,7 @@ def torch_tensors():
         tensor.view(torch.uint8).reshape(KEYS // 2, 16), 16)
     if fault:
         return fault
-    ages, _ = there.ask(device.column_of(tensor))
+    ages = there.ask(device.column_of(tensor)).ages
     seen = torch.as_tensor(ages, device="cuda").cpu().numpy().tobytes()
     return None if seen == want(PACKED, 8) else "PyTorch sees other ages"
 
@@ -183,8 +185,7 @@ class Fake:
 def empty():
     """no keys, no ages"""
     column = device.column_of(Fake({"shape": (0,), "typestr": "<u8", "data": (0, False)}))
-    ages, _ = there.ask(column)
-    return None if len(ages) == 0 else "ages of no keys"
+    return None if len(there.ask(column).ages) == 0 else "ages of no keys"
 
 
 tap.main([(case.__doc__.splitlines()[0], case)

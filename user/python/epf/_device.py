@@ -8,7 +8,10 @@ module needs neither cffi nor the rest of the package.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import struct
+import threading
 import weakref
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -17,8 +20,8 @@ from typing import Any, Callable
 
 SONAME = "libepf_cuda.so.1"
 KEY_MAX = 256
-COUNTS = 8
-LEGACY, PER_THREAD = 1, 2  # streams, as both protocols number them
+COUNTS = 8  # ages
+LEGACY = 1  # the default stream, as both protocols number it
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,19 @@ class DeviceArray:
     They are written in the stream that the keys came with, in order with later work there.
     """
 
-    def __init__(self, address: int, shape: tuple[int, ...], device: int, stream: int,
-                 release: Callable[..., Any] | None) -> None:
-        self.device = device
-        self.__cuda_array_interface__ = {"shape": shape, "typestr": "|u1", "data": (address, False),
-                                         "version": 3, "strides": None, "stream": stream}
-        if release is not None:
-            weakref.finalize(self, release, device, address)
+    def __init__(self, address: int, size: int, device: int, stream: int,
+                 release: Callable[..., Any], owner: Any) -> None:
+        self.address, self.size, self.device, self.stream = address, size, device, stream
+        self._owner = owner  # of the keys, which the stream may not have read yet
+        weakref.finalize(self, release, device, address)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (self.size,), "typestr": "|u1", "data": (self.address, False),
+                "version": 3, "strides": None, "stream": self.stream}
 
     def __len__(self) -> int:
-        return int(self.__cuda_array_interface__["shape"][0])
+        return self.size
 
 
 # ---- keys ----
@@ -62,9 +68,9 @@ def is_device(keys: Any) -> bool:
 
 def column_of(keys: Any, key_len: int | None = None) -> Column:
     """The keys of an array on a device."""
-    # PyTorch raises in this property for tensors that it does not describe.
     described = getattr(keys, "__cuda_array_interface__", None)
-    if described is not None:
+    # Without a stream, as PyTorch has it, only DLPack waits for the one that writes the keys.
+    if described is not None and ("stream" in described or not hasattr(keys, "__dlpack__")):
         return _of_interface(described, keys, key_len)
     return _of_dlpack(keys, key_len)
 
@@ -165,55 +171,72 @@ class Library:
             raise self.error(-result, self.lib.libepf_cuda_error().decode(errors="replace"))
         return result
 
-    def memory(self, device: int, size: int, stream: int) -> DeviceArray:
+    def memory(self, device: int, size: int, stream: int = LEGACY, owner: Any = None) -> DeviceArray:
+        """Zeros on a device."""
         made = c_void_p()
         self.check(self.lib.libepf_cuda_alloc(device, max(size, 1), byref(made)))
-        return DeviceArray(made.value or 0, (size,), device, stream, self.lib.libepf_cuda_release)
+        return DeviceArray(made.value or 0, size, device, stream, self.lib.libepf_cuda_release, owner)
 
     def fetch(self, array: DeviceArray) -> bytes:
         """The bytes of an array, once its stream has written them."""
-        described = array.__cuda_array_interface__
-        to = ctypes.create_string_buffer(len(array))
-        self.check(self.lib.libepf_cuda_fetch(array.device, described["stream"], to,
-                                              described["data"][0], len(array)))
+        to = ctypes.create_string_buffer(array.size)
+        self.check(self.lib.libepf_cuda_fetch(array.device, array.stream, to, array.address,
+                                              array.size))
         return to.raw
 
 
-def find() -> str:
-    """The name of the library: that of EPF_CUDA_LIBRARY, for tests."""
-    return os.environ.get("EPF_CUDA_LIBRARY") or SONAME
+def library(error: Callable[[int, str], Exception]) -> Library:
+    """The library; EPF_CUDA_LIBRARY names another, for tests."""
+    try:
+        return Library(os.environ.get("EPF_CUDA_LIBRARY") or SONAME, error)
+    except OSError as why:
+        raise error(errno.ENODEV, f"keys in memory of a device need the GPU library: {why}") \
+            from why
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Ages, bits in words of 32, and eight counts of 64 bits, on the device of the keys."""
+
+    ages: DeviceArray
+    bitmap: DeviceArray
+    counts: DeviceArray
 
 
 class Lines:
     """The lines of a filter, on every device that was asked.
 
-    lines: address of a struct libepf_lines, whose memory stays.
+    lines: address of a struct libepf_lines; @owner keeps its memory.
     """
 
-    def __init__(self, library: Library, lines: int) -> None:
-        self.library, self.lines = library, lines
-        self.on: dict[int, c_void_p] = {}
+    def __init__(self, library: Library, lines: int, owner: Any = None) -> None:
+        self.library, self.lines, self.owner = library, lines, owner
+        self._on: dict[int, c_void_p] = {}
+        self._lock = threading.Lock()
 
     def _filter(self, device: int) -> c_void_p:
-        if device not in self.on:
-            made = c_void_p()
-            self.library.check(self.library.lib.libepf_cuda_load(
-                self.lines, byref(c_int(device)), 1, byref(made)))
-            self.on[device] = made
-            weakref.finalize(self, self.library.lib.libepf_cuda_free, made)
-        return self.on[device]
+        with self._lock:
+            if device not in self._on:
+                made = c_void_p()
+                self.library.check(self.library.lib.libepf_cuda_load(
+                    self.lines, byref(c_int(device)), 1, byref(made)))
+                weakref.finalize(self, self.library.lib.libepf_cuda_free, made)
+                self._on[device] = made
+            return self._on[device]
 
-    def ask(self, keys: Column) -> tuple[DeviceArray, DeviceArray]:
-        """Put a query into the stream of the keys. Return: ages and bitmap."""
+    def ask(self, keys: Column) -> Answer:
+        """Put a query into the stream of the keys."""
         device = self.library.check(self.library.lib.libepf_cuda_device(keys.address)) \
             if keys.n else 0
-        ages = self.library.memory(device, keys.n, keys.stream)
-        bitmap = self.library.memory(device, (keys.n + 31) // 32 * 4, keys.stream)
+        ages, bitmap, counts = (self.library.memory(device, size, keys.stream, keys.owner) for size
+                                in (keys.n, (keys.n + 31) // 32 * 4, COUNTS * 8))
         query = _Query(ctypes.sizeof(_Query), device, keys.address, keys.n, keys.key_len, 0,
-                       _address(bitmap), _address(ages), None, keys.stream)
-        self.library.check(self.library.lib.libepf_cuda_query(self._filter(device), byref(query)))
-        return ages, bitmap
+                       bitmap.address, ages.address, counts.address, keys.stream)
+        if keys.n:
+            self.library.check(
+                self.library.lib.libepf_cuda_query(self._filter(device), byref(query)))
+        return Answer(ages, bitmap, counts)
 
-
-def _address(array: DeviceArray) -> int:
-    return int(array.__cuda_array_interface__["data"][0])
+    def counts(self, answer: Answer) -> tuple[int, ...]:
+        """How many keys are present at each age. Waits for the answer."""
+        return struct.unpack(f"={COUNTS}Q", self.library.fetch(answer.counts))
