@@ -72,7 +72,7 @@ def same_ages():
             return "DLPack is not told the stream"
         halves = memory.fetch(snapshot.test(Made((N * 2, 4), "|u1")))
         by_len = memory.fetch(snapshot.test(Made((N * 8,), "|u1"), key_len=4))
-    if want.count(255) != 500 or set(want) != {0, 1, 255}:
+    if want.count(255) != 500 or len(set(want)) < 3:
         return f"poor keys: {set(want)}"
     wrong = [name for name, ages in got.items() if ages != want]
     return f"other ages: {wrong}" if wrong or halves != by_len else None
