@@ -425,6 +425,7 @@ static const char *sharded(const struct side *s)
 {
 	const __u64 half = s->n / 2 / 32 * 32;
 	cudaStream_t stream[2];
+	struct libepf_cuda_query again;
 	const char *wrong[2];
 	struct asked a[2];
 	int i, now = -1;
@@ -435,9 +436,12 @@ static const char *sharded(const struct side *s)
 		ask(&a[i], s, s->digest + i * half, i ? s->n - half : half, 0, i, stream[i]);
 	}
 	must(cudaSetDevice(0));
+	again = a[1].q;
+	again.count = NULL; /* as a[1] counts once */
+	well(libepf_cuda_query(s->filter, &again));
+	must(cudaGetDevice(&now));
 	for (i = 0; i < 2; i++)
 		wrong[i] = told(&a[i], s->age + i * half);
-	must(cudaGetDevice(&now));
 	if (now)
 		return "another device is current";
 	cudaStreamDestroy(stream[0]);
