@@ -10,6 +10,7 @@
 #include "libepf/query/kinds.h"
 
 #define AUDIT_FIRST LIB_FIRST(libepf_audit, used)
+#define LINES_FIRST LIB_FIRST(libepf_lines, epoch)
 #define CHUNK_KEYS (1u << 18) /* of several lengths, at once; a multiple of 8 */
 
 /**
@@ -130,6 +131,30 @@ int libepf_snapshot_info(const struct libepf_snapshot *s, struct libepf_info *in
 	out.inserts = h->inserts;
 	out.wall_ns = h->realtime_ns;
 	lib_give(info, &out, sizeof(out));
+	return 0;
+}
+
+int libepf_snapshot_lines(const struct libepf_snapshot *s, struct libepf_lines *lines)
+{
+	struct libepf_lines out;
+	int err = lib_out(lines, LINES_FIRST);
+
+	if (err)
+		return err;
+	if (!s)
+		return lib_fail(-EINVAL, "no snapshot: NULL");
+	if (s->view.asked)
+		return lib_fail(-EOPNOTSUPP, "only filters of kind lanes have lines");
+	out.parts = s->view.geom.parts;
+	out.fields = s->view.geom.bits;
+	out.hash = (uint32_t)s->view.hash.kind;
+	out.key[0] = s->view.hash.key[0];
+	out.key[1] = s->view.hash.key[1];
+	out.data = s->view.lines;
+	out.nr = epf_geom_lines(&s->view.geom);
+	out.epoch = s->view.epoch;
+	lib_give(lines, &out, sizeof(out));
+	explicit_bzero(&out, sizeof(out));
 	return 0;
 }
 
