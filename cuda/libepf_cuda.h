@@ -22,8 +22,8 @@
  *   -EIO: the device has failed; CUDA wants the process to be started again
  *
  * Threads. Any thread may call any function at any time, except that a filter must not be
- * freed while another thread passes it. Nothing here takes a lock for longer than a few
- * instructions, and the current device and context of the thread are restored.
+ * freed while another thread passes it. The library takes no lock, and restores the current
+ * device and context of the thread.
  *
  * Several devices. A filter may be loaded to several; each has a copy of all lines and
  * answers for the keys in its memory. So a program shards its keys, and asks each device in

@@ -50,10 +50,14 @@ objects() {
 # usage: build_emulated bench|device|library|rivals UNIT: compiles UNIT, a path from the top,
 # again, for few keys
 build_emulated() {
+	local left=/emu/${2##*/}.o
+	case $2 in
+	selftests/* | cuda/bench/*) left=/emulated/${2##*/}.o ;;
+	esac
 	limit=600
 	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -DKEYS=20000ULL -Iinclude -Iinclude/uapi \
 		-I"$copy/cuda" -I"$copy/cuda/emu" -Iuser/libepf -Iuser/lib -iquote selftests/cuda \
 		-include "$copy/cuda/bench/emulated.h" -c "$copy/$2.cu" -o "$tmp/unit.o" || return
 	# shellcheck disable=SC2046 # a list
-	"$CXX" "$tmp/unit.o" $(objects "$1" | grep -v "/${2##*/}\.o$") -o "$program" -lm -pthread
+	"$CXX" "$tmp/unit.o" $(objects "$1" | grep -vF "$left") -o "$program" -lm -pthread
 }

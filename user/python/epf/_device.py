@@ -16,12 +16,19 @@ import weakref
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Callable
+from typing import Any, Callable, Protocol
 
 SONAME = "libepf_cuda.so.1"
 KEY_MAX = 256
 COUNTS = 8  # ages
 LEGACY = 1  # the default stream, as both protocols number it
+
+
+class DeviceKeys(Protocol):
+    """An array in memory of a device. Those with DLPack alone have no type here."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,8 @@ def column_of(keys: Any, key_len: int | None = None) -> Column:
 def _shaped(shape: tuple[int, ...], item: int, strides: tuple[int, ...] | None,
             key_len: int | None) -> tuple[int, int]:
     """The number of keys and their length, of an array with @strides in bytes."""
-    want, step = [], item
+    step = item
+    want: list[int] = []
     for size in reversed(shape):
         want.insert(0, step)
         step *= size

@@ -31,7 +31,8 @@ class Audit(Generic[Result]):
     present: how many of them are present.
     engine: which engine has answered.
     ages: of each key, as `Snapshot.test()` has them; None if they were not wanted.
-    bitmap: bit i % 8 of byte i // 8 is set if key i is present; None if it was not wanted.
+    bitmap: bit i % 8 of byte i // 8 is set if key i is present; None if it was not wanted. A
+        `DeviceArray` for keys in memory of a device.
     ages_of: how many keys are present at each age.
     """
 
@@ -131,9 +132,23 @@ class Snapshot(Asked):
             self._there = there
         return there
 
+    @overload
+    def test(self, keys: NDArray[Any], *, key_len: int | None = ...) -> NDArray[np.uint8]: ...
+    @overload
+    def test(self, keys: ArrowArray | ArrowStream, *, key_len: int | None = ...) -> bytes: ...
+    @overload
+    def test(self, keys: Column, *, key_len: int | None = ...) -> NDArray[np.uint8]: ...
+    @overload
+    def test(self, keys: PlainKeys, *, key_len: int | None = ...) -> bytes: ...
+    @overload
+    def test(self, keys: _device.DeviceKeys, *,
+             key_len: int | None = ...) -> _device.DeviceArray: ...
+
     def test(self, keys: Any, *, key_len: int | None = None) -> Any:
-        """As `Filter.test()`. Keys in memory of a CUDA device are answered there, in the stream
-        that wrote them, and the result is a `DeviceArray`.
+        """The age of each key in epochs, a byte for each key, as `Filter.test()`.
+
+        Keys in memory of a CUDA device are answered there, in the stream that wrote them, and the
+        result is a `DeviceArray`.
         """
         if _device.is_device(keys):
             return self._on_device().ask(_device.column_of(keys, key_len)).ages
@@ -143,8 +158,8 @@ class Snapshot(Asked):
         there, column = self._on_device(), _device.column_of(keys, key_len)
         answer = there.ask(column)
         counts = there.counts(answer)
-        return Audit(column.n, sum(counts), "cuda", answer.ages if ages else None,
-                     answer.bitmap if bitmap else None,
+        bits: Any = answer.bitmap if bitmap else None
+        return Audit(column.n, sum(counts), "cuda", answer.ages if ages else None, bits,
                      counts + (0,) * (lib.LIBEPF_AGES - len(counts)))
 
     def _test(self, keys: _keys.Keys, time_ns: int | None = None) -> Any:
@@ -168,6 +183,10 @@ class Snapshot(Asked):
     def audit(self, keys: Column, *, key_len: int | None = ..., threads: int = ...,
               engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
               progress: Told | None = ...) -> Audit[NDArray[np.uint8]]: ...
+    @overload
+    def audit(self, keys: _device.DeviceKeys, *, key_len: int | None = ..., threads: int = ...,
+              engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
+              progress: Told | None = ...) -> Audit[_device.DeviceArray]: ...
     @overload
     def audit(self, keys: PlainKeys, *, key_len: int | None = ..., threads: int = ...,
               engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
