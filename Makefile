@@ -25,6 +25,7 @@ help:
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
 	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make check-abi  does libepf.so have all that its last release had, unchanged?'
 	@echo 'make check-gpu  the device suite on the GPU of this machine: 100 million keys (docs/GPU.md)'
 	@echo 'make bench-gpu  rates on that GPU, beside what its memory can do; build/bench/gpu'
 	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
@@ -104,6 +105,10 @@ bench:
 	$(Q)scripts/deps.sh --install
 	$(Q)selftests/bench/run.sh
 
+check-abi:
+	$(Q)$(MAKE) -C user shared
+	$(Q)scripts/abi.sh check
+
 check-gpu:
 	$(Q)selftests/cuda/check_gpu.sh
 
@@ -149,5 +154,5 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-arm64 check-s390x check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
+	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
 	install-python uninstall-python clean
