@@ -35,6 +35,7 @@ help:
 	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
 	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
 	@echo 'make deb        Debian packages of it; build/deb'
+	@echo 'make rpm (arch) packages for Fedora (Arch), where rpmbuild (makepkg) is; build/packages'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make install-python  the Python package epf [PYTHON=/usr/bin/python3]; uninstall-python'
 	@echo 'make uninstall  remove all of that'
@@ -135,6 +136,9 @@ deb:
 	$(Q)scripts/deps.sh --install deb
 	$(Q)scripts/deb.sh
 
+rpm arch:
+	$(Q)scripts/recipe.sh $@
+
 # A staged install (DESTDIR) only lays files out; a real one also installs the
 # module for the running kernel.
 install:
@@ -154,5 +158,5 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
+	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb rpm arch install uninstall \
 	install-python uninstall-python clean
