@@ -145,7 +145,7 @@ grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}(,|\$)" ||
 head -n 1 debian/changelog | grep -q "^epochfilter (${version//./\\.}-" ||
 	say "debian/changelog does not begin with version $version"
 # The placeholder of an address receives no mail.
-head -n 1 debian/changelog | grep -q UNRELEASED || ! grep -l '@[a-z.]*\.invalid>' debian/control debian/changelog ||
+head -n 1 debian/changelog | grep -q UNRELEASED || ! grep -q '@[a-z.]*\.invalid>' debian/control debian/changelog ||
 	say "a release names a maintainer's address that receives mail: debian/control, debian/changelog"
 
 nr=$(wc -l <<< "$lengths")

@@ -219,7 +219,7 @@ def card():
     said = root.run("cd /tmp && printf '1 a\\n' > log && epfctl build x.epf --time 1h --rate 10 --format csv "
                     "--separator ' ' --fields 2 --stamp 1 log > /dev/null && "
                     "{ epfctl audit x.epf log --format csv --separator ' ' --fields 2 --engine cuda || "
-                    "echo $?; } 2>&1")
+                    "echo $?; } 2>&1; rm x.epf log")
     right = re.fullmatch(r"error: log: engine cuda: the GPU cannot be used: [^\n]+\n2\n", said)
     return None if right else said
 
