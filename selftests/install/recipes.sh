@@ -62,7 +62,7 @@ else
 fi
 if command -v makepkg > /dev/null; then
 	ktap_check 'makepkg builds the packages' arch "$tmp/arch"
-	python=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib", "posix_prefix"))')
+	python=/usr/lib/python$(/usr/bin/python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')/site-packages
 	ktap_is 'they have the files of make install' "$(archs)" \
 		"$(wanted XTLIBDIR=/usr/lib/xtables PYTHONDIR="$python")"
 else
