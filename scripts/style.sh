@@ -148,6 +148,9 @@ grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}(,|\$)" ||
 	say "CHANGELOG.md does not begin with version $version"
 head -n 1 debian/changelog | grep -q "^epochfilter (${version//./\\.}-" ||
 	say "debian/changelog does not begin with version $version"
+# The placeholder of an address receives no mail.
+head -n 1 debian/changelog | grep -q UNRELEASED || ! grep -q '@[a-z.]*\.invalid>' debian/control debian/changelog ||
+	say "a release names a maintainer's address that receives mail: debian/control, debian/changelog"
 
 nr=$(wc -l <<< "$lengths")
 echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \

@@ -10,3 +10,17 @@ build_laws() {
 		"$build"/user/obj/lib/{error,args,plan,info,filter,snapshot,merge,kernel}.o \
 		"$build/user/libepf.a" -lxxhash -lm -pthread -ldl
 }
+
+need_abidiff() {
+	command -v abidiff > /dev/null || echo 'abidiff is missing: make deps'
+}
+
+# The shared library, with another header or list of exports.
+build_abi() {
+	local so=$tmp/libepf.so.1
+	script 60 EPF_SO="$so"
+	"$CC" -O0 -g -w -std=gnu11 -D_GNU_SOURCE= -DEPF_VERSION='"test"' -fPIC -fvisibility=hidden -shared \
+		-I"$copy/user" -Iuser -Iuser/libepf -Iinclude -Iinclude/uapi -Wl,-soname,libepf.so.1 \
+		-Wl,--version-script="$copy/user/lib/libepf.map" -o "$so" "$copy"/user/lib/*.c \
+		"$build"/user/obj/ebpf/*.o "$build/user/libepf.a" -lxxhash -lm -pthread -ldl -lbpf
+}
