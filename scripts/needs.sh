@@ -19,6 +19,7 @@ cost() {
 	zlib1g-dev) echo 'no input compressed by gzip' ;;
 	liblzma-dev) echo 'no input compressed by xz' ;;
 	libzstd-dev) echo 'no input compressed by zstd' ;;
+	libncurses-dev) echo "'watch' prints lines only" ;;
 	libcsv-dev) echo 'no audits of CSV or of nfdump' ;;
 	libfixbuf-dev | pkg-config) echo 'no audits of IPFIX' ;;
 	libbpf-dev | clang) echo "no 'attach'" ;;

@@ -186,6 +186,13 @@ int fail_write(const char *path, int err, bool renamed);
 /* cmd_save.c: print the error of saving filter @name; @renamed: as for fail_write(). */
 int save_failed(int err, const char *name, const char *path, bool renamed);
 
+/* watch_view.c: watch on a terminal; NULL without ncurses */
+
+/* Can the terminal show the view? */
+bool view_possible(void) __attribute__((weak));
+/* Show filter @name, or all if it is NULL, until q. Return: exit status. */
+int watch_view(const char *name, __u64 interval_ns) __attribute__((weak));
+
 /* limits.c: the module's limits on the number and memory of filters */
 
 /* Is a filter of @bytes larger than the limit for one filter? */

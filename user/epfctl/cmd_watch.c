@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl watch: print a line for every rotation, saturation and recovery. */
+/* epfctl watch: print a line for every rotation, saturation and recovery; on a terminal a view. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OPT_INTERVAL = OPT_LONG };
+enum { OPT_INTERVAL = OPT_LONG, OPT_PLAIN };
 
 /**
  * struct watching - a running watch
@@ -160,17 +160,22 @@ int cmd_watch(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "count", required_argument, NULL, 'n' },
 		{ "interval", required_argument, NULL, OPT_INTERVAL },
+		{ "plain", no_argument, NULL, OPT_PLAIN },
 		{ 0 },
 	};
 	static const struct spec spec = {
-		.usage = "watch NAME [--count N] [--interval DURATION]",
-		.help = "  -n, --count N            end after N events\n"
-			"      --interval DURATION  also report the numbers every 10s, 500ms, ...\n",
+		.usage = "watch [NAME] [--plain] [--count N] [--interval DURATION]",
+		.help = "On a terminal: a view of the filter, or of all; q ends it, j and k choose.\n"
+			"Otherwise a line for each event.\n"
+			"      --plain              lines on a terminal, too\n"
+			"  -n, --count N            lines, until N events\n"
+			"      --interval DURATION  also report the numbers every 10s, 500ms, ...; of a\n"
+			"                           view, the time between pictures\n",
 		.shorts = "n:",
 		.longs = longs,
 	};
 	struct watching w = { 0 };
-	bool good = true;
+	bool good = true, plain = false;
 	int opt;
 
 	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
@@ -178,11 +183,16 @@ int cmd_watch(int argc, char **argv)
 			good = parse_count("--count", optarg, 1ULL << 62, &w.left);
 		else if (opt == OPT_INTERVAL)
 			good = parse_ns("--interval", optarg, &w.interval_ns);
+		else if (opt == OPT_PLAIN)
+			plain = true;
 		else
 			good = false;
 	}
-	if (!good || !operands(argc, argv, 1, 1, &spec))
+	plain |= w.left || out_mode != OUT_TEXT || !watch_view || !view_possible();
+	if (!good || !operands(argc, argv, plain, 1, &spec))
 		return EXIT_FAIL;
 	w.name = argv[optind];
+	if (!plain)
+		return watch_view(w.name, w.interval_ns);
 	return watch(&w);
 }
