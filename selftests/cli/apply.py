@@ -283,7 +283,11 @@ def key_files():
     secret = write("ab" * 16 + "\n", "secret", 0o600)
     file = write(f"[filter a]\nwindow = 1000\nrotate = kernel\nkey-file = {secret}\n")
     good("apply", file)
-    good("create", "b", "--window", "1000", "--rotate", "kernel", "--key", "ab" * 16)
+    good("create", "b", "--window", "1000", "--rotate", "kernel", "--key-file", secret)
+    for way in (["--key", "ab" * 16], ["--key=" + "ab" * 16]):
+        done = epf("create", "c", "--window", "1000", *way)
+        if done.returncode != 2 or "--key-file" not in done.stderr or "abab" in done.stderr:
+            return f"a key as argument: {done}"
     for name in "ab":
         good("save", name, path(name))
     keys = [open(path(n), "rb").read(256).find(b"\xab" * 16) for n in "ab"]

@@ -266,7 +266,8 @@ shows 'swapped: lanes where ge was' 'd["kind"] == "lanes"' cli-ge
 gives 0 '' swap cli-ge cli-a
 
 # Saving and restoring
-gives 0 '^created' create cli-key -W 700 --key 000102030405060708090a0b0c0d0e0f
+(umask 077; echo 000102030405060708090a0b0c0d0e0f > "$tmp/key")
+gives 0 '^created' create cli-key -W 700 --key-file "$tmp/key"
 gives 0 '^$' insert cli-key hello
 gives 0 '^saved cli-key' save cli-key "$tmp/snap"
 claim 'a snapshot is its owner'"'"'s alone' [ "$(stat -c %a "$tmp/snap")" = 600 ]
