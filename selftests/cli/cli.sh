@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 272
+ktap_plan 273
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
