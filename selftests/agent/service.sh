@@ -29,12 +29,11 @@ verified() {
 declared() {
 	local unit
 
-	for unit in epochfilter.service epochfilter-follow.service epochfilter-save.service \
-		epochfilter-save.timer; do
+	for unit in epochfilter.service epochfilter-save.service epochfilter-save.timer; do
 		sed "s|@BINDIR@/epfctl|$build/user/epfctl|; s|@CREDENTIALS@||" \
 			"$top"/user/epfctl/$unit* > "$tmp/$unit" || return
 	done
-	systemd-analyze verify --man=no "$tmp"/epochfilter{,-follow,-save}.service \
+	systemd-analyze verify --man=no "$tmp"/epochfilter{,-save}.service \
 		"$tmp/epochfilter-save.timer" > "$tmp/said" 2>&1
 	! grep epochfilter "$tmp/said"
 }

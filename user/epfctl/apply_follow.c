@@ -38,7 +38,8 @@ static char *label(const struct apply_change *c)
 {
 	char *text;
 
-	return asprintf(&text, "%s %s", c->kind == APPLY_CREATE ? "create" : "attach", c->name) < 0 ?
+	return asprintf(&text, "%s %s", c->kind == APPLY_CREATE ? "create" : "attach", c->name) <
+			       0 ?
 		       NULL :
 		       text;
 }

@@ -301,9 +301,8 @@ static const struct spec spec = {
 
 static bool take_option(struct want *w, int opt)
 {
-	bool *const flags[] = {
-		&w->dry_run, &w->prune, &w->replace, &w->restore, &w->save, &w->due, &w->follow
-	};
+	bool *const flags[] = { &w->dry_run, &w->prune, &w->replace, &w->restore,
+				&w->save,    &w->due,   &w->follow };
 
 	if (opt == OPT_STATE)
 		w->state = optarg;

@@ -52,11 +52,10 @@ bool declared_status(json_t *list)
 			continue;
 		if (list)
 			json_array_append_new(
-				list,
-				json_pack("{ss sb ss ss}",
-					  nf_is_name(d.all[i].name) ? "hook" : "interface",
-					  d.all[i].name, "attached", false, "declared",
-					  d.all[i].at[0], "why", why_not(&d.all[i])));
+				list, json_pack("{ss sb ss ss}",
+						nf_is_name(d.all[i].name) ? "hook" : "interface",
+						d.all[i].name, "attached", false, "declared",
+						d.all[i].at[0], "why", why_not(&d.all[i])));
 		else
 			printf("%s: declared, but not attached: %s\n", d.all[i].name,
 			       why_not(&d.all[i]));
