@@ -292,8 +292,8 @@ static const struct spec spec = {
 "      --follow     go on: make what could not be made when it can be, and attach\n"
 "                   again to interfaces that come back\n"
 "      --state DIR  directory of the states (" STATE_DIR ")\n"
-"exit status: 0 all is as declared, 1 partly: some changes failed, or a filter that\n"
-"was to be saved does not exist, which errors say, 2 failure\n",
+"exit status: 0 all is as declared, 1 partly: some changes failed, or a filter\n"
+"that was to be saved does not exist, which errors say, 2 failure\n",
 	/* clang-format on */
 	.shorts = "",
 	.longs = longs,
