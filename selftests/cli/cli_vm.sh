@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module cli-
-ktap_plan 261 299
+ktap_plan 270 308
 
 ktap_cleanup umount -q "$tmp/small"
 
@@ -274,7 +274,8 @@ shows 'swapped: lanes where ge was' 'd["kind"] == "lanes"' cli-ge
 gives 0 '' swap cli-ge cli-a
 
 # Saving and restoring
-gives 0 '^created' create cli-key -W 700 --key 000102030405060708090a0b0c0d0e0f
+(umask 077; echo 000102030405060708090a0b0c0d0e0f > "$tmp/key")
+gives 0 '^created' create cli-key -W 700 --key-file "$tmp/key"
 gives 0 '^$' insert cli-key hello
 gives 0 '^saved cli-key' save cli-key "$tmp/snap"
 claim 'a snapshot is its owner'"'"'s alone' [ "$(stat -c %a "$tmp/snap")" = 600 ]
@@ -282,6 +283,33 @@ claim 'a snapshot has the hash key' grep -q \
 	"$(printf '\001\002\003\004\005\006\007\010\t')" -a "$tmp/snap"
 gives 0 'snapshot of cli-key.*sound' show --file "$tmp/snap"
 gives 0 '^restored cli-new' restore cli-new "$tmp/snap"
+
+# Declared filters
+cat > "$tmp/declared.conf" << END
+[filter cli-decl]
+window = 700
+key-file = $tmp/key
+[filter cli-decl-ge]
+window = 700
+kind = ge
+END
+declared=(--state "$tmp/state" "$tmp/declared.conf")
+gives 0 'create cli-decl-ge: ' apply --restore "${declared[@]}"
+gives 0 '^nothing to do: 2 declared' apply "${declared[@]}"
+gives 0 '^$' insert cli-decl hello
+gives 0 '^$' insert cli-decl-ge hello
+gives 0 'saved cli-decl-ge: 1 ' apply --save "${declared[@]}"
+epf export cli-decl
+cp "$tmp/out" "$tmp/exported.conf"
+gives 0 '^nothing to do: 1 declared' apply "$tmp/exported.conf"
+for name in cli-decl cli-decl-ge; do
+	epf destroy "$name"
+done
+gives 0 'restored cli-decl-ge: saved .* ago, 1 ' apply --restore "${declared[@]}"
+for name in cli-decl cli-decl-ge; do
+	gives 0 'present' test "$name" hello
+	epf destroy "$name"
+done
 gives 0 '^hello present' test cli-new hello
 gives 0 '^restored cli-a' restore --existing cli-a "$tmp/snap"
 gives 0 '^hello present' test cli-a hello

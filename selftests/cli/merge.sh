@@ -57,7 +57,7 @@ gives 0 '^merged 2 snapshots' merge -o "$tmp/ab" "$tmp/a" "$tmp/b"
 claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 
 # Snapshots that do not fit together
-refuses "another hash key than .*/a: create filters that will be merged with the same --key" key=2
+refuses "another hash key than .*/a: create filters that will be merged with the same --key-file" key=2
 refuses 'another hash than .*the same --hash' hash=1
 # made DESCRIPTION KIND KIND KIND: the result of merging two; 1 bytes, 2 frames
 made() {

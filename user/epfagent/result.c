@@ -84,6 +84,62 @@ bool result_there(int dir, const char *name, const struct stat *st)
 	return same;
 }
 
+/* Those that exist */
+
+/* Nobody else can have made it: a link to a file of the agent's user has more than one. */
+static bool is_own(int dir, const char *name, struct stat *st)
+{
+	return !fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st->st_mode) &&
+	       st->st_uid == geteuid() && st->st_nlink == 1;
+}
+
+static bool is_gone(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
+bool result_measure(int dir, const char *entry, char name[NAME_MAX + 1], __u64 *time_ns,
+		    __u64 *bytes, bool *spent)
+{
+	size_t len = strlen(entry);
+	char part[NAME_MAX + 1];
+	struct stat st;
+	int i;
+
+	if (len <= strlen(VERDICT) || !ends_with(entry, VERDICT) || !is_own(dir, entry, &st))
+		return false;
+	snprintf(name, NAME_MAX + 1, "%.*s", (int)(len - strlen(VERDICT)), entry);
+	*time_ns = mtime_ns(&st);
+	*spent = !is_gone(dir, name);
+	*bytes = *spent ? 0 : (__u64)st.st_size;
+	for (i = 0; i < RESULT_PARTS; i++) {
+		if (!is_own(dir, join(part, name, suffix[i]), &st))
+			continue;
+		*bytes += (__u64)st.st_size;
+		*spent = false;
+	}
+	return result_wanted(name);
+}
+
+bool result_remove(int dir, const char *name)
+{
+	json_t *json = read_verdict(dir, name), *own = json_path(name);
+	bool ours = json && own && json_equal(json_object_get(json, "file"), own), done = false;
+	char part[NAME_MAX + 1];
+	struct stat st;
+	int i;
+
+	json_decref(json);
+	json_decref(own);
+	for (i = 0; ours && i < RESULT_PARTS; i++)
+		done |= is_own(dir, join(part, name, suffix[i]), &st) && !unlinkat(dir, part, 0);
+	if (ours && is_gone(dir, name))
+		done |= !unlinkat(dir, join(part, name, VERDICT), 0);
+	return done;
+}
+
 /* Making */
 
 /* Set group and mode at creation, so that this cannot fail once the file is complete.

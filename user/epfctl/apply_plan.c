@@ -83,23 +83,6 @@ struct existing {
 	bool timed;
 };
 
-/* Open filter @name by its name alone, in the backends that the command may use. */
-static int open_named(const char *name)
-{
-	int dev = open_device(), filter, second;
-
-	if (dev < 0)
-		return dev;
-	filter = epf_dev_filter(dev, name);
-	second = filter == -ENOENT ? epf_backend_second(dev) : -ENOENT;
-	if (second >= 0) {
-		filter = epf_dev_filter(second, name);
-		epf_close(second);
-	}
-	epf_close(dev);
-	return filter;
-}
-
 /* Return: 1; 0: there is none; -1: an error is printed. */
 static int read_existing(const char *name, struct existing *e)
 {
@@ -281,6 +264,20 @@ static bool has_filter(const struct declarations *all, struct xdp_want *want, bo
 	return false;
 }
 
+/* Attach what exists and cannot stay. */
+static bool again(struct apply_plan *plan, const char *name, const char *text, const char *why,
+		  const struct declared *d, bool gone)
+{
+	struct apply_change *c = apply_plan_add(plan, APPLY_DETACH, name, NULL, why, d);
+
+	if (c)
+		c->gone = gone;
+	c = c ? apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d) : NULL;
+	if (c)
+		c->gone = gone;
+	return c;
+}
+
 static bool attach_step(struct apply_plan *plan, const struct declared *d, struct xdp_want *want,
 			bool there)
 {
@@ -306,8 +303,7 @@ static bool attach_step(struct apply_plan *plan, const struct declared *d, struc
 	else if (err == -ENOENT)
 		good = apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d);
 	else
-		good = apply_plan_add(plan, APPLY_DETACH, name, NULL, why, d) &&
-		       apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d);
+		good = again(plan, name, text, why, d, !is->live);
 	if (good && !same && !err && is->live && !has(plan, APPLY_DESTROY, is->filter))
 		plan->replaced++;
 	free(text);

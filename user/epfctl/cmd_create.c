@@ -26,7 +26,7 @@ const struct option create_longs[] = {
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "hash", required_argument, NULL, OPT_HASH },
-	{ "key", required_argument, NULL, OPT_KEY },
+	{ "key", required_argument, NULL, OPT_KEY }, /* else it would abbreviate --key-file */
 	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
 	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
@@ -50,8 +50,9 @@ static bool create_take_option(struct create_request *w, int opt)
 	case OPT_ROTATE:
 		return parse_rotate(optarg, &w->rotate);
 	case OPT_KEY:
-		w->has_key = true;
-		return parse_hash_key("--key", optarg, w->key);
+		fail("--key: other users see the arguments of a command: put the key into a "
+		     "file of mode 600, and give --key-file");
+		return false;
 	case OPT_KEY_FILE:
 		w->has_key = true;
 		return read_key_file(optarg, w->key);
@@ -217,7 +218,6 @@ const char *create_parse(int argc, char **argv, struct create_request *w)
 		 "      --key-file FILE     hash key, 32 hex digits (default: random; whoever\n"
 		 "                          knows it can craft false positives); without '/' a\n"
 		 "                          credential of the systemd unit\n"
-		 "      --key HEX           the same; all users of the machine can see it\n"
 		 "      --align             end epochs by the wall clock, for 'merge'\n"
 		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
 		 "                          which is 'epfctl hold' or epfagent (default), or\n"

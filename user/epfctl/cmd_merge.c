@@ -46,7 +46,7 @@ static int merge_refused(enum epf_merge_fault fault, const char *path, const cha
 		return fail("%s has impossible times: save it again", path);
 	case EPF_MERGE_KEY:
 		return fail("%s has another hash key than %s: create filters that "
-			    "will be merged with the same --key",
+			    "will be merged with the same --key-file",
 			    path, other);
 	case EPF_MERGE_HASH:
 		return fail("%s has another hash than %s: create both with "
