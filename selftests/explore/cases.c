@@ -78,7 +78,7 @@ const struct case_scene case_scenes[] = {
 	{ "first", SCENE("2 sightings, present keys not inserted, rotator", false, 0, 3,
 		SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)), 1 | 2, ANY, ALL },
 	{ "sights", SCENE("3 sightings, rotator", false, 0, 4,
-		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)), 1 | 2, STALE, SEARCH_ALL, SEARCH_ALL, 2, 0 },
+		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)), 1 | 2, STALE, SEARCH_ALL, SEARCH_ALL, 2 },
 	{ "mixed", SCENE("2 sightings, inserter of another key, rotator", false, 0, 4,
 		SIGHT(0), SIGHT(0), INSERT(1), ROTATE(1)), 1, ANY, ALL },
 	{ "mixed-wide", SCENE("sighting, inserter of another key, rotator", false, 0, 3,

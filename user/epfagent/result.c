@@ -115,7 +115,7 @@ bool result_measure(int dir, const char *entry, char name[NAME_MAX + 1], __u64 *
 	*spent = !is_gone(dir, name);
 	*bytes = *spent ? 0 : (__u64)st.st_size;
 	for (i = 0; i < RESULT_PARTS; i++) {
-		if (!is_own(dir, join(part, name, suffix[i]), &st))
+		if (!is_own(dir, result_join(part, name, suffix[i]), &st))
 			continue;
 		*bytes += (__u64)st.st_size;
 		*spent = false;
@@ -134,9 +134,9 @@ bool result_remove(int dir, const char *name)
 	json_decref(json);
 	json_decref(own);
 	for (i = 0; ours && i < RESULT_PARTS; i++)
-		done |= is_own(dir, join(part, name, suffix[i]), &st) && !unlinkat(dir, part, 0);
+		done |= is_own(dir, result_join(part, name, suffix[i]), &st) && !unlinkat(dir, part, 0);
 	if (ours && is_gone(dir, name))
-		done |= !unlinkat(dir, join(part, name, VERDICT), 0);
+		done |= !unlinkat(dir, result_join(part, name, VERDICT), 0);
 	return done;
 }
 
