@@ -134,7 +134,8 @@ bool result_remove(int dir, const char *name)
 	json_decref(json);
 	json_decref(own);
 	for (i = 0; ours && i < RESULT_PARTS; i++)
-		done |= is_own(dir, result_join(part, name, suffix[i]), &st) && !unlinkat(dir, part, 0);
+		done |= is_own(dir, result_join(part, name, suffix[i]), &st) &&
+			!unlinkat(dir, part, 0);
 	if (ours && is_gone(dir, name))
 		done |= !unlinkat(dir, result_join(part, name, VERDICT), 0);
 	return done;

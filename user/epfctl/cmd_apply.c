@@ -209,8 +209,8 @@ static int make_all(const struct want *w, struct apply_plan *plan)
 /* @open: what is still to be made, for the next round; NULL: there is none. @all: this round is
  * not only for that.
  */
-static int apply_declared(const struct want *w, const struct declarations *d, struct apply_open *open,
-			  bool all)
+static int apply_declared(const struct want *w, const struct declarations *d,
+			  struct apply_open *open, bool all)
 {
 	struct apply_plan plan;
 	int ret = EXIT_FAIL;

@@ -391,7 +391,8 @@ static bool plain_read(struct capture_in *in)
 	f->end -= f->at;
 	f->at = 0;
 	n = capture_read_file(in, f->buffer + f->end,
-		      PLAIN_ROOM - f->end < STREAM_BYTES ? PLAIN_ROOM - f->end : STREAM_BYTES);
+			      PLAIN_ROOM - f->end < STREAM_BYTES ? PLAIN_ROOM - f->end :
+								   STREAM_BYTES);
 	if (n < 0)
 		f->error = errno;
 	else
@@ -419,8 +420,7 @@ static const unsigned char *plain_record(struct capture_in *in, struct capture_r
 	}
 }
 
-static bool plain_next(struct capture_in *in, struct pcap_pkthdr **hdr,
-		       const unsigned char **data)
+static bool plain_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
 	struct plain_feed *f = &in->plain;
 	struct capture_record rec;
