@@ -51,16 +51,17 @@ const char *libepf_cuda_error(void)
 static int enter(struct borrowed *theirs, int device)
 {
 	cudaError_t err;
-	int ret = card_claim(&why);
+	int ret = card_claim(&why), nr;
 
 	if (ret)
 		return ret;
+	/* asked first: a call with a wrong number is an error for compute-sanitizer */
+	if (!cudaGetDeviceCount(&nr) && (device < 0 || device >= nr))
+		return card_wrong(&why, -ENODEV, "there is no device %d", device);
 	err = card_borrow(theirs, device);
 	if (!err)
 		return 0;
 	card_return(theirs, device);
-	if (err == cudaErrorInvalidDevice)
-		return card_wrong(&why, -ENODEV, "there is no device %d", device);
 	return card_fails(&why, err, "device %d cannot be used", device);
 }
 
