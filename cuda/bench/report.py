@@ -269,8 +269,7 @@ def reach_table(run, reach):
     share = ceiling_reach(run, BIG, "")[1]
     if share and not run.emulated:
         print(f"  (in bytes a second: {share * QUERY_BYTES / 64:.2f} of what the gather at 4.5 GB"
-              f" moves; a lookup also reads a key, so its share of lines is at most "
-              f"{64 / QUERY_BYTES:.3f})")
+              f" moves; a lookup reads a key, too)")
 
 
 # ---- what follows ----
