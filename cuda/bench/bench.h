@@ -237,6 +237,9 @@ __u64 filter_full(const struct filter *f);
  */
 void filter_ask(struct filter *f, const char *part, __u64 n, double insert_s);
 
+/* Measure cuco::bloom_filter with the keys of a window, where it is built (CUCO=). */
+void cuco_ask(__u64 window) __attribute__((weak)); /* cuco.cu */
+
 /* ---- the parts of a run ---- */
 
 void run_gathers(void); /* gather.cu */

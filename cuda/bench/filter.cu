@@ -272,5 +272,7 @@ void run_rivals(void)
 			filter_ask(&f, "rivals", bench.nr_keys / 2, fill(&f));
 			ceiling(EPF_LINE_BYTES, f.bytes);
 		}
+		if (cuco_ask)
+			cuco_ask(window);
 	}
 }

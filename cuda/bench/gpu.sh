@@ -8,6 +8,7 @@
 #
 #   --emulated   run without a card, at tiny sizes, to test the script; times mean
 #                nothing
+#   CUCO=DIR     environment: NVIDIA's cuCollections, whose Bloom filter is a rival then
 #   PART         gathers, queries, paper, rivals, whole, link (all)
 #
 # Exit: 0; 1: an error, or a property does not hold; 4: no card, or no nvcc.
@@ -41,7 +42,7 @@ fi
 for part in "$@"; do
 	case $part in
 	--emulated | gathers | queries | paper | rivals | whole | link) ;;
-	*) sed -n '7,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	*) sed -n '7,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 done
 
