@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """epfctl plan --plot and audit --plot: what gnuplot is given are the figures of -j, and what
-fails leaves nothing. A program in PATH stands in for gnuplot and keeps its input; at the end the
-real one draws.
+fails leaves nothing. A program in PATH stands in for gnuplot and keeps its input; later the real
+one draws. And the picture of watch in the documents is what the view draws.
 """
 
 import json
@@ -280,6 +280,18 @@ def real_plan():
     return fault or leftover({"p.svg", "p.png"})
 
 
+def view():
+    """draw_view.c has the view of watch draw fixed numbers."""
+    drawer = os.path.join(own.ROOT, "build/selftests/cli/draw_view")
+    if not os.access(drawer, os.X_OK):
+        raise tap.Skip("draw_view is not built: libncurses-dev is missing")
+    drawn = subprocess.run([drawer], capture_output=True, check=True).stdout
+    xml.etree.ElementTree.fromstring(drawn)
+    with open(os.path.join(own.ROOT, "docs/design/watch.svg"), "rb") as f:
+        return None if f.read() == drawn else \
+            "another picture: build/selftests/cli/draw_view > docs/design/watch.svg"
+
+
 def prepare():
     """A snapshot of 3,000 keys in 91 s, with a window of 70 s."""
     with open(path("log"), "w") as f:
@@ -310,6 +322,7 @@ def main():
             ("Ctrl-C ends gnuplot and leaves nothing", interrupt),
             ("the real gnuplot draws an audit", real_audit),
             ("the real gnuplot draws a plan", real_plan),
+            ("docs/design/watch.svg is what the view draws", view),
         ]))
     finally:
         shutil.rmtree(dir)
