@@ -25,6 +25,7 @@ help:
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
 	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make check-abi  does libepf.so have all that its last release had, unchanged?'
 	@echo 'make check-gpu  the device suite on the GPU of this machine: 100 million keys (docs/GPU.md)'
 	@echo 'make bench-gpu  rates on that GPU, beside what its memory can do; build/bench/gpu'
 	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
@@ -33,7 +34,8 @@ help:
 	@echo 'make mutants    what the broken variants break, and which test must fail [T=core/chain*]'
 	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
 	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
-	@echo 'make deb        Debian packages of it; build/deb'
+	@echo 'make deb        Debian packages of it; build/deb [ARCH=arm64: cross-built, as root; build/deb/arm64]'
+	@echo 'make rpm (arch) packages for Fedora (Arch), where rpmbuild (makepkg) is; build/packages'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make install-python  the Python package epf [PYTHON=/usr/bin/python3]; uninstall-python'
 	@echo 'make uninstall  remove all of that'
@@ -104,6 +106,10 @@ bench:
 	$(Q)scripts/deps.sh --install
 	$(Q)selftests/bench/run.sh
 
+check-abi:
+	$(Q)$(MAKE) -C user shared
+	$(Q)scripts/abi.sh check
+
 check-gpu:
 	$(Q)selftests/cuda/check_gpu.sh
 
@@ -128,7 +134,10 @@ dist:
 
 deb:
 	$(Q)scripts/deps.sh --install deb
-	$(Q)scripts/deb.sh
+	$(Q)$(if $(ARCH),scripts/deb_cross.sh '$(ARCH)',scripts/deb.sh)
+
+rpm arch:
+	$(Q)scripts/recipe.sh $@
 
 # A staged install (DESTDIR) only lays files out; a real one also installs the
 # module for the running kernel.
@@ -149,5 +158,5 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
-	check-static check-arm64 check-s390x check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb install uninstall \
+	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb rpm arch install uninstall \
 	install-python uninstall-python clean

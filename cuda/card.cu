@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static pid_t process; /* the process that uses CUDA; 0: none yet */
+/* Of the driver; both or none. */
+static CUresult (*get_context)(CUcontext *context);
+static CUresult (*set_context)(CUcontext context);
 
 #define NAME_BYTES (sizeof(((struct epf_cuda_device *)0)->name))
 
@@ -79,6 +85,59 @@ __u64 card_setting(const char *name, __u64 otherwise)
 	__u64 v = s ? strtoull(s, NULL, 0) : 0;
 
 	return v ? v : otherwise;
+}
+
+bool card_is_forked(void)
+{
+	pid_t user = __atomic_load_n(&process, __ATOMIC_RELAXED);
+
+	return user && user != getpid();
+}
+
+int card_claim(struct epf_cuda_error *e)
+{
+	if (card_is_forked())
+		return card_wrong(e, -ENODEV,
+				  "this process was forked from one "
+				  "that uses the GPU: start a new program instead");
+	__atomic_store_n(&process, getpid(), __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* Find both functions or none; they exist once the runtime has loaded a driver.
+ * Threads that look at once find the same.
+ */
+static bool find_driver(void)
+{
+	void *get, *set;
+
+	if (__atomic_load_n(&set_context, __ATOMIC_ACQUIRE))
+		return true;
+	get = EPF_DRIVER(cuCtxGetCurrent);
+	set = get ? EPF_DRIVER(cuCtxSetCurrent) : NULL;
+	__atomic_store_n((void **)&get_context, get, __ATOMIC_RELAXED);
+	__atomic_store_n((void **)&set_context, set, __ATOMIC_RELEASE);
+	return set;
+}
+
+cudaError_t card_borrow(struct borrowed *theirs, int device)
+{
+	cudaError_t err;
+
+	theirs->device = device;
+	theirs->context = NULL;
+	err = cudaGetDevice(&theirs->device);
+	if (find_driver())
+		get_context(&theirs->context);
+	return err ? err : cudaSetDevice(device);
+}
+
+void card_return(const struct borrowed *theirs, int device)
+{
+	if (theirs->device != device && cudaSetDevice(theirs->device))
+		cudaGetLastError();
+	if (find_driver())
+		set_context(theirs->context);
 }
 
 /* A card that another process has exclusively, or for which there is no code,

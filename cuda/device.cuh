@@ -89,12 +89,6 @@ __device__ __forceinline__ __u64 key_digest(const struct epf_cu_keys *k, __u64 i
 	return epf_digest(&k->hash, key, k->len);
 }
 
-/* Return: the latest epoch, up to @epoch, that uses lane @i. */
-__device__ __forceinline__ __u64 lane_epoch(__u64 epoch, __u32 i)
-{
-	return epoch - ((epoch - i) & (EPF_LANES - 1));
-}
-
 /* Add a digest to the lane of @epoch in each of its lines, with one atomic per
  * line whose result is not used, so no thread waits for it. The lane is zero or
  * of that epoch.

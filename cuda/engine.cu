@@ -11,77 +11,30 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define APPLY_RECORDS (1ULL << 22) /* records copied at a time: 128 MiB */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct card card;
-static pid_t process; /* the process that uses the card; 0: none yet */
-
-/* Device and context of the calling thread; see borrow(). */
-static int theirs;
-static CUcontext their_context;
-static CUresult (*get_context)(CUcontext *context);
-static CUresult (*set_context)(CUcontext context);
-
-/* Find both functions or none; they exist once the runtime has loaded a driver. */
-static void find_driver(void)
-{
-	if (set_context)
-		return;
-	*(void **)&get_context = EPF_DRIVER(cuCtxGetCurrent);
-	if (get_context)
-		*(void **)&set_context = EPF_DRIVER(cuCtxSetCurrent);
-}
-
-/* Save the thread's current device and context and make the card current. They
- * belong to the program, which may use CUDA itself and may have made the
- * context with the driver's interface. The caller holds the lock; give_back()
- * restores them and unlocks.
- */
-static cudaError_t borrow(void)
-{
-	cudaError_t err;
-
-	theirs = CARD;
-	their_context = NULL;
-	err = cudaGetDevice(&theirs);
-	find_driver();
-	if (set_context)
-		get_context(&their_context);
-	return err ? err : cudaSetDevice(CARD);
-}
+static struct borrowed theirs; /* of the thread that holds the lock */
 
 static void give_back(void)
 {
-	if (theirs != CARD && cudaSetDevice(theirs))
-		cudaGetLastError();
-	if (set_context)
-		set_context(their_context);
+	card_return(&theirs, CARD);
 	pthread_mutex_unlock(&lock);
-}
-
-/* CUDA does not survive a fork(): the child cannot use the parent's CUDA state
- * and must not touch it. The caller holds the lock.
- */
-static bool is_forked(void)
-{
-	return process && process != getpid();
 }
 
 /* Every operation that may fail runs between this and leave(). */
 static int enter(struct epf_cuda_error *e)
 {
 	cudaError_t err;
+	int ret;
 
 	pthread_mutex_lock(&lock);
-	if (is_forked())
-		return card_wrong(e, -ENODEV,
-				  "this process was forked from one "
-				  "that uses the GPU: start a new program instead");
-	process = getpid();
-	err = borrow();
+	ret = card_claim(e);
+	if (ret)
+		return ret;
+	err = card_borrow(&theirs, CARD);
 	if (err && !card.broken)
 		return card_fails(e, err, "the GPU cannot be used");
 	return 0;
@@ -103,7 +56,7 @@ static int leave(int ret, const struct epf_cuda_error *e)
 		card.broken = true;
 		card.why = *e;
 	}
-	if (is_forked())
+	if (card_is_forked())
 		pthread_mutex_unlock(&lock);
 	else
 		give_back();
@@ -138,7 +91,7 @@ static size_t bytes_of(const struct epf_cuda_held *h)
 
 static void drop(struct epf_cuda_held *h)
 {
-	if (h->lines.line && !is_forked())
+	if (h->lines.line && !card_is_forked())
 		cudaFree(h->lines.line);
 	free(h);
 }
@@ -329,7 +282,7 @@ static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k, _
 
 static void drop_column(struct epf_cuda_column *c)
 {
-	if (c->keys.data && !is_forked())
+	if (c->keys.data && !card_is_forked())
 		cudaFree((void *)(uintptr_t)c->keys.data);
 	free(c);
 }

@@ -102,6 +102,14 @@ struct card {
 	size_t scratch_bytes;
 };
 
+/**
+ * struct borrowed - device and context of a thread; see card_borrow()
+ */
+struct borrowed {
+	int device;
+	CUcontext context;
+};
+
 struct epf_cuda_held {
 	struct epf_cu_lines lines;
 	struct epf_hash hash;
@@ -121,6 +129,22 @@ __attribute__((format(printf, 3, 4))) int card_wrong(struct epf_cuda_error *e, i
 
 /* Return: the setting @name (for tests), or @otherwise if it is not set. */
 __u64 card_setting(const char *name, __u64 otherwise);
+
+/* CUDA does not survive a fork(): the child cannot use the parent's CUDA state
+ * and must not touch it. Return: is this such a child?
+ */
+bool card_is_forked(void);
+
+/* This process uses CUDA from now on. Return: 0; -ENODEV: card_is_forked(). */
+int card_claim(struct epf_cuda_error *e);
+
+/* Save the thread's current device and context and make @device current. They
+ * belong to the program, which may use CUDA itself and may have made the
+ * context with the driver's interface. card_return() restores them, also after
+ * an error.
+ */
+cudaError_t card_borrow(struct borrowed *theirs, int device);
+void card_return(const struct borrowed *theirs, int device);
 
 /* Implements epf_cuda_ops.probe: makes a context and runs an empty kernel. The
  * current device of this thread must be the card.

@@ -9,7 +9,7 @@ template <int L>
 static __global__ void __launch_bounds__(BLOCK)
 	probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
 {
-	struct view v = view_of(&f);
+	struct epf_look::view v = view_of(&f);
 	unsigned long long nr = 0;
 	__u64 i = thread_number();
 

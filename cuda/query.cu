@@ -15,14 +15,6 @@ struct answer {
 	unsigned long long *count;
 };
 
-/* Return: the age of the youngest lane in @hits, a non-zero bit mask of lanes:
- * the first bit set, reading from the lane of @epoch downwards and round.
- */
-__device__ __forceinline__ __u32 age_of(__u32 hits, __u64 epoch)
-{
-	return (__u32)__clz((int)(hits * 0x01010101u << (7 - (epoch & 7))));
-}
-
 /* Return: how many threads in @present have an @age equal to this thread's
  * number modulo 8?
  */
@@ -54,7 +46,7 @@ __device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
 				      __u64 epoch)
 {
 	bool present = i < n && hits;
-	__u32 age = hits ? age_of(hits, epoch) : EPF_AGE_ABSENT;
+	__u32 age = hits ? epf_look::age_of(hits, epoch) : EPF_AGE_ABSENT;
 	__u32 word = __ballot_sync(ALL_LANES, present);
 
 	if (threadIdx.x % WARP == 0)
@@ -72,7 +64,7 @@ static __global__ void __launch_bounds__(BLOCK)
 	query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
 {
 	__u32 lane = threadIdx.x % WARP, nr = 0;
-	struct view v = view_of(&f);
+	struct epf_look::view v = view_of(&f);
 	__u32 n = (__u32)k.n; /* EPF_LAUNCH_KEYS */
 	__u32 i = (__u32)thread_number();
 

@@ -158,7 +158,7 @@ struct epf_cuda_ops {
 		      struct epf_cuda_error *e);
 };
 
-/* The only symbol that libepf_cuda.so exports, for dlsym(). */
+/* The symbol of the table, for dlsym(). Programs use libepf_cuda.h. */
 #define EPF_CUDA_SYMBOL "epf_cuda_ops"
 typedef const struct epf_cuda_ops *(*epf_cuda_ops_fn)(void);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: many keys in one call, in order. Keys are copied in by chunks, through a kernel buffer.
- * Within a chunk they are processed by groups: first all digests and prefetches of a group, then
- * its operations, in one RCU section.
+ * Batches: many keys in one call, in order. Keys are copied in by chunks. Within a chunk they are
+ * processed by groups: first all digests and prefetches, then the operations, in one RCU section.
  */
 #include "dev.h"
 #include "kind.h"
@@ -146,9 +145,8 @@ static bool epf_batch_must_settle(const struct epf_table *t, enum op op)
 	       !epf_table_pinned(t, ktime_get_ns());
 }
 
-/* Process up to @nr keys from @i on. If a rotation has to take place first, fewer keys are
- * processed, and *@late is set to the table, by reference. Return: the number of keys processed;
- * -ENODEV.
+/* Process up to @nr keys from @i on, fewer if a rotation has to take place first: then *@late is
+ * the table, by reference. Return: the number of keys processed; -ENODEV.
  */
 static int epf_batch_do_group(struct run *r, u32 i, u32 nr, u32 off, struct epf_table **late)
 {
@@ -279,19 +277,27 @@ static int epf_batch_run(struct epf_file *file, struct epf_batch *args, enum op 
 	return err;
 }
 
-/* EPF_IOC_TEST. On return @a says how many keys were processed; the same holds for the next two
- * functions. Return: 0, -EINVAL, -E2BIG, -ENOMEM, -EFAULT, -EINTR, -ENODEV.
+/**
+ * epf_batch_test() - EPF_IOC_TEST; on return @a says how many keys were processed
+ * Context: process; sleeps. The same holds for the next two functions.
+ * Return: 0; -EINVAL: a length or flag; -E2BIG: too many keys; -ENOMEM; -EFAULT; -EINTR; -ENODEV.
  */
 int epf_batch_test(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_TEST);
 }
 
+/**
+ * epf_batch_insert() - EPF_IOC_INSERT; as epf_batch_test()
+ */
 int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_INSERT);
 }
 
+/**
+ * epf_batch_test_and_insert() - EPF_IOC_TEST_AND_INSERT; as epf_batch_test()
+ */
 int epf_batch_test_and_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_TEST_AND_INSERT);

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failing open by count: how the promised error limit is kept without the worker. This file is for
- * lanes; kinds/locked.h describes what the other kinds count.
+ * Failing open by count, of lanes: how the error limit is kept without the worker, however late the
+ * rotation is. See section 5 of docs/DESIGN.md; kinds/locked.h is about the other kinds.
  *
- * When an epoch begins, the number of keys that it may take before the error of the filter passes
- * its limit is known: the errors of the seven epochs before it follow from their counts, and
- * epf/capacity.h turns what the limit leaves into a number of keys, t->room. The inserter whose key
- * reaches that number sets t->answer to open, on its own path. So the limit holds however late the
- * rotation is (because of a grace period, the scan, a snapshot or the timer), and even if the
- * worker never runs. The trigger (table.h) is set so that an inserter checks in time, and CPUs keep
- * no insertions to themselves when the trigger is near.
+ * When an epoch begins, its room is computed: how many keys it may take before the error passes the
+ * limit. The inserter whose key reaches that number sets t->answer to open. The trigger (table.h)
+ * is set so that an inserter checks in time, and CPUs keep no insertions when it is near.
  *
- * What is counted are keys that set bits in the lanes of their epoch, on each CPU separately; a
- * repeat within an epoch adds nothing to the error. Summing the counts of the CPUs reads one cache
- * line for each; it is done when an epoch ends and when the trigger is reached. Some of the keys
- * inserted while an epoch ends count for both epochs:
+ * Counted are keys that set bits in the lanes of their epoch, by each CPU. Their sum is taken when
+ * an epoch ends and when the trigger is reached. Keys inserted while an epoch ends may count twice:
  *
  *   keys_before  of the next epoch is summed before the epoch ends;
  *   share        of the epoch that ends is computed from a sum taken afterwards.
@@ -39,8 +33,9 @@
 
 #include <linux/mm.h>
 
-/* Compute how many keys an empty table of lanes may take: the shares of all epochs are zero.
- * Sleeps.
+/**
+ * epf_table_set_limit() - compute how many keys an empty table of lanes may take
+ * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
  */
 int epf_table_set_limit(struct epf_table *t)
@@ -59,7 +54,9 @@ int epf_table_set_limit(struct epf_table *t)
 	return 0;
 }
 
-/* Number of keys that have set bits since the table was made. */
+/**
+ * epf_table_keys() - number of keys that have set bits since the table was made. Context: any.
+ */
 u64 epf_table_keys(const struct epf_table *t)
 {
 	u64 sum = 0;
@@ -72,8 +69,9 @@ u64 epf_table_keys(const struct epf_table *t)
 	return sum;
 }
 
-/* Number of keys that the current epoch may still take; 0: the error may be at the limit. Context:
- * any; without the lock the result may be that of an epoch that is over.
+/**
+ * epf_table_left() - keys that the current epoch may still take; 0: the limit is near
+ * Context: any; without the lock the result may be that of an epoch that is over.
  */
 u64 epf_table_left(const struct epf_table *t)
 {
@@ -88,7 +86,8 @@ u64 epf_table_left(const struct epf_table *t)
 	return room > keys ? room - keys : 0;
 }
 
-/* Fail open because epoch @e, the current one as the caller counted it, has reached its capacity.
+/**
+ * epf_table_open() - fail open because epoch @e, the current one as the caller counted it, is full
  * Context: any; without the lock.
  */
 void epf_table_open(struct epf_table *t, u64 e)
@@ -121,7 +120,9 @@ static void epf_capacity_set_room(struct epf_table *t, u64 before)
 	WRITE_ONCE(t->keys_before, before);
 }
 
-/* Compute the room of an epoch that has begun. @before: epf_table_keys() before that. */
+/**
+ * epf_table_next_room() - set the room of a new epoch; @before: keys until then. Context: locked.
+ */
 void epf_table_next_room(struct epf_table *t, u64 before)
 {
 	u64 over = t->state.epoch - 1;
@@ -133,9 +134,10 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 	epf_capacity_set_room(t, before);
 }
 
-/* Compute the room of a restored table of lanes, locked, estimated, not yet published. The measured
- * errors of the lanes are used instead of the counts in the snapshot: those include repeats, and a
- * merged snapshot has lanes with the keys of many.
+/**
+ * epf_table_measured_room() - compute the room of a restored table of lanes, estimated, not
+ * published. The measured errors of the lanes are used instead of the counts in the snapshot: those
+ * include repeats, and a merged snapshot has lanes with the keys of many. Context: locked.
  */
 void epf_table_measured_room(struct epf_table *t)
 {
@@ -152,7 +154,10 @@ void epf_table_measured_room(struct epf_table *t)
 	epf_capacity_set_room(t, epf_table_keys(t) - keys);
 }
 
-/* Decide whether the filter is saturated. @t: locked, estimated. Return: true if that changed. */
+/**
+ * epf_table_judge() - decide whether an estimated filter is saturated. Context: locked.
+ * Return: true if that changed.
+ */
 bool epf_table_judge(struct epf_table *t)
 {
 	u64 limit = t->params.limit_ppt;

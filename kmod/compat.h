@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations that differ between kernel versions, 6.1 to 7.2. This is the only file that tests the
- * version. Where a macro marks a change, its presence is tested instead of the version, because
- * stable trees backport changes.
+ * Operations that differ between kernel versions, 6.1 to 7.2. Only this file tests the version.
+ * Where a macro marks a change, that is tested instead, because stable trees backport changes.
  */
 #ifndef EPF_COMPAT_H
 #define EPF_COMPAT_H
@@ -67,9 +66,10 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 				       const struct btf_kfunc_id_set *nf_set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set)           ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
+	int err = register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set);
+
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set);
+	return err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else
 	return 0;
 #endif
@@ -85,8 +85,7 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 #endif
 
 /* 6.9: programs may pass a map to a kernel function (suffix __map). Return: where the first value
- * of array @map has its first reference with destructor @dtor; NULL if it has none or @map is not
- * an array.
+ * of array @map has its first reference with destructor @dtor, or NULL.
  */
 static inline void *epf_map_reference(const struct bpf_map *map, void (*dtor)(void *))
 {

@@ -25,9 +25,7 @@ static int epf_dev_create(struct epf_file *file, struct epf_table *t, union epf_
 	return epf_filter_create(&a->create, &a->create.id);
 }
 
-/* Destroy by id, which is not reused soon: a filter that has taken the name meanwhile is another
- * one. Destroy by force: the caller was never told that the filter exists.
- */
+/* Destroy by id, which is not reused soon, and by force: nobody was told that the filter exists. */
 static void epf_dev_undo_create(struct epf_file *file, const union epf_args *a)
 {
 	struct epf_name name = { .id = a->create.id };
@@ -189,9 +187,8 @@ static void epf_dev_undo_begin(struct epf_file *file, const union epf_args *a)
 	epf_snap_cancel(file);
 }
 
-/* Begin a journal of the current table. It may be over when this returns, as at any later time. If
- * the table was replaced meanwhile, that may have happened before the journal was attached; nobody
- * else would stop the journal then.
+/* Begin a journal of the current table, which may be over when this returns. If the table was
+ * replaced before the journal was attached, nobody else would stop the journal.
  */
 static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order, u32 shards)
 {
@@ -313,9 +310,7 @@ static const struct cmd cmds[] = {
 };
 /* clang-format on */
 
-/* The copy gets the size that was checked, because other threads of the caller may change the
- * original meanwhile.
- */
+/* The copy gets the size that was checked: other threads may change the original meanwhile. */
 static int epf_dev_get_args(const struct cmd *cmd, union epf_args *args, void __user *user,
 			    u32 *size)
 {
@@ -462,20 +457,9 @@ static const struct file_operations control_fops = {
 	.llseek = noop_llseek,
 };
 
-static struct miscdevice device = {
+struct miscdevice epf_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "epochfilter",
 	.fops = &control_fops,
 	.mode = 0600,
 };
-
-int epf_dev_init(void)
-{
-	return misc_register(&device);
-}
-
-/* Nobody has the device open: an open file would pin the module. */
-void epf_dev_exit(void)
-{
-	misc_deregister(&device);
-}

@@ -47,9 +47,7 @@ union epf_args {
 	struct epf_describe describe;
 };
 
-/* Performs a command. @file is NULL on the control descriptor. @t is the current table if the
- * command asks for it (TABLE in dev.c), else NULL.
- */
+/* Performs a command. @file: NULL on the control descriptor. @t: current if it asks for one. */
 typedef int epf_cmd_fn(struct epf_file *file, struct epf_table *t, union epf_args *a);
 
 /* batch.c: */

@@ -2,14 +2,12 @@
 /*
  * The registry: which filters exist, and which table each contains.
  *
- * The registry lock covers names, ids and every change of filter.table. It is held only briefly:
- * tables are allocated before it is taken and retired after it is released. Packet paths look up
- * filters by id under RCU.
+ * The registry lock covers names, ids and every change of filter.table. Tables are allocated before
+ * it is taken and retired after it is released. Packet paths look up filters by id under RCU.
  *
  * A name is one reference. A filter is destroyed when only the name's reference is left (the count
- * goes from one to zero in one step, so nobody can get a new reference in between) or by force. A
- * forced destruction takes the table away at once: every operation returns -ENODEV, and the last
- * holder frees the rest.
+ * goes from one to zero in one step, so nobody can get a new reference in between) or by force.
+ * Then every operation returns -ENODEV at once, and the last holder frees the rest.
  */
 #include "filter.h"
 #include "compat.h"
@@ -29,7 +27,7 @@
 static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
 static DEFINE_MUTEX(registry);
 static u32 next_id;    /* @registry */
-static u32 nr_filters; /* within epf_max_filters(); @registry */
+static u32 nr_filters; /* within epf_max_filters; @registry */
 
 static struct epf_filter *epf_filter_find_name(const char *name)
 {
@@ -60,7 +58,10 @@ static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 	return rcu_dereference_protected(f->table, lockdep_is_held(&registry));
 }
 
-/* Look up a filter by name or id. Return: a reference, or an error pointer: -EINVAL, -ENOENT. */
+/**
+ * epf_filter_find() - look up a filter by name or id; sleeps
+ * Return: a reference, or an error pointer: -EINVAL: no valid name; -ENOENT.
+ */
 struct epf_filter *epf_filter_find(const struct epf_name *name)
 {
 	struct epf_filter *f;
@@ -74,7 +75,10 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 }
 EPF_EXPORT(epf_filter_find);
 
-/* Look up a filter by id. Context: any; never waits. Return: a reference, or NULL. */
+/**
+ * epf_filter_get_id() - look up a filter by id. Context: any; never waits.
+ * Return: a reference, or NULL.
+ */
 struct epf_filter *epf_filter_get_id(u32 id)
 {
 	struct epf_filter *f;
@@ -87,8 +91,9 @@ struct epf_filter *epf_filter_get_id(u32 id)
 	return f;
 }
 
-/* Drop a reference. Context: any; never waits. The count reaches zero here only after a forced
- * destruction, which has already taken the table away.
+/**
+ * epf_filter_put() - drop a reference; the last one only after a forced destruction
+ * Context: any; never waits.
  */
 void epf_filter_put(struct epf_filter *f)
 {
@@ -97,7 +102,10 @@ void epf_filter_put(struct epf_filter *f)
 }
 EPF_EXPORT(epf_filter_put);
 
-/* Get the table of a filter. Return: a reference; NULL if the filter was destroyed. */
+/**
+ * epf_filter_table() - get the table of a filter. Context: process; sleeps.
+ * Return: a reference; NULL if the filter was destroyed.
+ */
 struct epf_table *epf_filter_table(struct epf_filter *f)
 {
 	struct epf_table *t;
@@ -175,9 +183,7 @@ static int epf_filter_create_args_check(const struct epf_create *args)
 	return epf_params_check(&args->params);
 }
 
-/* Take a place for a filter called @name, which epf_filter_publish() checks again. The limit may
- * have been lowered below the current number of filters.
- */
+/* Take a place for a filter called @name, which epf_filter_publish() checks again. */
 static int epf_filter_reserve(const char *name)
 {
 	int err = 0;
@@ -185,7 +191,7 @@ static int epf_filter_reserve(const char *name)
 	mutex_lock(&registry);
 	if (epf_filter_find_name(name))
 		err = -EEXIST;
-	else if (nr_filters >= epf_max_filters())
+	else if (nr_filters >= READ_ONCE(epf_max_filters))
 		err = -ENOSPC;
 	else
 		nr_filters++;
@@ -193,8 +199,9 @@ static int epf_filter_reserve(const char *name)
 	return err;
 }
 
-/* EPF_IOC_CREATE. @id: set to that of the new filter. Context: see epf_table_new(). Return: 0,
- * -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
+/**
+ * epf_filter_create() - EPF_IOC_CREATE; sets @id. Context: as epf_table_new().
+ * Return: 0; -EINVAL: parameters; -EEXIST: the name; -ENOSPC: too many; or as epf_table_new().
  */
 int epf_filter_create(const struct epf_create *args, u32 *id)
 {
@@ -235,8 +242,7 @@ static struct epf_table *epf_filter_unpublish(struct epf_filter *f)
 	return t;
 }
 
-/* Finish what epf_filter_unpublish() began, without @registry. @held: others hold references to @f.
- */
+/* Finish what epf_filter_unpublish() began, without @registry. @held: others have references. */
 static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool held)
 {
 	trace_epf_destroy(f->id, held);
@@ -248,8 +254,10 @@ static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool h
 		kfree_rcu(f, rcu);
 }
 
-/* EPF_IOC_DESTROY. @force: even if others hold references. Context: process; sleeps. Return: 0,
- * -EINVAL, -ENOENT, -EBUSY: others hold references.
+/**
+ * epf_filter_destroy() - EPF_IOC_DESTROY; @force: even if others hold references
+ * Context: process; sleeps.
+ * Return: 0; -EINVAL: no valid name; -ENOENT; -EBUSY: others hold references.
  */
 int epf_filter_destroy(const struct epf_name *name, bool force)
 {
@@ -274,8 +282,9 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 	return err;
 }
 
-/* Destroy all filters at unload. Nobody else runs code of the module: descriptors, mappings and BPF
- * programs all pin it.
+/**
+ * epf_filter_destroy_all() - destroy all filters at unload. Nobody else runs code of the module:
+ * descriptors, mappings and BPF programs all pin it. Context: process; sleeps.
  */
 void epf_filter_destroy_all(void)
 {
@@ -293,7 +302,10 @@ void epf_filter_destroy_all(void)
 	xa_destroy(&filters);
 }
 
-/* List the ids of all filters, at most @room. Return: their number, which may exceed @room. */
+/**
+ * epf_filter_list() - list the ids of all filters, at most @room. Context: process; sleeps.
+ * Return: their number, which may exceed @room.
+ */
 u32 epf_filter_list(u32 *ids, u32 room)
 {
 	struct epf_filter *f;
@@ -313,8 +325,8 @@ u32 epf_filter_list(u32 *ids, u32 room)
 /* Make @t the table of @f in place of @old.
  *
  * The journal of @old ends before @t becomes visible. A reader that looks in that journal for an
- * insertion into @t must see that the journal is over. The table lock keeps a new journal of @old
- * from beginning in between. Case swap-late of selftests/explore.
+ * insertion into @t must see that. The table lock keeps a new journal of @old from beginning in
+ * between. Case swap-late of selftests/explore.
  */
 static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct epf_table *old)
 {
@@ -330,8 +342,10 @@ static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct
 	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
 }
 
-/* EPF_IOC_SWAP. An operation that is under way finishes in the table in which it began. Return: 0;
- * -EINVAL: also for a filter with itself; -ENOENT.
+/**
+ * epf_filter_swap() - EPF_IOC_SWAP; operations under way finish in the table in which they began
+ * Context: process; sleeps.
+ * Return: 0; -EINVAL: no valid name, or a filter with itself; -ENOENT.
  */
 int epf_filter_swap(const struct epf_swap *args)
 {
@@ -355,10 +369,12 @@ int epf_filter_swap(const struct epf_swap *args)
 	return err;
 }
 
-/* Give a filter another table. On success the reference of @t passes to the filter. @instead: the
- * table to replace; NULL: whichever table @f has. If the epochs of the old table are aligned to the
- * wall clock, those of the new one become aligned too, provided that its kind and mode allow it.
- * Sleeps.
+/**
+ * epf_filter_replace() - give a filter the table @t, whose reference passes to it on success
+ * @instead: the table to replace; NULL: whichever table @f has
+ *
+ * If the epochs of the old table are aligned to the wall clock, those of the new one become aligned
+ * too, provided that its kind and mode allow it. Context: process; sleeps.
  * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)

@@ -37,7 +37,6 @@ struct epf_table *epf_filter_table(struct epf_filter *f);
 int epf_kfunc_init(void);
 
 /* dev.c: */
-int epf_dev_init(void);
-void epf_dev_exit(void);
+extern struct miscdevice epf_device;
 
 #endif /* EPF_FILTER_H */

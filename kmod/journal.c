@@ -12,18 +12,6 @@
 static DEFINE_MUTEX(memory); /* serializes charging tables for journals */
 static atomic64_t last_serial;
 
-/* Offset of the first ring in the mapping, in bytes. */
-u64 epf_journal_records_at(u32 shards)
-{
-	return PAGE_ALIGN((1 + (u64)shards) * EPF_JOURNAL_SHARD_BYTES);
-}
-
-/* Size of the mapping in bytes. */
-u64 epf_journal_bytes(const struct epf_journal *j)
-{
-	return PAGE_ALIGN(j->words * sizeof(u64));
-}
-
 static void epf_journal_unref(struct epf_journal *j)
 {
 	struct epf_table *t = j->table;
@@ -99,10 +87,11 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 	return err;
 }
 
-/* Begin a journal of a table of lanes, of @shards (a power of two) rings with 2^@order records
- * each. Sleeps for a grace period. Return: the journal, which records all insertions that begin
- * after this call; or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
- * -ENOMEM.
+/**
+ * epf_journal_begin() - begin a journal of a table of lanes, of @shards (a power of two) rings with
+ * 2^@order records each. Context: process; sleeps for a grace period.
+ * Return: the journal, which records all insertions that begin after this call; or an error
+ * pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards)
 {
@@ -120,8 +109,9 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards
 	return j;
 }
 
-/* End a journal, if it still is that of its table. It does not sleep: writers may use the journal
- * for another grace period.
+/**
+ * epf_journal_stop() - end a journal, if it still is that of its table
+ * Context: process; never sleeps: writers may use the journal for another grace period.
  */
 void epf_journal_stop(struct epf_journal *j)
 {
@@ -134,7 +124,10 @@ void epf_journal_stop(struct epf_journal *j)
 	epf_table_unlock(t, flags);
 }
 
-/* End a journal and drop the descriptor's reference. Sleeps for a grace period. */
+/**
+ * epf_journal_end() - end a journal and drop the descriptor's reference
+ * Context: process; sleeps for a grace period.
+ */
 void epf_journal_end(struct epf_journal *j)
 {
 	epf_journal_stop(j);
@@ -167,8 +160,9 @@ static const struct vm_operations_struct vma_ops = {
 	.fault = epf_journal_vma_fault,
 };
 
-/* Map the rings at EPF_MMAP_JOURNAL or above; the mapping takes a reference of its own. Return: 0,
- * -EPERM, -EINVAL: beyond the rings.
+/**
+ * epf_journal_mmap() - map the rings, from EPF_MMAP_JOURNAL on; the mapping takes a reference
+ * Return: 0; -EPERM: no CAP_NET_ADMIN; -EINVAL: beyond the rings.
  */
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma)
 {

@@ -50,6 +50,18 @@ static inline struct epf_journal_ring epf_journal_ring(const struct epf_journal 
 	return r;
 }
 
+/* Offset of the first ring in the mapping, in bytes. */
+static inline u64 epf_journal_records_at(u32 shards)
+{
+	return PAGE_ALIGN((1 + (u64)shards) * EPF_JOURNAL_SHARD_BYTES);
+}
+
+/* Size of the mapping in bytes. */
+static inline u64 epf_journal_bytes(const struct epf_journal *j)
+{
+	return PAGE_ALIGN(j->words * sizeof(u64));
+}
+
 /* With the lock of @t. */
 static inline struct epf_journal *epf_journal_locked(struct epf_table *t)
 {
@@ -64,8 +76,6 @@ void epf_journal_over_locked(struct epf_table *t);
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards);
 void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
-u64 epf_journal_bytes(const struct epf_journal *j);
-u64 epf_journal_records_at(u32 shards);
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma);
 
 #endif /* EPF_KMOD_JOURNAL_H */

@@ -2,17 +2,12 @@
 /*
  * Functions for BPF programs that own a reference (kfunc_held.c: whose reference stays in its map).
  * They are thin wrappers; the verifier has checked pointers and lengths. Nothing here sleeps or
- * allocates. Calls on the locked kinds wait for a lock that is held for microseconds.
+ * allocates. Calls on the locked kinds wait for a lock that is held for microseconds. Names and
+ * signatures never change; new behaviour gets a new name. Kernel-doc: bpf/epf_kfunc.bpf.h.
  *
- * Names and signatures never change; new behaviour gets a new name.
- *
- * Keys and options lie in memory that other programs, and user space through a mapped map, may
- * write during the call. Lengths are passed in registers. Options are copied once
- * (epf_pkt_opts_read()), and only the copy is used. A key that changes while it is hashed gets some
- * digest, as any other key does. The whole call uses that one digest, so test and insert refer to
- * the same key.
- *
- * Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h.
+ * Keys and options lie in memory that others may write during the call. Lengths are passed in
+ * registers. Options are copied once (epf_pkt_opts_read()), and only the copy is used. A key that
+ * changes while it is hashed gets some digest, which the whole call uses.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,8 +82,10 @@ static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest, 
 	return epf_kfunc_test_and_insert_aside(t, digest);
 }
 
-/* Perform one operation on a table of any kind, which the caller found in its RCU section. Return:
- * the verdict, see above.
+/**
+ * epf_table_op() - perform one operation on a table of any kind
+ * Context: the RCU section in which the caller found the table.
+ * Return: the verdict, see above.
  */
 int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 {
@@ -147,8 +144,9 @@ static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *s
 	pkt->nr_segs += nr;
 }
 
-/* Compute the digest of a packet in an XDP program. @opts is checked here. Return: 0, or as
- * bpf_epf_xdp_digest().
+/**
+ * epf_xdp_digest() - compute the digest of a packet in an XDP program; checks @opts
+ * Return: 0, or as bpf_epf_xdp_digest().
  */
 noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 			    const struct epf_pkt_opts *opts, u64 *digest)
@@ -184,9 +182,7 @@ static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t, struct xd
 	return err ?: epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
-/* The caller is an XDP program. It runs with softirqs off, which is an RCU section that begins
- * before the program and ends after it.
- */
+/* An XDP program runs with softirqs off, which is an RCU section around all of it. */
 static __always_inline struct epf_table *epf_kfunc_xdp_table(struct epf_filter *f)
 {
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
@@ -217,9 +213,7 @@ static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
 	return err ?: epf_kfunc_do_digest(t, digest, op);
 }
 
-/* May the caller acquire any filter? Timers and work queues of a program run in the context of an
- * arbitrary task, so they may not.
- */
+/* May the caller acquire any filter? Timers and work queues of a program run in any task. */
 static bool epf_kfunc_may_acquire(void)
 {
 	return in_task() && !(current->flags & PF_KTHREAD) && capable(CAP_NET_ADMIN);
@@ -237,13 +231,6 @@ static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog, 
 
 __bpf_kfunc_start_defs();
 
-/* For syscall programs, which run in the context of the task that calls BPF_PROG_TEST_RUN. They put
- * the reference into a map (kptr), and programs of all other types take it from there. Access to
- * the map gives access to the filter. Ids can be guessed, so access by id needs CAP_NET_ADMIN in
- * the initial user namespace, as every other change of a filter does. Return: a reference, to be
- * passed to bpf_epf_release() or stored as kptr; NULL: there is no filter with that id, or the
- * caller lacks the capability.
- */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
 	return epf_kfunc_may_acquire() ? epf_filter_get_id(id) : NULL;
@@ -254,7 +241,9 @@ __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 	epf_filter_put(f);
 }
 
-/* Called for each reference in a map that is freed. */
+/**
+ * bpf_epf_release_dtor() - drop a reference in a map that is freed
+ */
 __bpf_kfunc void bpf_epf_release_dtor(void *f)
 {
 	epf_filter_put(f);
@@ -330,7 +319,6 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md 
 				   OP_TEST_AND_INSERT);
 }
 
-/* It inserts nothing, so a flood of packets that are only tested does not fill the filter. */
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
@@ -345,9 +333,7 @@ __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 
 __bpf_kfunc_end_defs();
 
-/* A module may register only one set for each type of program. So there is one for XDP, one for
- * programs with socket buffers, one for netfilter and one for syscall programs.
- */
+/* A module may register only one set for each type of program. */
 #define COMMON_IDS                                                   \
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)              \
 	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)            \
@@ -407,22 +393,23 @@ ID_SET(nf);
 ID_SET(syscall, EPF_KFUNC_FILTER(epf_kfunc_syscall_filter));
 /* clang-format on */
 
-/* Register the functions with the verifier. Return: 0, also without BTF, in which case only the
- * device works; or the error of the registration. The verifier drops the registration with the
- * module's BTF.
+/**
+ * epf_kfunc_init() - register the functions; the module's BTF keeps the registration
+ * Return: 0, also without BTF: only the device works then; or an error of the registration.
  */
 int epf_kfunc_init(void)
 {
 	const struct btf_id_dtor_kfunc dtor = { .btf_id = dtor_ids[0],
 						.kfunc_btf_id = dtor_ids[1] };
+	int err;
 
 	if (!epf_module_has_btf(THIS_MODULE)) {
 		pr_warn("this module has no BTF, so BPF programs cannot use it; rebuild it with pahole and the kernel's vmlinux\n");
 		return 0;
 	}
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set)                 ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set)   ?:
-		       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-		       epf_register_sockets(&common_set, &skb_set, &nf_set)           ?:
-		       register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
+	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set);
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set);
+	err = err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set);
+	err = err ?: epf_register_sockets(&common_set, &skb_set, &nf_set);
+	return err ?: register_btf_id_dtor_kfuncs(&dtor, 1, THIS_MODULE);
 }

@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions for BPF programs whose reference stays in its map.
+ * Functions for BPF programs whose reference stays in its map, also while others use it: see
+ * docs/DESIGN.md, section 7. They need Linux 6.9. Their kernel-doc is in bpf/epf_kfunc.bpf.h.
  *
- * A program may use a reference only while it owns it. So a caller of the functions of kfunc.c
- * takes it out of the map, and a program that interrupts the caller finds none. The functions here
- * take the map instead, and find the reference in it under RCU. Any number of programs can do so at
- * a time, whatever they interrupt, and none of them changes the reference.
- *
- * - Access to the map gives access to the filter, as in kfunc.c. An id would be a name that any
- *   program could make up.
- * - A field is known to refer to a filter by its destructor, which the verifier has taken from the
- *   type of the map's value.
- * - The program pins the map. If the reference is taken out meanwhile and released, the filter
- *   stays in memory until a grace period has passed (epf_filter_put()); after destruction, too
- *   (epf_filter_dispose()). The same holds for its table. bpf_kptr_xchg() orders the contents of
- *   the filter before the pointer; the load here has an address dependency.
- * - During swap, restore and destruction by force a call sees one table or none, and computes
- *   digest and operation on the same one.
+ * The program pins the map. If the reference is taken out meanwhile and released, the filter stays
+ * in memory until a grace period has passed (epf_filter_put()); after destruction, too
+ * (epf_filter_dispose()). The same holds for its table. bpf_kptr_xchg() orders the contents of the
+ * filter before the pointer; the load here has an address dependency. During swap, restore and
+ * destruction by force a call sees one table or none, for digest and operation.
  *
  * Programs on cgroups run in process context with softirqs on, and may be preempted. At tc egress
- * softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT may switch tasks
- * there; without PREEMPT_RT_NEEDS_BH_LOCK also to other tasks that have softirqs off. Neither harms
- * the operations: lines are changed by locked instructions, per-CPU counters by one instruction or
- * by a compare-and-exchange that fails after an interruption (epf_table_count()), whatever the CPU;
- * the section of O3 in lanes.h is an RCU section, which may be preempted; and locks are taken with
- * interrupts off (epf_table_lock()).
- *
- * They need Linux 6.9. Arguments, verdicts and errors: bpf/epf_kfunc.bpf.h. VLAN tags that are
- * stored beside a packet are not part of it.
+ * softirqs are off, but PREEMPT_RT may switch tasks there. Neither harms the operations: lines are
+ * changed by locked instructions, per-CPU counters by one instruction or by a compare-and-exchange
+ * that fails after an interruption (epf_table_count()), whatever the CPU; the section of O3 in
+ * lanes.h is an RCU section, which may be preempted; and locks are taken with interrupts off.
  */
 #include "filter.h"
 #include "compat.h"
@@ -130,7 +116,6 @@ __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 	return epf_kfunc_skb_dev_held(held__map, skb, opts, opts__sz, OP_INSERT);
 }
 
-/* The program chooses @iface, for EPF_PKT_IFACE, because the hook knows two interfaces. */
 __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, u32 iface,
 				     const struct epf_pkt_opts *opts, u32 opts__sz)
 {
@@ -143,7 +128,6 @@ __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, u32
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
-/* For netfilter programs, which cannot write to the packets of their context. */
 __bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
 {
 	skb->mark = (skb->mark & ~mask) | (value & mask);

@@ -32,10 +32,13 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	return ops;
 }
 
-/* The operations of any kind, with a reference to their module. Sleeps; without locks that the
- * loading of a module may need, such as @others_lock, which the module takes to register. Whoever
- * may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is
- * fixed, so such a caller can load this module and no other. Return: an error pointer: -EOPNOTSUPP.
+/**
+ * epf_kind_get() - get the operations of any kind, with a reference to their module
+ *
+ * Whoever may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the
+ * name is fixed, so such a caller can load this module and no other.
+ * Context: sleeps; without locks that loading a module may need, such as @others_lock.
+ * Return: the operations, or an error pointer: -EOPNOTSUPP.
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
@@ -52,13 +55,10 @@ const struct epf_table_ops *epf_kind_get(u8 kind)
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-void epf_kind_put(const struct epf_table_ops *ops)
-{
-	module_put(ops->owner);
-}
-
-/* Check whether the parameters are in range, but not the name. Context: as epf_kind_get(). Return:
- * 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
+/**
+ * epf_params_check() - check whether the parameters are in range, but not the name
+ * Context: as epf_kind_get().
+ * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
  */
 int epf_params_check(const struct epf_params *params)
 {
@@ -72,9 +72,8 @@ int epf_params_check(const struct epf_params *params)
 	return err;
 }
 
-/* Do another module, built with @built, and this one fit together? It catches a module that was
- * built with other headers where the kernel does not check the types of symbols
- * (CONFIG_MODVERSIONS).
+/**
+ * epf_kinds_fit() - do another module, built with @built, and this one have the same headers?
  * Return: 0 or -ENOEXEC.
  */
 int epf_kinds_fit(const struct epf_sizes *built)
@@ -88,8 +87,10 @@ int epf_kinds_fit(const struct epf_sizes *built)
 }
 EPF_EXPORT(epf_kinds_fit);
 
-/* Add the locked kinds, or with NULL remove them. Context: loading of their module, which fits this
- * one; or its unloading, so no table has one of its kinds: each would have a reference to it.
+/**
+ * epf_kinds_set() - add the locked kinds, or with NULL remove them
+ * Context: loading of their module, which fits this one; or its unloading, so no table has one of
+ * its kinds: each would have a reference to it.
  * Return: 0 or -EEXIST.
  */
 int epf_kinds_set(epf_kinds_fn *ops)

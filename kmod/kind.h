@@ -4,14 +4,15 @@
  *
  * Each table has one row of operations. That of lanes is in lanes.c. Those of the locked kinds are
  * in a module of their own (kinds/), which registers them here. A table holds a reference to that
- * module from before its row is used for the first time until its memory is free. Packet paths hold
- * no reference to a table, but the grace period that its memory waits for covers them; its timer
- * and its work are cancelled before.
+ * module while it exists. Packet paths hold no reference to a table, but the grace period that its
+ * memory waits for covers them; its timer and its work are cancelled before.
  */
 #ifndef EPF_KMOD_KIND_H
 #define EPF_KMOD_KIND_H
 
 #include "table.h"
+
+#include <linux/module.h>
 
 /* Operations of a table; those that may be NULL say so. "Locked": the caller holds its lock. */
 struct epf_table_ops {
@@ -35,9 +36,7 @@ struct epf_table_ops {
 	/* The shape to make such a table of. NULL for lanes. */
 	const struct epf_shape *(*shape)(const struct epf_table *t);
 
-	/* By enum op, as epf_table_test() and its siblings. NULL for lanes, whose packet paths have
-	 * them inline.
-	 */
+	/* By enum op, as epf_table_test(). NULL for lanes: packet paths have them inline. */
 	int (*op[OP_TEST_AND_INSERT + 1])(struct epf_table *t, u64 digest);
 
 	bool (*may_end)(const struct epf_table *t); /* the current epoch, now? Locked */
@@ -67,9 +66,7 @@ struct epf_table_ops {
 	/* Fill in what differs between kinds. Locked. */
 	void (*info)(const struct epf_table *t, u64 now_ns, struct epf_info *info);
 
-	/* Make a pinned table ready for a snapshot. Like the next three NULL for lanes, whose lines
-	 * user space copies from a mapping.
-	 */
+	/* Prepare a pinned table. Like the next three NULL for lanes, which are mapped. */
 	int (*hold)(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 	bool (*moved)(struct epf_table *t, u64 moves); /* is a snapshot void? */
 	int (*read)(struct epf_table *t, u64 moves, const struct epf_snap_read *args);
@@ -91,9 +88,14 @@ extern const struct epf_table_ops epf_lanes_ops;
 
 /* kind.c: */
 const struct epf_table_ops *epf_kind_get(u8 kind);
-void epf_kind_put(const struct epf_table_ops *ops);
 int epf_params_check(const struct epf_params *params);
 int epf_kinds_fit(const struct epf_sizes *built);
 int epf_kinds_set(epf_kinds_fn *ops);
+
+/* Drop the reference that epf_kind_get() took. */
+static inline void epf_kind_put(const struct epf_table_ops *ops)
+{
+	module_put(ops->owner);
+}
 
 #endif /* EPF_KMOD_KIND_H */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The operations of lanes: their sizes, what the end of an epoch waits for, the scan, the estimate.
- * Their packet path is inline in table.h.
- */
+/* The operations of lanes. Their packet path is inline in table.h. */
 #include "kind.h"
 
 #include <epf/params.h>
@@ -13,8 +10,7 @@
 /* Lines of each part sampled between two calls of cond_resched(). */
 #define SAMPLE_LINES 128u
 /* While a rotation is overdue the worker runs with each tick, to poll the grace period. It then
- * estimates only this often. Nothing depends on a fresher estimate that the inserters' own count
- * does not cover.
+ * estimates only this often: the inserters' own count covers what depends on a fresh estimate.
  */
 #define ESTIMATE_NS (10 * NSEC_PER_MSEC)
 
@@ -41,9 +37,7 @@ static u64 epf_lanes_fill_step(const struct epf_table *t)
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
-/* Does the scan keep up, and is the grace period over that began when the lane's last epoch was
- * left?
- */
+/* Does the scan keep up, and is the grace period over since the lane's last epoch was left? */
 static bool epf_lanes_may_end(const struct epf_table *t)
 {
 	return epf_scan_keeps_up(&t->state) &&
@@ -55,17 +49,15 @@ static void epf_lanes_ended(struct epf_table *t, u64 e)
 	t->cookie[e & 7] = start_poll_synchronize_rcu();
 }
 
-/* The worker can only poll the grace period again, with the next tick. A queued run is not
- * postponed: frequent calls would otherwise keep the worker from running.
+/* The worker can only poll the grace period again. A queued run is not postponed: frequent calls
+ * would otherwise keep the worker from running.
  */
 static void epf_lanes_late(struct epf_table *t)
 {
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
 
-/* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin also counts as
- * ready: the caller has to deal with it.
- */
+/* Has epoch @e ended, or can it end? A pin also counts as ready: the caller deals with it. */
 static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 {
 	unsigned long flags;
@@ -77,9 +69,7 @@ static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 	return ready || READ_ONCE(t->retired);
 }
 
-/* Sleep until epf_lanes_is_ready(). The end of a grace period wakes nobody, and may take
- * arbitrarily long, so it is polled with each tick.
- */
+/* Sleep until epf_lanes_is_ready(). The end of a grace period wakes nobody, so it is polled. */
 static int epf_lanes_wait(struct epf_table *t, u64 e)
 {
 	long left;

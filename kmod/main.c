@@ -4,15 +4,14 @@
 
 #include "filter.h"
 
+#include <linux/miscdevice.h>
 #include <linux/module.h>
 
 static bool selftest;
 module_param(selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "run the self-test at load time; refuse to load if it fails");
 
-/* RCU callbacks of tables that are being freed queue work on epf_wq, so they must run before the
- * workqueue is destroyed.
- */
+/* RCU callbacks of tables that are being freed queue work on epf_wq, so they run before its end. */
 static void epf_main_free_workqueue(void)
 {
 	rcu_barrier();
@@ -34,7 +33,7 @@ static int __init epf_init(void)
 		pr_err("cannot register BPF functions: error %d\n", err);
 		goto err_wq;
 	}
-	err = epf_dev_init();
+	err = misc_register(&epf_device);
 	if (err) {
 		pr_err("cannot register the device: error %d\n", err);
 		goto err_wq;
@@ -48,7 +47,7 @@ err_wq:
 
 static void __exit epf_exit(void)
 {
-	epf_dev_exit();
+	misc_deregister(&epf_device); /* nobody has it open: that would pin the module */
 	epf_filter_destroy_all();
 	epf_main_free_workqueue();
 }

@@ -10,8 +10,8 @@
 #include <linux/vmalloc.h>
 
 /* Limits, which may change at any time. */
-static unsigned int max_filters = 1024;
-module_param(max_filters, uint, 0644);
+unsigned int epf_max_filters = 1024;
+module_param_named(max_filters, epf_max_filters, uint, 0644);
 MODULE_PARM_DESC(max_filters, "maximum number of filters");
 
 static unsigned int max_filter_mib;
@@ -26,11 +26,6 @@ struct workqueue_struct *epf_wq;
 EPF_EXPORT(epf_wq);
 
 static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
-
-u32 epf_max_filters(void)
-{
-	return READ_ONCE(max_filters);
-}
 
 static u64 epf_memory_limit(const unsigned int *mib)
 {
@@ -49,8 +44,9 @@ static bool epf_memory_try_charge(u64 bytes)
 	return true;
 }
 
-/* Wait until destroyed tables are freed, which takes place asynchronously. So callers wait here and
- * try again before they report that there is no memory. Sleeps; not for the workers.
+/**
+ * epf_wait_freed() - wait until destroyed tables are freed, before reporting that memory is short
+ * Context: sleeps; not a worker.
  */
 void epf_wait_freed(void)
 {
@@ -59,7 +55,10 @@ void epf_wait_freed(void)
 }
 EPF_EXPORT(epf_wait_freed);
 
-/* Charge the memory of one filter against the limits. Sleeps. Return: 0, -E2BIG, -ENOSPC. */
+/**
+ * epf_charge() - charge the memory of one filter against the limits. Context: as epf_wait_freed().
+ * Return: 0; -E2BIG: the limit of one filter; -ENOSPC: that of all.
+ */
 int epf_charge(u64 bytes)
 {
 	if (bytes > epf_memory_limit(&max_filter_mib))
@@ -70,14 +69,19 @@ int epf_charge(u64 bytes)
 	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
+/**
+ * epf_uncharge() - give back what was charged. Context: any.
+ */
 void epf_uncharge(u64 bytes)
 {
 	atomic64_sub(bytes, &total_bytes);
 }
 
-/* Allocate zeroed memory, of whole pages, that is charged already. Use huge pages if they are
- * readily available; compacting memory for them would keep a CPU busy for many seconds. Do not try
- * to allocate more than is available: that would first push everything else out of memory. Sleeps.
+/**
+ * epf_alloc_lines() - allocate zeroed memory, of whole pages, that is charged already
+ *
+ * Use huge pages if they are readily available: compacting memory would take many seconds. Do not
+ * allocate more than is available: that would first push everything else out. Context: sleeps.
  * Return: the memory, or NULL.
  */
 struct epf_line *epf_alloc_lines(u64 bytes)
@@ -91,10 +95,11 @@ struct epf_line *epf_alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
-/* Allocate more memory for a table, zeroed, of @words 64-bit words. Sleeps. Called by the worker of
- * the table, or before the table is published. For lanes, whose worker needs no memory, callers
- * serialize themselves. Return: the memory, charged against the limits, or an error pointer:
- * -E2BIG, -ENOSPC: limits; -ENOMEM.
+/**
+ * epf_table_grow() - allocate @words more 64-bit words for a table, zeroed and charged
+ * Context: sleeps. The worker of the table, or before it is published. For lanes, whose worker
+ * needs no memory, callers serialize themselves.
+ * Return: the memory, or an error pointer: -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
@@ -116,7 +121,9 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 EPF_EXPORT(epf_table_grow);
 
-/* Free memory from epf_table_grow(), which no operation can still use. Context: likewise. */
+/**
+ * epf_table_shrink() - free memory of epf_table_grow() that nobody uses. Context: likewise.
+ */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 {
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
@@ -127,14 +134,16 @@ void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 }
 EPF_EXPORT(epf_table_shrink);
 
-/* A fault maps the aligned 256 KiB around its address, because a copy of gigabytes would otherwise
- * take one fault for each page.
- */
+/* A fault maps the aligned 256 KiB around its address: a copy of gigabytes takes fewer faults. */
 #define AROUND_BYTES (64 * PAGE_SIZE)
 
-/* Prepare a mapping, which is neither writable nor executable and stays so for good, of @bytes
- * (whole pages) from page @first on. @ops: its fault calls epf_map_fault(). @owner keeps the memory
- * until the mapping is closed. Return: 0; -EINVAL: it extends beyond @bytes.
+/**
+ * epf_map() - prepare a mapping that is neither writable nor executable, for good
+ * @first: page of the file that begins @bytes (whole pages) of memory
+ * @ops: its fault calls epf_map_fault()
+ * @owner: keeps the memory until the mapping is closed
+ *
+ * Return: 0; -EINVAL: it extends beyond @bytes.
  */
 int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	    const struct vm_operations_struct *ops, void *owner)
@@ -149,13 +158,13 @@ int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	return 0;
 }
 
-/* Handle a fault of a mapping that epf_map() prepared. @mem: vmalloc memory of @bytes, which begins
- * at page @first of the file.
+/**
+ * epf_map_fault() - handle a fault of a mapping that epf_map() prepared; @mem: vmalloc memory
  *
  * Pages are mapped by number (PFN): the memory belongs to the filter and is charged to its creator,
- * so a reader is not charged again in its RSS, by which the OOM killer chooses. Pages that are
- * mapped already stay as they are. Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes;
- * VM_FAULT_OOM: no memory for the page tables of the faulting page itself.
+ * so a reader is not charged again in its RSS, by which the OOM killer chooses.
+ * Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes; VM_FAULT_OOM: no memory for the
+ * page tables of the faulting page itself.
  */
 vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 first, u64 bytes)
 {

@@ -10,7 +10,7 @@ struct epf_table;
 
 /* memory.c: */
 extern struct workqueue_struct *epf_wq;
-u32 epf_max_filters(void);
+extern unsigned int epf_max_filters;
 int epf_charge(u64 bytes);
 void epf_uncharge(u64 bytes);
 void epf_wait_freed(void);

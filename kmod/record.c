@@ -10,9 +10,7 @@
 
 #include <linux/smp.h>
 
-/* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is off because
- * the reader has to wait for a writer that has begun a record.
- */
+/* Write a record to a ring, any of them. A reader waits for it: preemption would prolong that. */
 static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value, u64 more)
 {
 	struct epf_journal_ring r;
@@ -23,15 +21,18 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
 	preempt_enable();
 }
 
-/* Record an insertion into epoch @e; @lanes: see epf_lanes_insert_into(). Context: a packet path,
- * in the RCU section in which it found @j.
+/**
+ * epf_journal_inserted() - record an insertion into epoch @e; @lanes: see epf_lanes_insert_into()
+ * Context: a packet path, in the RCU section in which it found @j.
  */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes)
 {
 	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
 }
 
-/* Record that an epoch has begun, with @t locked. */
+/**
+ * epf_journal_rotated() - record that an epoch has begun. Context: locked.
+ */
 void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 {
 	const struct epf_journal *j = epf_journal_locked(t);
@@ -42,12 +43,12 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 			       now_ns);
 }
 
-/* End the journal, if there is one, of a table of any kind, locked, that its filter no longer has.
- * The descriptor and the mappings keep the journal, but nobody writes to it.
+/**
+ * epf_journal_over_locked() - end the journal, if there is one, of a table that its filter loses.
+ * The descriptor and the mappings keep the journal, but nobody writes to it. Context: locked.
  *
  * An insertion that finds no journal may return before this function does. A reader that then looks
- * for the key in the journal must see that the journal is over. So @over is written first. Case
- * end-late of selftests/explore.
+ * for the key must see that the journal is over, so @over is written first: explore, case end-late.
  */
 void epf_journal_over_locked(struct epf_table *t)
 {

@@ -16,8 +16,8 @@
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
-/* Release the lock, and perform the rotation of a CPU that found it contended and has set @t->retry
- * before.
+/**
+ * epf_table_unlock() - release the lock, and rotate for a CPU that found it contended
  */
 void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
 {
@@ -27,28 +27,6 @@ void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->l
 		epf_table_try_rotate(t);
 }
 EPF_EXPORT(epf_table_unlock);
-
-/* Take the lock, which blocks rotation. @flags: the state of interrupts, for epf_table_unlock().
- *
- * Packet paths take the lock in softirqs, and netpoll does so with interrupts disabled. Hence no
- * caller may leave softirqs enabled, nor enable interrupts that were disabled. The holder of a raw
- * lock with interrupts disabled is not preempted on a real-time kernel either, so that no CPU spins
- * for longer than a section takes: microseconds, see EPF_HOLD_WORDS.
- *
- * Context: not from a packet path, except those of the locked kinds.
- */
-void epf_table_lock(struct epf_table *t, unsigned long *flags) __acquires(&t->lock)
-{
-	raw_spin_lock_irqsave(&t->lock, *flags);
-}
-EPF_EXPORT(epf_table_lock);
-
-/* Does a snapshot block rotation? Unless @t is locked the result is a hint. */
-bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
-{
-	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
-}
-EPF_EXPORT(epf_table_pinned);
 
 /* Without @raise only if that is less. */
 static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
@@ -89,8 +67,9 @@ static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 	return left;
 }
 
-/* Set trigger and batches for what is now in the epoch, which is new or overdue. @t is locked or
- * not yet published.
+/**
+ * epf_table_reset_trigger() - set trigger and batches for what is now in the epoch
+ * Context: locked, or not yet published; the epoch is new or overdue.
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
@@ -104,7 +83,9 @@ void epf_table_reset_trigger(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_reset_trigger);
 
-/* End the current epoch and begin the next, which is ready. */
+/**
+ * epf_table_end_epoch() - end the current epoch and begin the next, ready one. Context: locked.
+ */
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
@@ -138,8 +119,8 @@ static int epf_rotate_now(struct epf_table *t, u64 now_ns)
 	return 0;
 }
 
-/* Duration of epoch @e, the current one. If the wall clock is set after the timer was armed, the
- * timer fires too early, or late by at most epf_align_near().
+/* Duration of epoch @e, the current one. After the wall clock was set, an armed timer fires too
+ * early, or late by at most epf_align_near().
  */
 static u64 epf_rotate_epoch_lasts(const struct epf_table *t, u64 e)
 {
@@ -182,14 +163,13 @@ static bool epf_rotate_due(struct epf_table *t)
 	return false;
 }
 
-/* Queue the worker for when the pin expires, or a later pin if @t is not locked.
+/**
+ * epf_table_after_pin() - queue the worker for when the pin expires (a hint without the lock)
  *
  * A run that is queued for earlier stays. The worker is not queued at once, because it can do
  * nothing about an overdue rotation while the table is pinned. The timer, which finds the rotation
  * overdue each millisecond, could then requeue the worker during each of its runs. A pin that is
- * released before it expires queues the worker itself.
- *
- * Context: any.
+ * released before it expires queues the worker itself. Context: any.
  */
 void epf_table_after_pin(struct epf_table *t)
 {
@@ -199,8 +179,7 @@ void epf_table_after_pin(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_after_pin);
 
-/* Queue the worker: at once if an epoch has ended, and as the kind needs it if the end is overdue.
- */
+/* Queue the worker: at once if an epoch has ended, else as the kind needs it: it is overdue. */
 static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 {
 	if (!ended && epf_table_pinned(t, ktime_get_ns()))
@@ -211,8 +190,10 @@ static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 		t->ops->late(t);
 }
 
-/* End the current epoch if it is due. If the lock is contended, its holder does so. Context: any
- * except hardirq; never waits. Return: true if the epoch ended here.
+/**
+ * epf_table_try_rotate() - end the current epoch if it is due; a holder of the lock does so instead
+ * Context: any except hardirq; never waits.
+ * Return: true if the epoch ended here.
  */
 bool epf_table_try_rotate(struct epf_table *t)
 {
@@ -235,9 +216,10 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_try_rotate);
 
-/* May insertions have filled the current epoch? The inserter that filled it may have found the lock
- * contended. The rotation is then up to the holder, which may not have performed it yet, nor
- * recorded that it is overdue. Context: any; without the lock.
+/**
+ * epf_table_full() - may insertions have filled the current epoch? The inserter that filled it may
+ * have found the lock contended. The rotation is then up to the holder, which may not have
+ * performed it yet, nor recorded that it is overdue. Context: any; without the lock.
  */
 bool epf_table_full(const struct epf_table *t)
 {
@@ -247,8 +229,9 @@ bool epf_table_full(const struct epf_table *t)
 	       epf_rotate_is_due(t, ktime_get_ns());
 }
 
-/* Act on a count that has reached the trigger: @sum insertions of epoch @e; 0: @e is not the epoch
- * that is counted (any more). Context: a packet path.
+/**
+ * epf_table_look() - act on a count that has reached the trigger: @sum insertions of epoch @e; 0:
+ * @e is not the epoch that is counted (any more). Context: a packet path.
  */
 void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 {
@@ -271,7 +254,9 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 }
 EPF_EXPORT(epf_table_look);
 
-/* Time until the timer has to check again, in ns, at least TICK_MIN_NS: being late is safe. */
+/**
+ * epf_table_epoch_tick_ns() - ns until the timer has to check again, at least TICK_MIN_NS
+ */
 u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
@@ -286,8 +271,9 @@ u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 }
 EPF_EXPORT(epf_table_epoch_tick_ns);
 
-/* Timer callback, for the modes that involve time. Only the callback re-arms the timer. After a
- * rotation by count it fires once too early, and goes on from there. Context: softirq.
+/**
+ * epf_table_tick() - timer callback, for the modes that involve time. Only it re-arms the timer.
+ * After a rotation by count it fires once too early, and goes on from there. Context: softirq.
  */
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 {
@@ -303,7 +289,8 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* End the current epoch if that is possible now. @e: set to the epoch that is current afterwards.
+/**
+ * epf_table_rotate_now() - end the current epoch if possible now; @e: the epoch after that
  * Return: 0; -EBUSY: pinned; -EAGAIN: see the wait operation.
  */
 int epf_table_rotate_now(struct epf_table *t, u64 *e)
@@ -318,8 +305,9 @@ int epf_table_rotate_now(struct epf_table *t, u64 *e)
 	return err;
 }
 
-/* Wait for an overdue rotation. Batches call this after an insertion, so that bulk loading keeps
- * the pace of the window, as it does if there is nothing to wait for. Context: process; sleeps.
+/**
+ * epf_table_settle() - wait for an overdue rotation: bulk loading keeps the pace of the window
+ * Context: process; sleeps.
  * Return: 0, also if a snapshot pins the table; -EINTR.
  */
 int epf_table_settle(struct epf_table *t)
@@ -329,10 +317,7 @@ int epf_table_settle(struct epf_table *t)
 	bool ended, wait;
 
 	while (!READ_ONCE(t->retired)) {
-		/* Take the lock instead of leaving the rotation to its holder by
-		 * @retry: one holder could pass it on to the next without any of
-		 * them performing it in time.
-		 */
+		/* Not @retry: one holder could pass it on to the next, and none does it in time. */
 		epf_table_lock(t, &flags);
 		ended = t->state.epoch != e || epf_rotate_due(t);
 		wait = !ended && t->late == e && !epf_table_pinned(t, ktime_get_ns());
@@ -347,8 +332,9 @@ int epf_table_settle(struct epf_table *t)
 	return 0;
 }
 
-/* Block rotation for a snapshot, for at most @pin_ns. @pin: set, except @moves. Return: 0; -EBUSY:
- * another snapshot is under way and its pin has not expired.
+/**
+ * epf_table_pin() - block rotation for a snapshot, for at most @pin_ns; sets @pin, except @moves
+ * Return: 0; -EBUSY: another snapshot is under way and its pin has not expired.
  */
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -374,7 +360,9 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	return err;
 }
 
-/* Release the pin of a snapshot. If another snapshot has pinned the table since, its pin stays. */
+/**
+ * epf_table_unpin() - release the pin of a snapshot; that of a later one stays
+ */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
 	unsigned long flags;

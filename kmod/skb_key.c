@@ -31,9 +31,7 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n, u8
 	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
-/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear part at
- * once, others in pieces.
- */
+/* Absorb the bytes from @off to @end or the end of the packet, beyond the linear part in pieces. */
 static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 				 const struct epf_pkt *pkt, u32 off, u32 end)
 {
@@ -61,10 +59,13 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "compat.h"
 #include "table.h"
 
-/* Compute the digest of a packet under the hash key of @t. @at: offset in @skb, within the linear
- * part, of the header that @opts, which are checked here, say is first. @iface: number of the
- * interface, for EPF_PKT_IFACE. Context: any. Return: 0; -EINVAL: bad @opts; or as
- * epf_pkt_digest_in().
+/**
+ * epf_skb_digest() - compute the digest of a packet under the hash key of @t
+ * @at: offset in @skb, within the linear part, of the header that @opts say is first
+ * @iface: number of the interface, for EPF_PKT_IFACE
+ *
+ * Context: any.
+ * Return: 0; -EINVAL: bad @opts, which are checked here; or as epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
 		   const struct epf_pkt_opts *opts, u64 *digest)

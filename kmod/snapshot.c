@@ -40,8 +40,8 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t, struct
 	epf_table_unlock(t, flags);
 }
 
-/* Pin the table, and make the layout of a locked kind stable. Not under file->lock, because it may
- * take long. That time is not part of @pin_ns.
+/* Pin the table, and make the layout of a locked kind stable. That may take long, and is not part
+ * of @pin_ns; so it is not under file->lock.
  */
 static int epf_snapshot_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -56,8 +56,10 @@ static int epf_snapshot_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pi
 	return err;
 }
 
-/* EPF_IOC_SNAP_BEGIN: sets the part of the header that is known already. Return: 0, -EINVAL,
- * -EINTR; -EBUSY: a snapshot is under way; -EAGAIN: @t was replaced meanwhile.
+/**
+ * epf_snap_begin() - EPF_IOC_SNAP_BEGIN; sets the part of the header that is known already
+ * Context: process; sleeps.
+ * Return: 0; -EINVAL: pin; -EINTR; -EBUSY: a snapshot is under way; -EAGAIN: @t was replaced.
  */
 int epf_snap_begin(struct epf_file *file, struct epf_table *t, union epf_args *args)
 {
@@ -99,8 +101,9 @@ static struct epf_table *epf_snapshot_table(struct epf_file *file, u64 *moves)
 	return t;
 }
 
-/* EPF_IOC_SNAP_READ. Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as
- * the operation of its kind.
+/**
+ * epf_snap_read() - EPF_IOC_SNAP_READ. Context: process; sleeps.
+ * Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as the kind.
  */
 int epf_snap_read(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
@@ -124,8 +127,9 @@ static void epf_snapshot_end(struct epf_file *file)
 	file->snap = NULL;
 }
 
-/* EPF_IOC_SNAP_END. Return: 0; -EINVAL: also if no snapshot was begun; -ESTALE: the snapshot is
- * void, and has ended.
+/**
+ * epf_snap_end() - EPF_IOC_SNAP_END. Context: process; sleeps.
+ * Return: 0; -EINVAL: also if no snapshot was begun; -ESTALE: the snapshot is void, and has ended.
  */
 int epf_snap_end(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
@@ -145,7 +149,9 @@ int epf_snap_end(struct epf_file *file, struct epf_table *none, union epf_args *
 	return err;
 }
 
-/* End the snapshot under way, if there is one. */
+/**
+ * epf_snap_cancel() - end the snapshot under way, if there is one. Context: process; sleeps.
+ */
 void epf_snap_cancel(struct epf_file *file)
 {
 	mutex_lock(&file->lock);
@@ -154,8 +160,7 @@ void epf_snap_cancel(struct epf_file *file)
 	mutex_unlock(&file->lock);
 }
 
-/* Copy the lines into a table that is not yet published, and scan each chunk right after it is
- * copied, so that nothing stale is left.
+/* Copy the lines into an unpublished table. Each chunk is scanned, so that nothing stale is left.
  */
 static int epf_snapshot_copy_lines(struct epf_table *t, const struct epf_line __user *from)
 {
@@ -202,8 +207,9 @@ static struct epf_table *epf_snapshot_restore_kind(const struct epf_restore *a)
 	return t;
 }
 
-/* EPF_IOC_RESTORE. Return: 0, -EBADMSG, -EOPNOTSUPP, -EFAULT, -ENODEV, -EINTR, or as
- * epf_table_new().
+/**
+ * epf_restore() - EPF_IOC_RESTORE. Context: as epf_table_new().
+ * Return: 0; -EBADMSG: not sound; -EFAULT; -ENODEV: destroyed; -EINTR; or as epf_table_new().
  */
 int epf_restore(struct epf_file *file, struct epf_table *none, union epf_args *args)
 {
@@ -271,9 +277,10 @@ static int epf_snapshot_map_journal(struct epf_file *file, struct vm_area_struct
 	return err;
 }
 
-/* Map the lines of the snapshot under way, else the current ones; or the journal. Return: 0;
- * -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV; -EOPNOTSUPP:
- * a locked kind; -EPERM: a journal, without the capability.
+/**
+ * epf_mmap() - map the lines of the snapshot under way, else the current ones; or the journal
+ * Return: 0; -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV:
+ * destroyed; -EOPNOTSUPP: a locked kind; -EPERM: a journal, without the capability.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {

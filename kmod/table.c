@@ -21,9 +21,7 @@ static void epf_table_set_pace(struct epf_table *t)
 	epf_pace_init(&t->pace, step, full_at, min3(full_at, 16 * step, t->room), nr_cpu_ids);
 }
 
-/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache lines. 0: CPUs add
- * to the count themselves.
- */
+/* Groups of CPUs, rounded up so that kmalloc() aligns them; 0: CPUs add to the count themselves. */
 static u32 epf_table_groups_of_cpus(void)
 {
 	u32 groups = DIV_ROUND_UP(nr_cpu_ids, EPF_GROUP_CPUS);
@@ -31,8 +29,7 @@ static u32 epf_table_groups_of_cpus(void)
 	return groups > 1 ? roundup_pow_of_two(groups) : 0;
 }
 
-/* The module of the operations may be unloaded as soon as its reference is gone, so that is last.
- */
+/* The module of the operations may be unloaded when its reference is gone, so that is last. */
 static void epf_free_table(struct epf_table *t)
 {
 	const struct epf_table_ops *ops = t->ops;
@@ -84,9 +81,7 @@ static void epf_init_table(struct epf_table *t, const struct epf_params *params,
 	t->room = EPF_NO_LIMIT;
 }
 
-/* Allocate everything that a table owns, except itself and the state of its kind. Return: 0,
- * -ENOMEM, -EINTR.
- */
+/* Allocate all that a table owns, except the state of its kind. Return: 0, -ENOMEM, -EINTR. */
 static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
@@ -166,7 +161,9 @@ struct epf_table *epf_table_new(const struct epf_params *params, const struct ep
 }
 EPF_EXPORT(epf_table_new);
 
-/* Start the clock of a table, before it is published by @owner. */
+/**
+ * epf_table_start() - start the clock of a table that @owner, of number @id, is about to publish
+ */
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 {
 	t->owner_id = id;
@@ -175,7 +172,9 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)), HRTIMER_MODE_REL_SOFT);
 }
 
-/* Drop the publication and its reference; the table can no longer be found. Sleeps. */
+/**
+ * epf_table_retire() - drop the publication and its reference. Context: process; sleeps.
+ */
 void epf_table_retire(struct epf_table *t)
 {
 	unsigned long flags;
@@ -190,8 +189,9 @@ void epf_table_retire(struct epf_table *t)
 	epf_table_put(t);
 }
 
-/* Drop a reference. Context: any. After the last one a worker frees the table, a grace period
- * later: packet paths may still be using it, and freeing many GiB takes long.
+/**
+ * epf_table_put() - drop a reference. Context: any. After the last one a worker frees the table, a
+ * grace period later: packet paths may still be using it, and freeing many GiB takes long.
  */
 void epf_table_put(struct epf_table *t)
 {
@@ -200,9 +200,8 @@ void epf_table_put(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_put);
 
-/* Insertions of epoch @e, the current one, with those that groups and CPUs still keep. Insertions
- * go from CPU to group to count; this reads in the opposite order, so it may miss some, and counts
- * none twice.
+/* Insertions of epoch @e, the current one, with those that groups and CPUs still keep. They go from
+ * CPU to group to count; this reads in the opposite order, so it counts none twice.
  */
 static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 {
@@ -243,7 +242,9 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	}
 }
 
-/* Read the counters. @stats: zeroed. @t: by reference or under RCU, as for epf_table_info(). */
+/**
+ * epf_table_stats() - add the counters to @stats, zeroed; @t: by reference or under RCU
+ */
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 {
 	unsigned long flags;
@@ -274,7 +275,9 @@ static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 	}
 }
 
-/* Fill in everything except id, users and name. @info: zeroed. */
+/**
+ * epf_table_info() - fill in zeroed @info, except id, users and name; @t: as epf_table_stats()
+ */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
 	unsigned long flags;
@@ -300,8 +303,9 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	epf_table_read_cpu_stats(t, &info->stats);
 }
 
-/* Record how the keys of coming insertions are made. @desc: valid; set to the description that
- * covers all keys of the table.
+/**
+ * epf_table_describe() - record how the keys of coming insertions are made
+ * @desc: valid; set to the description that covers all keys of the table
  */
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 {

@@ -204,7 +204,6 @@ static inline void epf_table_get(struct epf_table *t)
 }
 
 /* rotate.c: */
-void epf_table_lock(struct epf_table *t, unsigned long *flags);
 void epf_table_unlock(struct epf_table *t, unsigned long flags);
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns);
 void epf_table_look(struct epf_table *t, u64 e, u64 sum);
@@ -214,7 +213,6 @@ bool epf_table_full(const struct epf_table *t);
 int epf_table_settle(struct epf_table *t);
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin);
-bool epf_table_pinned(const struct epf_table *t, u64 now_ns);
 void epf_table_after_pin(struct epf_table *t);
 void epf_table_reset_trigger(struct epf_table *t);
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
@@ -248,15 +246,31 @@ struct sk_buff;
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
 		   const struct epf_pkt_opts *opts, u64 *digest);
 
+/* Take the lock, which blocks rotation. Not from a packet path, except those of the locked kinds.
+ *
+ * Packet paths take the lock in softirqs, and netpoll does so with interrupts disabled. Hence no
+ * caller may leave softirqs enabled, nor enable interrupts that were disabled. The holder of a raw
+ * lock with interrupts disabled is not preempted on a real-time kernel either, so that no CPU spins
+ * for longer than a section takes: microseconds, see EPF_HOLD_WORDS.
+ */
+static inline void epf_table_lock(struct epf_table *t, unsigned long *flags) __acquires(&t->lock)
+{
+	raw_spin_lock_irqsave(&t->lock, *flags);
+}
+
+/* Does a snapshot block rotation? Unless @t is locked the result is a hint. */
+static inline bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
+{
+	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
+}
+
 /* Is the rotation of the current epoch overdue? A hint. */
 static inline bool epf_table_late(const struct epf_table *t)
 {
 	return READ_ONCE(t->late) == epf_load(&t->state.epoch);
 }
 
-/* Give @n insertions of epoch @e to the CPU's group. Return: those to count now. If the CPU changes
- * meanwhile, another group has them.
- */
+/* Give @n insertions of epoch @e to a group of CPUs. Return: those to count now. */
 static inline u64 epf_table_join(struct epf_table *t, u64 e, u64 n)
 {
 	u64 *pending, old, new, flush;
@@ -294,9 +308,7 @@ static __always_inline int epf_table_count(struct epf_table *t, u64 e, bool grew
 	u64 old, new, n;
 
 	this_cpu_inc(t->cpu->inserts[grew]);
-	/* The steps may run on different CPUs: only the values matter, and if an interrupt inserts
-	 * in between, the exchange fails.
-	 */
+	/* The steps may run on different CPUs; the exchange fails if an interrupt inserts. */
 	do {
 		old = this_cpu_read(t->cpu->pending);
 		new = epf_pending_add(old, e, batch, &n);

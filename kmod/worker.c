@@ -2,17 +2,15 @@
 /*
  * The background work of a table: the scan (for a locked kind, the ends of its epochs), the
  * estimate of the error rate with the verdict "saturated", and notification. Each table has one
- * work item, so these never run concurrently with themselves. The worker never waits for a grace
- * period: it is queued again instead.
+ * work item, so these never run concurrently. It never waits for a grace period but is queued
+ * again.
  */
 #include "filter.h"
 #include "kind.h"
 
 #include <linux/poll.h>
 
-/* Store the estimates begun in epoch @e, without those of lanes that have been reused since. Caller
- * holds the lock.
- */
+/* Store the estimates begun in epoch @e, without those of lanes reused since. @t: locked. */
 static void epf_worker_store_estimates(struct epf_table *t, u64 e, const struct epf_estimates *est)
 {
 	u64 begun;
@@ -39,7 +37,10 @@ static void epf_worker_notify(struct epf_table *t, __poll_t events)
 	rcu_read_unlock();
 }
 
-/* Sample the error rate and act on it. Sleeps. Called by the worker, or before @t is published. */
+/**
+ * epf_table_estimate() - sample the error rate and act on it
+ * Context: sleeps; the worker, or before @t is published.
+ */
 void epf_table_estimate(struct epf_table *t)
 {
 	struct epf_estimates est;
@@ -60,6 +61,9 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
+/**
+ * epf_table_work() - what is due for the kind, then the estimate. Context: epf_wq; sleeps.
+ */
 void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work), struct epf_table, work);

@@ -9,7 +9,8 @@
 # headers. Prints its path, below build/arch. Guarantees:
 #  - packages are unpacked, not configured, so nothing of the other architecture runs here;
 #    this machine's own dpkg learns of no other architecture;
-#  - a root is complete or is made again, also if the lists below change.
+#  - a root is complete or is made again, also if the lists below change;
+#  - /proc and /sys are mounted in it only while mmdebstrap runs, and for mmdebstrap only.
 # Needs root and Debian's archive.
 
 set -u -o pipefail
@@ -17,10 +18,9 @@ export PATH=$PATH:/usr/sbin:/sbin
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 self=$top/scripts/cross.sh
 
-libraries=libc6-dev,libxxhash-dev,libjansson-dev,libcsv-dev,libpcap-dev
-more=libbpf-dev,libxdp-dev,libelf-dev,libfixbuf-dev,libmicrohttpd-dev,libsystemd-dev,libxtables-dev
-guest=bash,dash,busybox-static,coreutils,sed,grep,gawk,findutils,diffutils,util-linux,procps,kmod,python3
-guest+=,iproute2,ethtool,iputils-ping,bpftool,binutils
+libraries=$("$top/scripts/deps.sh" --print build | grep -e '-dev$' | paste -sd ,)
+guest=bash,dash,busybox-static,coreutils,sed,grep,gawk,findutils,diffutils,util-linux,mount,procps,kmod,python3
+guest+=,iproute2,ethtool,iputils-ping,bpftool,binutils,xdp-tools
 
 die() {
 	echo "cross: $*" >&2
@@ -69,21 +69,21 @@ arch=${1:-} packages=$libraries hook=()
 case $arch in
 arm64)
 	release=$("$top/scripts/deps.sh" --kernel) || exit
-	packages+=,$more,$guest
+	packages+=,$guest
 	hook=(--extract-hook="'$self' --kernel \"\$1\" '${release%-amd64}-arm64'")
 	;;
 s390x) ;;
 *) die 'usage: cross.sh arm64|s390x' ;;
 esac
 root=$top/build/arch/$arch/root
-stamp=$(cat "$self"; echo "${hook[*]}")
+stamp=$(cat "$self"; echo "$packages ${hook[*]}")
 [ "$(cat "$root/epf-complete" 2> /dev/null)" != "$stamp" ] || { echo "$root"; exit; }
 
 # Of the same suite as this machine, whose kernel headers and tools it shares.
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-rm -rf "$root"
+rm -rf --one-file-system "$root"
 mkdir -p "${root%/root}"
-mmdebstrap --arch="$arch" --variant=extract --mode=root --skip=check/qemu,cleanup/apt/lists \
+unshare --mount mmdebstrap --arch="$arch" --variant=extract --mode=root --skip=check/qemu,cleanup/apt/lists \
 	--aptopt='APT::Sandbox::User "root"' --include="$packages" "${hook[@]}" \
 	"$suite" "$root" > "$root.log" 2>&1 && echo "$stamp" > "$root/epf-complete" || {
 	tail -n 20 "$root.log" >&2

@@ -25,8 +25,10 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 	zlib1g-dev liblzma-dev libzstd-dev pahole bpftool kmod python3 python3-cffi python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
-test_pkgs='lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
+test_pkgs='abigail-tools lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
 	gnuplot-nox python3-jsonschema python3-pyte python3-numpy python3-pandas python3-matplotlib mypy'
+# For small programs of other architectures (core/foreign).
+foreign_pkgs='qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross'
 # For other architectures: compilers, and what runs their programs and kernels (selftests/arch.sh).
 cross_pkgs='gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu gcc-s390x-linux-gnu qemu-user-static qemu-system-arm mmdebstrap kmod
 	bpftool pahole'
@@ -140,6 +142,8 @@ list_packages() {
 	if want vm; then set -- "$@" $vm_pkgs; fi
 	# shellcheck disable=SC2086
 	if want test bench; then set -- "$@" $test_pkgs; fi
+	# shellcheck disable=SC2086
+	if want test; then set -- "$@" $foreign_pkgs; fi
 	# shellcheck disable=SC2086
 	if want firewall test; then set -- "$@" $firewall_pkgs; fi
 	# shellcheck disable=SC2086

@@ -30,7 +30,7 @@ usage: scripts/newest.sh [--fetch] DIRECTORY
   Builds the module in DIRECTORY/kmod and with its torture in
   DIRECTORY/torture (below the repository), and prints the image and the
   modules' directory to boot with it. EPF_TORTURE_KINDS=plain: without the
-  torture from which protections can be taken. --fetch replaces a root that is there
+  torture from which protections can be taken; none: without a torture. --fetch replaces a root that is there
   by what the suite has now. Needs root. --unpack builds nothing.
 USAGE
 }
@@ -71,7 +71,7 @@ if [ -n "$fetch" ] || ! [ -e "$root/epf-complete" ]; then
 fi
 release=$(cd "$root/lib/modules" && printf '%s\n' * | sort -V | tail -n 1)
 modules=$root/lib/modules/$release
-[ -e "$modules/modules.dep" ] || depmod -b "$root" "$release" || exit 1
+[ -e "$modules/modules.dep" ] || "$top/scripts/guest_modules.sh" "$root" "$release" || exit 1
 if [ "$1" = --unpack ]; then
 	echo "$modules/vmlinuz $modules"
 	exit
@@ -83,7 +83,8 @@ build() {
 		mount --bind "$top" "$root$top" && mount -t proc proc "$root/proc" &&
 		mount --bind /dev "$root/dev" || return
 	local inside=(chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp)
-	"${inside[@]}" make -s -C "$top/kmod" KREL="$release" KOUT="$built/kmod" &&
+	"${inside[@]}" make -s -C "$top/kmod" KREL="$release" KOUT="$built/kmod" || return
+	[ "${EPF_TORTURE_KINDS:-}" = none ] ||
 		"${inside[@]}" make -s -C "$top/selftests/torture" KREL="$release" KMOD="$built/kmod" \
 			OUT="$built/torture" ${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"}
 }

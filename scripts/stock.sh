@@ -54,7 +54,7 @@ unpack() {
 	mkdir -p "$root.tmp/all" "$root.tmp/lib" || return
 	extract || return
 	mv "$root.tmp"/all/lib/modules "$root.tmp/lib/" && mv "$root.tmp"/all/boot "$root.tmp/" &&
-		depmod -b "$root.tmp" "$(ls "$root.tmp/lib/modules")" || return
+		"$top/scripts/guest_modules.sh" "$root.tmp" "$(ls "$root.tmp/lib/modules")" || return
 	rm -rf "$root.tmp/all" && mv "$root.tmp" "$root"
 }
 

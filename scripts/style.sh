@@ -75,6 +75,10 @@ done < <(awk -f scripts/uses.awk "${sources[@]}" | sort -u | tsort 2>&1 > /dev/n
 while read -r fault; do
 	say "kmod: a file uses one of a higher layer: $fault"
 done < <(awk -f scripts/uses.awk "${sources[@]}" | grep -E '^kmod/[a-z_]+\.c kmod/kinds/')
+mapfile -t sources < <(under 'kmod/' | grep -v selftest)
+while read -r fault; do
+	say "no kernel-doc: $fault"
+done < <(awk -f scripts/kerneldoc.awk bpf/epf_kfunc.bpf.h "${sources[@]}")
 mapfile -t tests < <(under selftests/)
 only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]}"
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"
@@ -144,6 +148,9 @@ grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}(,|\$)" ||
 	say "CHANGELOG.md does not begin with version $version"
 head -n 1 debian/changelog | grep -q "^epochfilter (${version//./\\.}-" ||
 	say "debian/changelog does not begin with version $version"
+# The placeholder of an address receives no mail.
+head -n 1 debian/changelog | grep -q UNRELEASED || ! grep -q '@[a-z.]*\.invalid>' debian/control debian/changelog ||
+	say "a release names a maintainer's address that receives mail: debian/control, debian/changelog"
 
 nr=$(wc -l <<< "$lengths")
 echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \

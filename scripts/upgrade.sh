@@ -8,6 +8,8 @@
 # printed. No key is lost that was inserted before the gap and is still in its
 # window.
 #
+# Meanwhile the limit of filters is 0, so that nobody creates one that is not saved (unload.sh).
+#
 # Everything that can be checked is checked before anything changes. A failure
 # before the old module is unloaded restores the previous state. The snapshots are
 # removed at the end, and kept if something fails later.
@@ -25,6 +27,7 @@ USAGE
 
 epfctl=${EPF_CTL:-epfctl}
 params=/sys/module/epochfilter/parameters
+limit=$params/max_filters
 
 die() {
 	echo "upgrade: $*" >&2
@@ -69,13 +72,20 @@ attachments() {
 
 status=$("$epfctl" status) || die 'cannot read what is attached'
 attached=$(attachments <<< "$status") || exit 1
-mapfile -t filters < <("$epfctl" list --names)
 options=()
 for p in "$params"/*; do
 	[ "${p##*/}" = selftest ] || options+=("${p##*/}=$(cat "$p")")
 done
 state=${EPF_STATE:-$(mktemp -d /var/tmp/epochfilter-upgrade.XXXXXX)} || exit 1
 mkdir -p "$state" || exit 1
+most=$(cat "$limit")
+allow_filters() {
+	[ ! -e "$limit" ] || echo "$most" > "$limit"
+}
+trap allow_filters EXIT
+trap 'exit 1' HUP INT TERM
+echo 0 > "$limit"
+mapfile -t filters < <("$epfctl" list --names)
 
 # Attaches everything that was attached. Return: 0 if all of it could be.
 attach_all() {
@@ -107,6 +117,7 @@ drop_kinds() {
 undo() {
 	local name
 
+	allow_filters
 	for name in "${dropped[@]}"; do
 		"$epfctl" restore "$name" "$state/$name" > /dev/null ||
 			die "cannot restore '$name' from $state/$name"
@@ -114,6 +125,19 @@ undo() {
 	attach_all || echo 'upgrade: not all could be attached again' >&2
 	rm -rf "$state"
 	die "$*; nothing was changed"
+}
+
+# usage: removed MODULE: removes it, if it is loaded and nothing uses it
+removed() {
+	local users
+
+	[ -d "/sys/module/$1" ] || return 0
+	read -r users < "/sys/module/$1/refcnt" && [ "$users" -eq 0 ] && rmmod "$1" 2> /dev/null
+}
+
+# Filters that were not saved: of somebody who began to create them before the limit was 0.
+unsaved() {
+	"$epfctl" list --names | grep -vxF -f <(printf '%s\n' "${filters[@]}")
 }
 
 # The kernel releases programs a moment after they are detached, and the memory of a
@@ -125,8 +149,10 @@ unload() {
 		rmmod xt_epf 2> /dev/null || return
 	fi
 	for ((i = 0; i < 50; i++)); do
-		[ ! -d /sys/module/epochfilter_kinds ] || rmmod epochfilter_kinds 2> /dev/null
-		rmmod epochfilter 2> /dev/null && return
+		if removed epochfilter_kinds && [ "$(cat /sys/module/epochfilter/refcnt)" = 0 ]; then
+			! unsaved || return
+			removed epochfilter && return
+		fi
 		sleep 0.1
 	done
 	return 1

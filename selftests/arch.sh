@@ -1,17 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: arch.sh arm64|s390x [build|quick|native|guest|SUITE/NAME]...
+# usage: arch.sh arm64|s390x [build|quick|native|packages|guest|SUITE/NAME]...
 #
 # Tests on another architecture, all of it cross-built in build/arch/ARCH:
 #
 #   build   builds, and installs what that needs (scripts/deps.sh, scripts/cross.sh)
 #   quick   known answers, layouts and laws of the core, as programs that QEMU runs
+#   packages  arm64: Debian packages, cross-built and unpacked
 #   native  quick, and the other suites that need no kernel of that architecture
 #   SUITE/NAME  one test that is built, such as lib/files or cli/merge.sh
 #   guest   arm64: the module, its device, BPF and XDP in a guest with a stock kernel
+#   vm:SUITE/NAME  one test of those, in a guest
 #
-# Without a second argument: build, native, and guest if there is one. The kernel runs
+# Without a second argument: build, native, and for arm64 packages and guest. The kernel runs
 # programs of the other architecture by an entry of binfmt_misc that exists in a user
 # namespace only (Linux 6.7). There, and in the guest, build/arch/ARCH is mounted in place
 # of build/, so that tests use their usual paths.
@@ -21,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*}
 
 usage() {
-	sed -n '4,18s/^# \{0,1\}//p' "$0"
+	sed -n '4,20s/^# \{0,1\}//p' "$0"
 	exit "$1"
 }
 
@@ -69,31 +71,30 @@ quick() {
 	printf "$top/build/selftests/core/%s\n" kat_cc kat_private abi params opts bounds told
 }
 
-suites=(core)
-[ "$arch" != arm64 ] || suites+=(audit lib)
+suites=(core audit lib)
 
 native() {
 	for suite in "${suites[@]}"; do
 		programs "$suite" | sed "s|^$out/|$top/build/|"
 	done
-	[ "$arch" != arm64 ] ||
-		printf "$here/%s\n" cli/cli.sh cli/audit.sh cli/merge.sh records/text.py records/flows.py \
-			dedup/test_exact.py dedup/test_formats.py dedup/test_laws.py
+	printf "$here/%s\n" cli/cli.sh cli/audit.sh cli/merge.sh records/text.py records/packed.py records/flows.py \
+		dedup/test_exact.py dedup/test_formats.py dedup/test_laws.py
 }
 
 build() {
 	"$top/scripts/deps.sh" cross build && "$top/scripts/cross.sh" "$arch" > /dev/null || exit
-	[ "$arch" != arm64 ] || build_arm64
+	cross_make "$top/user" || exit
+	built records readrec readrec_bare mkipfix
+	# Files to read are made by programs of this machine.
+	make --no-print-directory -C "$top/selftests/cli" BUILD="$out" || exit
+	[ "$arch" != arm64 ] || build_guest
 	for suite in "${suites[@]}"; do
 		suite "$suite"
 	done
 }
 
-# The tools, the module, and what the tests in the guest need.
-build_arm64() {
-	cross_make "$top/user" || exit
-	built records readrec readrec_bare mkipfix
-	built cli mksnap mkhost nosync.so
+# The module, and what the tests in the guest need.
+build_guest() {
 	built module hold kat params batch lockstep kinds snapshot mapping
 	built ebpf load own.bpf.o reflex_other.bpf.o
 	cross_make "$top/selftests/xdp" || exit
@@ -131,19 +132,31 @@ emulated() {
 		mount --bind "$2/build/data" "$3/data" && mount --bind "$3" "$2/build" || exit
 		shift 3
 		exec "$@"' - "$entry" "$top" "$out" \
-		env QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
+		env EPF_ARCH="$arch" EPF_QEMU="$qemu" EPF_CC="$gnu-gcc" QEMU_LD_PREFIX="$top/build/libs" LD_LIBRARY_PATH="$top/build/user" "$here/runner.sh" -j "$(nproc)" "$@"
 }
 
+# The stress test in one form only, and with few steps: one takes a hundred times as long as on
+# a CPU of its own.
 guest() {
-	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 3600 -- "$here/runner.sh" -t 1800 \
-		"$here/module/load.sh" "$top"/build/selftests/module/{params,batch,lockstep,kinds,snapshot,mapping} \
-		"$here/ebpf/load.sh" "$here/ebpf/attach.py" "$here/xdp/attach.py"
+	local -x EPF_TORTURE_STEPS=5000
+	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 7200 -- "$here/runner.sh" -t 1800 "$@"
+}
+
+in_guest=(module/load.sh module/params module/batch module/lockstep module/kinds module/snapshot module/mapping
+	ebpf/load.sh ebpf/attach.py xdp/attach.py xdp/traffic.py torture/torture.sh)
+
+# usage: path SUITE/NAME
+path() {
+	case $1 in
+	*.*) echo "$here/$1" ;;
+	*) echo "$top/build/selftests/$1" ;;
+	esac
 }
 
 status=0
 if [ $# -eq 0 ]; then
 	set -- build native
-	[ "$arch" != arm64 ] || set -- "$@" guest
+	[ "$arch" != arm64 ] || set -- "$@" packages guest
 fi
 for part in "$@"; do
 	case $part in
@@ -152,9 +165,15 @@ for part in "$@"; do
 		mapfile -t list < <("$part")
 		emulated "${list[@]}" || status=1
 		;;
-	guest) guest || status=1 ;;
-	*/*.*) emulated "$here/$part" || status=1 ;;
-	*/*) emulated "$top/build/selftests/$part" || status=1 ;;
+	packages)
+		"$top/scripts/deb_cross.sh" "$arch" "$out/deb" > /dev/null && emulated "$here/install/foreign.py" || status=1
+		;;
+	guest)
+		mapfile -t list < <(for name in "${in_guest[@]}"; do path "$name"; done)
+		guest "${list[@]}" || status=1
+		;;
+	vm:*/*) guest "$(path "${part#vm:}")" || status=1 ;;
+	*/*) emulated "$(path "$part")" || status=1 ;;
 	*) usage 2 >&2 ;;
 	esac
 done

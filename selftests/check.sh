@@ -47,8 +47,9 @@ native() {
 # The native tests but those that take longest for what they tell about one change; most repeat
 # others with sanitizers, with more cases, or with other compilers.
 fast() {
-	native | grep -vE -e broken -e '/(install|fuzz|paper|explore)/' -e '/sanitized\.sh' \
-		-e '/cuda/(resources|instructions)' -e '/(core/flood|dedup/test_modes|check/dist)'
+	native | grep -vE -e broken -e '/(install|fuzz|paper|explore)/' -e '[/_](sanitized|tsan)(\.sh)?$' \
+		-e '/cuda/(resources|instructions)' -e '/cli/(reboot|lost)' \
+		-e '/(core/flood|dedup/test_modes|check/dist|agent/fair)'
 }
 
 # usage: boots TARGET
@@ -84,6 +85,8 @@ build_for() {
 		case $1 in *_vm) build kmod ;; bpf/* | demo/* | ebpf/*) ;; *) build kmod ;; esac
 		case $suite in torture) ;; *) build "selftests/$suite" ;; esac
 		[ "$suite" != torture ] || build selftests/torture
+	elif [ "$suite" = module ]; then
+		build kmod
 	elif [[ $3 = */build/selftests/* ]]; then
 		build "selftests/$suite" "$3"
 	elif [ -e "selftests/$suite/Makefile" ]; then
@@ -145,7 +148,7 @@ case $1 in
 only) only "$2"; exit ;;
 debug) build user && EPF_THOROUGH=1 build selftests all modules && debug ;;
 # install/ boots its own guests.
-fast) build user && build selftests all SKIP='fuzz paper explore' && fast | run ;;
+fast) build user && build selftests all SKIP='fuzz paper explore' FAST=y && fast | run ;;
 all)
 	build user && build selftests all modules
 	{ native; guests; } | run

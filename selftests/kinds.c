@@ -164,40 +164,39 @@ SLAB_OPEN(gebl)
 SLAB_OPEN(apbf)
 SLAB_OPEN(apbbf)
 
-static int elastic_size(struct kind *k, double window, double budget, double slack)
-{
-	struct epf_elastic_req req = {
-		.keys_per_window = window,
-		.budget = budget,
-		.slack = slack,
-	};
-	struct epf_elastic_size size;
-	int err = epf_elastic_size(&req, &size);
-
-	if (err)
-		return err;
-	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs), size.bytes, size.fpr);
-	return epf_elastic_init(&k->elastic, &size.shape);
-}
+/* The functions that size slab kinds: what libepf asks for beside window, budget and slack,
+ * what its function takes beside that, and epochs, keys of an epoch and bytes of its answer.
+ */
+#define SLAB_SIZE(name, req_of, more, arguments, epochs, keys, bytes)                      \
+	static int name##_size(struct kind *k, double window, double budget, double slack) \
+	{                                                                                  \
+		struct epf_##req_of##_req req = { .keys_per_window = window,               \
+						  .budget = budget,                        \
+						  .slack = slack more };                   \
+		struct epf_##name##_size z;                                                \
+		int err = epf_##name##_size(&req arguments, &z);                           \
+                                                                                           \
+		if (err)                                                                   \
+			return err;                                                        \
+		set(k, window, epochs, keys, bytes, z.fpr);                                \
+		return epf_##name##_init(&k->name, &z.shape);                              \
+	}
+#define NO_MORE
+#define OFFSETS , .offsets = EPF_GEBL_DISTINCT
+#define ANY_SHAPE , 0, 0
+SLAB_SIZE(elastic, elastic, NO_MORE, NO_MORE, z.shape.epochs, ceil(window / z.shape.epochs),
+	  z.bytes)
+SLAB_SIZE(dict, dict, NO_MORE, NO_MORE, z.shape.generations, ceil(window / z.shape.generations),
+	  z.bytes)
+SLAB_SIZE(gebl, gebl, OFFSETS, NO_MORE, z.shape.epochs, ceil(window / z.shape.epochs), z.bytes)
+SLAB_SIZE(apbf, aged, NO_MORE, NO_MORE, z.shape.l, z.generation, epf_apbf_words(&z.shape) * 8)
+SLAB_SIZE(apbbf, aged, NO_MORE, ANY_SHAPE, z.shape.l, z.generation, epf_apbbf_words(&z.shape) * 8)
 
 static bool elastic_grow(struct kind *k, __u64 times)
 {
 	k->elastic.word = slab_grow(k, k->elastic.shape.line_words * 64, times);
 	k->elastic.shape.nr_lines *= times;
 	return k->word;
-}
-
-static int dict_size(struct kind *k, double window, double budget, double slack)
-{
-	struct epf_dict_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
-	struct epf_dict_size size;
-	int err = epf_dict_size(&req, &size);
-
-	if (err)
-		return err;
-	set(k, window, size.shape.generations, ceil(window / size.shape.generations), size.bytes,
-	    size.fpr);
-	return epf_dict_init(&k->dict, &size.shape);
 }
 
 static bool dict_grow(struct kind *k, __u64 times)
@@ -257,23 +256,6 @@ static bool ge_grow(struct kind *k, __u64 times)
 #define ge_paper_open ge_open
 #define ge_paper_grow ge_grow
 
-static int gebl_size(struct kind *k, double window, double budget, double slack)
-{
-	struct epf_gebl_req req = {
-		.keys_per_window = window,
-		.budget = budget,
-		.slack = slack,
-		.offsets = EPF_GEBL_DISTINCT,
-	};
-	struct epf_gebl_size size;
-	int err = epf_gebl_size(&req, &size);
-
-	if (err)
-		return err;
-	set(k, window, size.shape.epochs, ceil(window / size.shape.epochs), size.bytes, size.fpr);
-	return epf_gebl_init(&k->gebl, &size.shape);
-}
-
 static bool gebl_grow(struct kind *k, __u64 times)
 {
 	__u64 bits = 64 * epf_gebl_group(&k->gebl.shape);
@@ -283,36 +265,12 @@ static bool gebl_grow(struct kind *k, __u64 times)
 	return k->word;
 }
 
-static int apbf_size(struct kind *k, double window, double budget, double slack)
-{
-	struct epf_aged_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
-	struct epf_apbf_size size;
-	int err = epf_apbf_size(&req, &size);
-
-	if (err)
-		return err;
-	set(k, window, size.shape.l, size.generation, epf_apbf_words(&size.shape) * 8, size.fpr);
-	return epf_apbf_init(&k->apbf, &size.shape);
-}
-
 static bool apbf_grow(struct kind *k, __u64 times)
 {
 	k->apbf.word = slab_grow(k, 1, times);
 	k->apbf.shape.slice_bits *= times;
 	k->apbf.slice_words *= times;
 	return k->word;
-}
-
-static int apbbf_size(struct kind *k, double window, double budget, double slack)
-{
-	struct epf_aged_req req = { .keys_per_window = window, .budget = budget, .slack = slack };
-	struct epf_apbbf_size size;
-	int err = epf_apbbf_size(&req, 0, 0, &size);
-
-	if (err)
-		return err;
-	set(k, window, size.shape.l, size.generation, epf_apbbf_words(&size.shape) * 8, size.fpr);
-	return epf_apbbf_init(&k->apbbf, &size.shape);
 }
 
 static bool apbbf_grow(struct kind *k, __u64 times)

@@ -93,7 +93,9 @@ void run_queries(void)
 		lines = *size / EPF_LINE_BYTES / EPF_PARTS_MAX * EPF_PARTS_MAX;
 		must(lines_noise(q.lines.line, lines, EPOCH), "lines");
 		for (i = 0; i < SHAPES; i++) {
-			epf_geom_init(&q.lines.geom, lines, shapes[i].parts, shapes[i].k);
+			/* few parts do not reach all of the largest filters */
+			if (epf_geom_init(&q.lines.geom, lines, shapes[i].parts, shapes[i].k))
+				continue;
 			q.ages = NULL;
 			time_one(&q);
 			q.ages = bench.ages;

@@ -15,6 +15,7 @@ import sys
 
 G = 1e9
 BIG, HUGE = 4.5e9, 70e9  # bytes: targets are stated for these
+QUERY_BYTES = 64 + 8 + 1 / 8  # of a lookup: a line, a digest, a bit of the answer
 PAPER_RATE = 183.8e6     # queries/s of r = 8 on the paper's card
 
 
@@ -86,10 +87,12 @@ def queries_table(run):
     print(f"  {'':>8}" + "".join(f"{f'L={n}':>16}{'ages':>16}" for n in (1, 2, 4)))
     rows = {}
     for r in run.all("query"):
-        rows.setdefault(size(r["bytes"]), []).append(r)
+        rows.setdefault(size(r["bytes"]), {})[r["lines_a_key"], r["ages"]] = r
     for n, of in rows.items():
+        cells = (of.get((lines, ages)) for lines in (1, 2, 4) for ages in ("no", "yes"))
         print(f"  {n:>8}" + "".join(
-            f"{r['per_s'] / G:>9.2f} {100 * r['share']:>4.0f} %" for r in of))
+            f"{r['per_s'] / G:>9.2f} {100 * r['share']:>4.0f} %" if r else f"{'-':>16}"
+            for r in cells))
 
 
 def filters_table(run, part, title):
@@ -117,8 +120,8 @@ def whole_table(run):
               f"{1e3 * r['seconds']:.2f} ms, {r['bytes'] / r['seconds'] / G:.0f}"
               f" GB/s; fill {r['fill']:.5f}")
     for r in run.all("fresh"):
-        print(f"  {size(r['bytes'])}: {r['keys'] / 1e6:.0f} M keys made and "
-              f"asked for in {1e3 * r['seconds']:.2f} ms, "
+        print(f"  {size(r['bytes'])}, L={r['lines_a_key']:.0f}: {r['keys'] / 1e6:.0f} M keys "
+              f"made and asked for in {1e3 * r['seconds']:.2f} ms, "
               f"{r['per_s'] / G:.2f} G keys/s")
     for r in run.all("journal"):
         print(f"  {size(r['bytes'])}: {r['records'] / 1e6:.1f} M records of a "
@@ -263,6 +266,10 @@ def reach_table(run, reach):
     if cells[1] and not run.emulated:
         print(f"  (beside our own form of the classic filter, cells of all "
               f"epochs, r = 7: {cells[1]:.1f}x)")
+    share = ceiling_reach(run, BIG, "")[1]
+    if share and not run.emulated:
+        print(f"  (in bytes a second: {share * QUERY_BYTES / 64:.2f} of what the gather at 4.5 GB"
+              f" moves; a lookup reads a key, too)")
 
 
 # ---- what follows ----

@@ -6,7 +6,7 @@
 #include "bench.h"
 
 #define EPOCH 43 /* any */
-#define BITS 6
+#define PART_BITS 6
 
 struct whole {
 	struct epf_cu_lines f;
@@ -58,7 +58,7 @@ static void time_tally(struct whole *w)
 	must(cudaMemcpyAsync(got, w->nr, sizeof(got), cudaMemcpyDeviceToHost, bench.stream),
 	     "counters");
 	must(cudaStreamSynchronize(bench.stream), "counters");
-	for (i = 0; i < EPF_LANES * (EPF_LANE_BITS + 1); i++)
+	for (i = 0; i < EPF_CU_TALLY; i++) /* of all parts */
 		sum += (double)got[i] * (i % (EPF_LANE_BITS + 1));
 	sum /= lanes * EPF_LANE_BITS;
 	record("fill", "d:bytes d:seconds d:fill", lanes * 8, s, sum);
@@ -69,8 +69,8 @@ static void time_probe(struct whole *w, double bytes)
 {
 	double s = seconds_of(probe, w);
 
-	record("fresh", "d:bytes d:keys d:seconds d:per_s", bytes, (double)w->probes, s,
-	       (double)w->probes / s);
+	record("fresh", "d:bytes d:lines_a_key d:keys d:seconds d:per_s", bytes,
+	       (double)w->f.geom.parts, (double)w->probes, s, (double)w->probes / s);
 }
 
 static __global__ void make_records(struct epf_journal_record *to, __u64 n)
@@ -101,6 +101,20 @@ static void time_changes(struct whole *w, double bytes)
 	record("rotation", "d:bytes d:seconds", bytes, s);
 }
 
+/* One line a key is the fastest, but a part has at most EPF_PART_LINES_MAX lines. Emulated,
+ * the filter has the parts of the largest one.
+ */
+static cudaError_t fewest_parts(struct epf_geom *g, __u64 lines)
+{
+	__u32 parts = bench.emulated ? EPF_PARTS_MAX : 1;
+
+	for (; parts <= EPF_PARTS_MAX; parts *= 2)
+		if (!epf_geom_init(g, lines / EPF_PARTS_MAX * EPF_PARTS_MAX, parts,
+				   PART_BITS * parts))
+			return cudaSuccess;
+	return cudaErrorInvalidValue;
+}
+
 void run_whole(void)
 {
 	struct whole w = {};
@@ -115,9 +129,7 @@ void run_whole(void)
 	w.records = bench.nr_keys / 4; /* the same number of bytes as keys */
 	w.probes = bench.emulated ? 1u << 12 : 1u << 30;
 	w.nr = (unsigned long long *)card_memory(EPF_CU_TALLY * sizeof(*w.nr), "counters");
-	must(epf_geom_init(&w.f.geom, *size / EPF_LINE_BYTES, 1, BITS) ? cudaErrorInvalidValue :
-									 cudaSuccess,
-	     "a filter's shape");
+	must(fewest_parts(&w.f.geom, *size / EPF_LINE_BYTES), "a filter's shape");
 	must(lines_noise(w.f.line, *size / EPF_LINE_BYTES, EPOCH), "lines");
 	time_tally(&w);
 	time_probe(&w, bytes);

@@ -40,13 +40,23 @@ struct fiber {
 };
 
 /**
- * struct warp - a warp operation under way (a "meeting" of threads)
+ * struct meeting - a warp operation under way
  * @came: bit mask of threads that wait; 0: there is no operation
  */
-struct warp {
+struct meeting {
 	enum emu_meeting what;
 	unsigned int mask;
 	unsigned int came;
+};
+
+/**
+ * struct warp - the operations of a warp; their masks do not overlap
+ * @of: by the lowest thread of their masks
+ * @begun: bit mask of those that are under way
+ */
+struct warp {
+	struct meeting of[EMU_WARP];
+	unsigned int begun;
 };
 
 /**
@@ -148,10 +158,11 @@ __attribute__((noreturn)) static void die_waiting(const struct card *c)
 
 	for (i = 0; i < c->threads / EMU_WARP; i++) {
 		const struct warp *w = &c->warp[i];
+		const struct meeting *m = &w->of[w->begun ? __builtin_ctz(w->begun) : 0];
 
-		if (w->came)
-			die(&c->fiber[i * EMU_WARP], meeting_name[w->what], w->mask,
-			    "these never came:", w->mask & ~w->came);
+		if (w->begun)
+			die(&c->fiber[i * EMU_WARP], meeting_name[m->what], m->mask,
+			    "these never came:", m->mask & ~m->came);
 	}
 	fprintf(stderr, "emu: block %u: syncthreads of %u threads: %u came\n",
 		c->fiber[0].here.block.x, c->threads, c->in_block);
@@ -205,7 +216,7 @@ const struct emu_place *emu_here(void)
 }
 
 /* All threads have arrived: compute the results. @first is thread 0 of the warp. */
-static void conclude(struct card *c, struct warp *w, struct fiber *first)
+static void conclude(struct card *c, struct meeting *w, struct fiber *first)
 {
 	unsigned long long votes = 0;
 	unsigned int i;
@@ -227,18 +238,33 @@ static void conclude(struct card *c, struct warp *w, struct fiber *first)
 	w->came = 0;
 }
 
+/* Return: the operation of @mask, which this thread begins or joins. */
+static struct meeting *meeting_of(struct warp *w, const struct fiber *f, enum emu_meeting what,
+				  unsigned int mask)
+{
+	unsigned int first = (unsigned int)__builtin_ctz(mask), others, i;
+
+	for (others = w->begun; others; others &= others - 1) {
+		i = (unsigned int)__builtin_ctz(others);
+		if (w->of[i].mask != mask && w->of[i].mask & mask)
+			die(f, meeting_name[what], mask, "others have", w->of[i].mask);
+	}
+	w->begun |= 1u << first;
+	return &w->of[first];
+}
+
 unsigned long long emu_meet(enum emu_meeting what, unsigned int mask, unsigned long long value,
 			    unsigned int from)
 {
 	struct card *c = mine.card;
 	struct fiber *f = c->now;
 	unsigned int lane = f->here.thread.x % EMU_WARP;
-	struct warp *w = &c->warp[f->here.thread.x / EMU_WARP];
+	struct warp *warp = &c->warp[f->here.thread.x / EMU_WARP];
+	struct meeting *w;
 
 	if (!(mask >> lane & 1))
 		die(f, meeting_name[what], mask, "not of them is", 1u << lane);
-	if (w->came && w->mask != mask)
-		die(f, meeting_name[what], mask, "others have", w->mask);
+	w = meeting_of(warp, f, what, mask);
 	if (w->came && w->what != what)
 		die(f, meeting_name[what], mask, "at something else are", w->came);
 	w->what = what;
@@ -246,10 +272,12 @@ unsigned long long emu_meet(enum emu_meeting what, unsigned int mask, unsigned l
 	w->came |= 1u << lane;
 	f->value = value;
 	f->from = from;
-	if (w->came == mask)
+	if (w->came == mask) {
+		warp->begun &= ~(mask & -mask);
 		conclude(c, w, f - lane);
-	else
+	} else {
 		wait(c, FIBER_IN_WARP);
+	}
 	return f->result;
 }
 

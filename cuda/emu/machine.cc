@@ -244,7 +244,8 @@ const char *cudaGetErrorName(cudaError_t err)
 
 const char *cudaGetErrorString(cudaError_t err)
 {
-	return err == cudaErrorMemoryAllocation ? "out of memory" :
+	return err == cudaSuccess               ? "no error" :
+	       err == cudaErrorMemoryAllocation ? "out of memory" :
 	       err == cudaErrorNoDevice         ? "no CUDA-capable device is detected" :
 	       err == cudaErrorDevicesUnavailable ?
 					  "CUDA-capable device(s) is/are busy or unavailable" :

@@ -159,6 +159,11 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
 	return cudaSuccess;
 }
 
+cudaError_t cudaMallocManaged(void **p, size_t bytes)
+{
+	return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
+}
+
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
 	return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
@@ -230,6 +235,12 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void
 	i = find(emu.pinned, p, &at);
 	a->type = i != emu.pinned.end() && at < i->second ? cudaMemoryTypeHost :
 							    cudaMemoryTypeUnregistered;
+	i = find(emu.device, p, &at);
+	a->device = emu_device;
+	if (i != emu.device.end() && at < i->second) {
+		a->type = cudaMemoryTypeDevice;
+		a->device = emu.home[i->first];
+	}
 	return cudaSuccess;
 }
 
@@ -312,7 +323,7 @@ static void run_all(void)
 
 static cudaError_t put(cudaStream_t s, const struct emu_op &op)
 {
-	if (!s)
+	if (!s || s == cudaStreamLegacy)
 		s = emu.legacy;
 	if (s->sort < APART)
 		run_up_to(s->sort == LEGACY ? BLOCKING : LEGACY);
@@ -342,7 +353,7 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks, unsigned int th
 	ENTER();
 	if (!blocks || !threads || threads > 1024)
 		return emu_told(cudaErrorInvalidValue);
-	if (stream && stream->device != device)
+	if (stream && stream != cudaStreamLegacy && stream->device != device)
 		return emu_told(cudaErrorInvalidResourceHandle);
 	return put(stream,
 		   op_of([=] { with_rights(device, [&] { emu_run(blocks, threads, kernel); }); }));
@@ -415,7 +426,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 	return put(stream, op);
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+__attribute__((visibility("default"))) cudaError_t cudaMemcpy(void *to, const void *from,
+							      size_t bytes,
+							      enum cudaMemcpyKind kind)
 {
 	cudaError_t err = cudaMemcpyAsync(to, from, bytes, kind, NULL);
 
@@ -469,6 +482,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
 	ENTER();
+	if (stream == cudaStreamLegacy)
+		stream = NULL;
 	while (stream && !stream->queue.empty())
 		if (!run_one())
 			emu_die("streams wait for one another");
@@ -477,7 +492,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 	return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize(void)
+__attribute__((visibility("default"))) cudaError_t cudaDeviceSynchronize(void)
 {
 	ENTER();
 	run_all();

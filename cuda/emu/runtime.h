@@ -56,10 +56,15 @@ enum cudaDeviceAttr {
 
 enum cudaLimit { cudaLimitPersistingL2CacheSize = 6 };
 
-enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost };
+enum cudaMemoryType {
+	cudaMemoryTypeUnregistered,
+	cudaMemoryTypeHost,
+	cudaMemoryTypeDevice,
+};
 
 struct cudaPointerAttributes {
 	enum cudaMemoryType type;
+	int device;
 };
 
 struct cudaDeviceProp {
@@ -89,6 +94,7 @@ typedef union {
 	struct cudaAccessPolicyWindow accessPolicyWindow;
 } cudaLaunchAttributeValue;
 
+#define cudaStreamLegacy ((cudaStream_t)0x1) /* what NULL names */
 #define cudaEventDisableTiming 2u
 #define cudaStreamNonBlocking 1u
 #define cudaHostAllocDefault 0u
@@ -107,6 +113,7 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *total);
 cudaError_t cudaCtxResetPersistingL2Cache(void);
 
 cudaError_t cudaMalloc(void **p, size_t bytes);
+cudaError_t cudaMallocManaged(void **p, size_t bytes); /* not to be freed */
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **p, size_t bytes);
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags);

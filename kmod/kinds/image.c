@@ -346,10 +346,9 @@ static struct epf_table *epf_image_restore(const struct epf_restore *a, struct e
 	t = epf_table_new(&h->params, &s->shape, h->key);
 	if (IS_ERR(t))
 		return PTR_ERR(t) == -EINVAL ? ERR_PTR(-EBADMSG) : t;
-	/* clang-format off */
-	err = epf_image_load_state(t, s) ?:
-	      epf_image_load_memory(&t->locked->core, from + sizeof(*s));
-	/* clang-format on */
+	err = epf_image_load_state(t, s);
+	if (!err)
+		err = epf_image_load_memory(&t->locked->core, from + sizeof(*s));
 	if (!err)
 		return t;
 	epf_table_put(t);

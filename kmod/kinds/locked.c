@@ -292,7 +292,11 @@ int epf_locked_test(struct epf_table *t, u64 digest)
 	return epf_table_verdict(t, verdict, answer);
 }
 
-/* As epf_table_insert(). */
+/**
+ * epf_locked_insert() - as epf_table_insert()
+ * @t: table
+ * @digest: of the key
+ */
 int epf_locked_insert(struct epf_table *t, u64 digest)
 {
 	unsigned long flags;
@@ -305,7 +309,11 @@ int epf_locked_insert(struct epf_table *t, u64 digest)
 	return epf_locked_count(t, e, needs_memory, EPF_ABSENT);
 }
 
-/* As epf_table_test_and_insert(). */
+/**
+ * epf_locked_test_and_insert() - as epf_table_test_and_insert()
+ * @t: table
+ * @digest: of the key
+ */
 int epf_locked_test_and_insert(struct epf_table *t, u64 digest)
 {
 	unsigned long flags;

@@ -165,13 +165,14 @@ static int __init test_saturation(void)
  */
 int __init epf_selftest(void)
 {
-	/* clang-format off */
-	int err = test_known_answers() ?:
-		  test_window(1024, 700, EPF_REFRESH) ?:
-		  test_window(16384, 7000, EPF_FIRST_SEEN) ?:
-		  test_saturation();
-	/* clang-format on */
+	int err = test_known_answers();
 
+	if (!err)
+		err = test_window(1024, 700, EPF_REFRESH);
+	if (!err)
+		err = test_window(16384, 7000, EPF_FIRST_SEEN);
+	if (!err)
+		err = test_saturation();
 	pr_info("selftest: %s\n", err ? "FAILED" : "pass");
 	return err;
 }

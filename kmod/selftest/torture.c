@@ -550,12 +550,16 @@ MODULE_PARM_DESC(torture,
 
 #ifdef EPF_BROKEN
 unsigned int epf_broken;
-EPF_EXPORT(epf_broken); /* to the kinds */
 module_param_named(broken, epf_broken, uint, 0600);
 MODULE_PARM_DESC(broken, "protections to disable, a mask of BROKEN_*");
 atomic_t broken_inside;
 unsigned int broken_most;
 unsigned long broken_holds;
+/* to the kinds */
+EPF_EXPORT(epf_broken);
+EPF_EXPORT(broken_inside);
+EPF_EXPORT(broken_most);
+EPF_EXPORT(broken_holds);
 module_param_named(most_inside, broken_most, uint, 0600);
 MODULE_PARM_DESC(most_inside, "maximum number of processes at the lock of one table at a time");
 module_param_named(holds, broken_holds, ulong, 0400);

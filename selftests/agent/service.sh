@@ -30,10 +30,10 @@ declared() {
 	local unit
 
 	for unit in epochfilter.service epochfilter-save.service epochfilter-save.timer; do
-		sed "s|@BINDIR@/epfctl|$build/user/epfctl|" "$top"/user/epfctl/$unit* \
-			> "$tmp/$unit" || return
+		sed "s|@BINDIR@/epfctl|$build/user/epfctl|; s|@CREDENTIALS@||" \
+			"$top"/user/epfctl/$unit* > "$tmp/$unit" || return
 	done
-	systemd-analyze verify --man=no "$tmp/epochfilter.service" "$tmp/epochfilter-save.service" \
+	systemd-analyze verify --man=no "$tmp"/epochfilter{,-save}.service \
 		"$tmp/epochfilter-save.timer" > "$tmp/said" 2>&1
 	! grep epochfilter "$tmp/said"
 }

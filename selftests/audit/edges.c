@@ -72,7 +72,7 @@ static const char *ask(const struct epf_engine *e, const struct expected *x, con
 		.ages = must(malloc(x->n + 64)),
 		.threads = threads,
 	};
-	struct epf_keys keys = { data, x->n, 0, NULL };
+	struct epf_keys keys = { .data = data, .n = x->n };
 	const char *broken;
 
 	memset(a.bitmap, CANARY, bytes + 64);
@@ -137,7 +137,7 @@ static void hashed(void)
 		bytes[i] = (unsigned char)epf_word(i, 5);
 	for (l = 0; l < 2 * sizeof(lens) / sizeof(lens[0]); l++) {
 		__u32 len = lens[l / 2];
-		struct epf_keys keys = { bytes + 1, 1000, len, NULL };
+		struct epf_keys keys = { .data = bytes + 1, .n = 1000, .len = len };
 		struct epf_answer a = { .bitmap = must(malloc(125)) };
 		const struct epf_engine *e;
 		struct expected x;
@@ -167,7 +167,7 @@ static void huge(bool small)
 	const __u64 n = (1u << 24) + 1000;
 	const size_t bytes = n * 256;
 	struct epf_answer a = { .bitmap = must(calloc(1, n / 8 + 1)) };
-	struct epf_keys keys = { NULL, n, 256, NULL };
+	struct epf_keys keys = { .n = n, .len = 256 };
 	unsigned char *map;
 	__u64 i, lost = 0;
 
@@ -203,7 +203,7 @@ static void empty(void)
 
 	for (i = 0; (e = epf_engine_at(i)); i++) {
 		struct epf_answer a = { .bitmap = NULL, .present = 7 };
-		struct epf_keys none = { NULL, 0, 0, NULL };
+		struct epf_keys none = { 0 };
 
 		if (e->usable() && (e->query(&view, &none, &a) || a.present ||
 				    a.bitmap_xxh3 != XXH3_64bits("", 0)))
@@ -229,15 +229,15 @@ static void bad_queries(void)
 	struct epf_answer a = { .bitmap = buf };
 	struct epf_answer many = { .bitmap = buf, .threads = EPF_AUDIT_THREADS_MAX + 1 };
 
-	tap_ok(refuses((struct epf_keys){ buf, 1, EPF_KEY_MAX + 1, NULL }, a),
+	tap_ok(refuses((struct epf_keys){ .data = buf, .n = 1, .len = EPF_KEY_MAX + 1 }, a),
 	       "keys above the maximum length: EINVAL");
-	tap_ok(refuses((struct epf_keys){ buf, ~0ULL / 8 + 1, 0, NULL }, a) &&
-		       refuses((struct epf_keys){ buf, ~0ULL / 100, 256, NULL }, a),
+	tap_ok(refuses((struct epf_keys){ .data = buf, .n = ~0ULL / 8 + 1 }, a) &&
+		       refuses((struct epf_keys){ .data = buf, .n = ~0ULL / 100, .len = 256 }, a),
 	       "more bytes of keys than memory can have: EINVAL");
-	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, (struct epf_answer){ 0 }) &&
-		       refuses((struct epf_keys){ NULL, 1, 0, NULL }, a),
+	tap_ok(refuses((struct epf_keys){ .data = buf, .n = 1 }, (struct epf_answer){ 0 }) &&
+		       refuses((struct epf_keys){ .n = 1 }, a),
 	       "no bitmap, no keys: EINVAL");
-	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, many), "too many threads: EINVAL");
+	tap_ok(refuses((struct epf_keys){ .data = buf, .n = 1 }, many), "too many threads: EINVAL");
 }
 
 static int view_of(const void *lines, __u32 kind, __u64 nr_lines, __u64 epoch)
@@ -351,7 +351,7 @@ static void progress(void)
 	struct epf_answer a = {
 		.bitmap = must(malloc(n / 8 + 1)), .threads = 1, .progress = tell, .ctx = &all
 	};
-	struct epf_keys keys = { digest, n, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = n };
 	const struct epf_engine *e = fast();
 
 	tap_ok(!e->query(&view, &keys, &a) && all.forward && all.last == n && all.calls > 2,

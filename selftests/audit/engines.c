@@ -72,7 +72,7 @@ static void clobber(void)
 
 static void ask(const struct sim *s, const __u64 *digest, __u64 n, const char **broken)
 {
-	struct epf_keys keys = { digest, n, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = n };
 	struct epf_view v = sim_view(s);
 	const struct epf_engine *e;
 	struct expected x;

@@ -116,7 +116,7 @@ static void ask_for(const struct moving *m, const struct moment *t, __u64 *diges
 static const char *audit(struct moving *m, const struct epf_engine *e, __u64 *digest, __u64 n,
 			 struct epf_answer *a, struct moment *t)
 {
-	struct epf_keys keys = { digest, n, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = n };
 	const char *broken = NULL;
 	struct epf_view v;
 	__u64 i;

@@ -26,6 +26,7 @@
 #include "audit.h"
 #include "query/kinds.h"
 #include "mirror.h"
+#include "order.h"
 #include "work.h"
 #include "epf/journal.h"
 #include "epf/lanes.h"
@@ -256,11 +257,24 @@ int ioctl(int fd, unsigned long cmd, ...)
 	return -1;
 }
 
+static void *call_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+#ifdef __s390x__ /* takes the address of its arguments */
+	unsigned long arg[] = { (unsigned long)at,   bytes,
+				(unsigned long)prot, (unsigned long)flags,
+				(unsigned long)fd,   (unsigned long)offset };
+
+	return (void *)syscall(SYS_mmap, arg);
+#else
+	return (void *)syscall(SYS_mmap, at, bytes, prot, flags, fd, offset);
+#endif
+}
+
 void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
 	bool journal = fd == filter.fd && fd && offset;
-	void *map = (void *)syscall(SYS_mmap, at, bytes, prot, flags,
-				    journal ? filter.journal_fd : fd, journal ? 0 : offset);
+	void *map = call_mmap(at, bytes, prot, flags, journal ? filter.journal_fd : fd,
+			      journal ? 0 : offset);
 	int i;
 
 	for (i = 0; map != MAP_FAILED && bytes >= LARGE && i < REGIONS; i++)
@@ -359,15 +373,23 @@ static bool is_checked(void)
 	return d.fault == EPF_SNAP_OK && d.file.map;
 }
 
-/* For a locked kind the sum covers words, then the state. */
-static __u64 sum_of(const char *first, size_t bytes, const void *then, size_t more)
+/* For a locked kind the sum covers words, then the state, both in the byte order of files. */
+static __u64 sum_of(const char *first, size_t bytes, const struct epf_snap_locked *then,
+		    size_t more)
 {
 	XXH3_state_t *sum = XXH3_createState();
+	struct epf_snap_locked state = *then;
+	char *words = malloc(bytes);
 	__u64 got;
 
+	if (!sum || !words)
+		abort();
+	epf_order_words(words, first, bytes);
+	epf_order_locked(&state, EPF_KIND_DICT);
 	XXH3_64bits_reset(sum);
-	XXH3_64bits_update(sum, first, bytes);
-	XXH3_64bits_update(sum, then, more);
+	XXH3_64bits_update(sum, words, bytes);
+	XXH3_64bits_update(sum, &state, more);
+	free(words);
 	got = XXH3_64bits_digest(sum);
 	XXH3_freeState(sum);
 	return got;
@@ -636,10 +658,10 @@ static void make_lines(void)
 	if (ftruncate(filter.fd, (off_t)lines_bytes()) ||
 	    ftruncate(filter.journal_fd, RECORDS_AT + (32 << ORDER)))
 		abort();
-	filter.f.line = (void *)syscall(SYS_mmap, NULL, lines_bytes(), PROT_READ | PROT_WRITE,
-					MAP_SHARED, filter.fd, 0);
-	filter.journal = (void *)syscall(SYS_mmap, NULL, RECORDS_AT + (32 << ORDER),
-					 PROT_READ | PROT_WRITE, MAP_SHARED, filter.journal_fd, 0);
+	filter.f.line = call_mmap(NULL, lines_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+				  filter.fd, 0);
+	filter.journal = call_mmap(NULL, RECORDS_AT + (32 << ORDER), PROT_READ | PROT_WRITE,
+				   MAP_SHARED, filter.journal_fd, 0);
 	filter.f.epoch = &filter.epoch;
 	filter.epoch = 20;
 	if (epf_geom_init(&filter.f.geom, LINES, 1, 7))

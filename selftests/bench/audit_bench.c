@@ -22,6 +22,7 @@
 #include <copy.h>
 
 #include "../clock.h"
+#include "../median.h"
 
 #define RUNS 5
 #define KEYS (1u << 22)
@@ -63,13 +64,6 @@ static double rate(const struct epf_engine *e, const struct epf_view *v,
 	return keys->n / (wall_s() - t) / 1e6;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void same(uint64_t *sum, const struct epf_answer *a)
 {
 	if (*sum && *sum != a->bitmap_xxh3) {
@@ -93,7 +87,7 @@ static void compare(const struct epf_view *v, const struct epf_keys *keys, struc
 				same(&sum, a);
 		}
 	for (unsigned int i = 0; (e = epf_engine_at(i)); i++) {
-		qsort(rates[i], RUNS, sizeof(double), by_value);
+		median(rates[i], RUNS);
 		if (e->usable())
 			printf("%4u MiB  threads %-4s %-7s %8.1f M keys/s  ratio %5.2f\n", mib,
 			       a->threads ? "1" : "all", e->name, rates[i][RUNS / 2],
@@ -148,8 +142,8 @@ static void copies(const struct epf_view *v, unsigned int mib)
 		ours[r] = copy_rate(epf_copy_away, to, v->lines, bytes);
 		theirs[r] = copy_rate(plain, to, v->lines, bytes);
 	}
-	qsort(ours, RUNS, sizeof(double), by_value);
-	qsort(theirs, RUNS, sizeof(double), by_value);
+	median(ours, RUNS);
+	median(theirs, RUNS);
 	printf("%4u MiB  copied word by word %5.1f GB/s  memcpy %5.1f GB/s  ratio %5.2f\n", mib,
 	       ours[RUNS / 2], theirs[RUNS / 2], ours[RUNS / 2] / theirs[RUNS / 2]);
 	munmap(to, bytes);
@@ -176,7 +170,7 @@ static void run(unsigned int mib)
 	};
 	struct epf_line *lines = alloc((size_t)mib << 20);
 	uint64_t *digests = alloc(KEYS * sizeof(*digests));
-	struct epf_keys keys = { digests, KEYS, 0, NULL };
+	struct epf_keys keys = { .data = digests, .n = KEYS };
 	struct epf_answer a = { .bitmap = alloc(KEYS / 8) };
 	struct epf_view v;
 

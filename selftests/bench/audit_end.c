@@ -26,6 +26,7 @@
 #include <snap.h>
 
 #include "../clock.h"
+#include "../median.h"
 
 #define RUNS 3
 #define EPOCH 43 /* any */
@@ -64,8 +65,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 	for (at = 0; at < words; at += CHUNK) {
 		for (i = 0; i < CHUNK; i++)
 			chunk[i] = word(at + i);
-		XXH3_64bits_update(sum, chunk, sizeof(chunk));
-		need(!epf_snap_put(fd, h, chunk, sizeof(chunk), at * 8),
+		need(!epf_snap_put(fd, sum, chunk, sizeof(chunk), h->header_bytes + at * 8),
 		     "the snapshot cannot be written");
 	}
 	*h = (struct epf_snap_header){
@@ -141,13 +141,6 @@ static void same(const struct epf_answer *a, size_t bytes)
 	close(fd);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void compare(const char *epfctl, __u64 mib)
 {
 	double engine[RUNS], tool[RUNS], ratio[RUNS];
@@ -172,9 +165,9 @@ static void compare(const char *epfctl, __u64 mib)
 		ratio[r] = tool[r] / engine[r];
 		same(&a, c.keys.n / 8);
 	}
-	qsort(engine, RUNS, sizeof(double), by_value);
-	qsort(tool, RUNS, sizeof(double), by_value);
-	qsort(ratio, RUNS, sizeof(double), by_value);
+	median(engine, RUNS);
+	median(tool, RUNS);
+	median(ratio, RUNS);
 	printf("%4llu MiB  %llu M digests  bare %s %6.1f M keys/s  epfctl audit %6.1f M keys/s  ratio %4.2f\n",
 	       mib, c.keys.n / 1000000, choice.engine->name, engine[RUNS / 2] / 1e6,
 	       tool[RUNS / 2] / 1e6, ratio[RUNS / 2]);

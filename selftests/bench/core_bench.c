@@ -29,6 +29,7 @@
 #include <epf/window.h>
 
 #include "../clock.h"
+#include "../median.h"
 
 #define RUNS 7
 #define OPS (1u << 21)
@@ -356,13 +357,6 @@ static const struct operation tests[] = {
 	  false },
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void compare(struct bench *b, const struct plan *plan, const struct operation *op)
 {
 	const uint64_t *d = op->known ? b->known : b->fresh;
@@ -374,9 +368,9 @@ static void compare(struct bench *b, const struct plan *plan, const struct opera
 		p[r] = op->peer(&b->classic, d);
 		ratio[r] = p[r] / o[r];
 	}
-	qsort(o, RUNS, sizeof(*o), by_value);
-	qsort(p, RUNS, sizeof(*p), by_value);
-	qsort(ratio, RUNS, sizeof(*ratio), by_value);
+	median(o, RUNS);
+	median(p, RUNS);
+	median(ratio, RUNS);
 	printf("%-21s lanes %7.1f ns  classic %7.1f ns  ratio %5.1f (%.1f..%.1f)\n", op->name,
 	       o[RUNS / 2], p[RUNS / 2], ratio[RUNS / 2], ratio[0], ratio[RUNS - 1]);
 }

@@ -25,6 +25,7 @@
  */
 #include "../clock.h"
 #include "../kinds.h"
+#include "../median.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -238,20 +239,12 @@ static void prepare(struct subject *s, enum kind_nr nr, __u64 mib)
 					     times);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double v[RUNS])
+static double middle_of(const double v[RUNS])
 {
 	double sorted[RUNS];
 
 	memcpy(sorted, v, sizeof(sorted));
-	qsort(sorted, RUNS, sizeof(*sorted), by_value);
-	return sorted[RUNS / 2];
+	return median(sorted, RUNS);
 }
 
 static void print_ns(const struct subject *s)
@@ -262,7 +255,7 @@ static void print_ns(const struct subject *s)
 	       s->k.fpr);
 	for (op = 0; op < OPERATIONS; op++)
 		if (s->ns[op][0] > 0)
-			printf(" %8.1f", median(s->ns[op]));
+			printf(" %8.1f", middle_of(s->ns[op]));
 		else
 			printf("        -");
 	if (s->rotations)
@@ -281,7 +274,7 @@ static void print_ratios(const struct subject *s, const struct subject *to)
 		for (run = 0; run < RUNS; run++)
 			ratio[run] = to->ns[op][run] / s->ns[op][run];
 		if (s->ns[op][0] > 0)
-			printf(" %8.2f", median(ratio));
+			printf(" %8.2f", middle_of(ratio));
 		else
 			printf("        -");
 	}

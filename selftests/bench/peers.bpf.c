@@ -217,41 +217,21 @@ int null(struct xdp_md *ctx)
 	return done(ctx, EPF_XDP_NEW);
 }
 
-SEC("xdp.frags")
-int lru_flow(struct xdp_md *ctx)
-{
-	struct peers_key key;
-	int err = read_flow(ctx, &key);
+/* usage: ASK(PROGRAM, READ, TABLE): reads the key of a packet and asks a table. */
+#define ASK(name, read, ask)                                    \
+	SEC("xdp.frags")                                        \
+	int name(struct xdp_md *ctx)                            \
+	{                                                       \
+		struct peers_key key;                           \
+		int err = read(ctx, &key);                      \
+                                                                \
+		return done(ctx, err ? (__u32)err : ask(&key)); \
+	}
 
-	return done(ctx, err ? (__u32)err : ask_lru(&key));
-}
-
-SEC("xdp.frags")
-int bloom_flow(struct xdp_md *ctx)
-{
-	struct peers_key key;
-	int err = read_flow(ctx, &key);
-
-	return done(ctx, err ? (__u32)err : ask_bloom(&key));
-}
-
-SEC("xdp.frags")
-int lru_packet(struct xdp_md *ctx)
-{
-	struct peers_key key;
-	int err = read_packet(ctx, &key);
-
-	return done(ctx, err ? (__u32)err : ask_lru(&key));
-}
-
-SEC("xdp.frags")
-int bloom_packet(struct xdp_md *ctx)
-{
-	struct peers_key key;
-	int err = read_packet(ctx, &key);
-
-	return done(ctx, err ? (__u32)err : ask_bloom(&key));
-}
+ASK(lru_flow, read_flow, ask_lru)
+ASK(bloom_flow, read_flow, ask_bloom)
+ASK(lru_packet, read_packet, ask_lru)
+ASK(bloom_packet, read_packet, ask_bloom)
 
 /* Write the key into each packet, then continue with the program to be measured. */
 SEC("xdp.frags")

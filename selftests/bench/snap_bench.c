@@ -33,6 +33,8 @@
 #include <audit.h>
 
 #include "../clock.h"
+#include "../median.h"
+#include "../params.h"
 
 #define NAME "bench-snap"
 #define BATCH 64u
@@ -280,13 +282,6 @@ static struct load alone(void)
 	return load_since(start);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure(int filter, size_t bytes, unsigned int runs)
 {
 	double ratio[RUNS_MAX], slow[RUNS_MAX], worst_alone = 0, worst_with = 0;
@@ -310,23 +305,15 @@ static void measure(int filter, size_t bytes, unsigned int runs)
 		worst_with = with.worst_ms > worst_with ? with.worst_ms : worst_with;
 		worst_alone = without.worst_ms > worst_alone ? without.worst_ms : worst_alone;
 	}
-	qsort(ratio, runs, sizeof(*ratio), by_value);
-	qsort(slow, runs, sizeof(*slow), by_value);
+	median(ratio, (size_t)runs);
+	median(slow, (size_t)runs);
 	printf("%zu MiB  copy to memcpy %.2f  one batch in 1000 %.2f times as long  longest batch %.2f ms, without a snapshot %.2f ms\n",
 	       bytes >> 20, ratio[runs / 2], slow[runs / 2], worst_with, worst_alone);
 }
 
 static int make(int dev, size_t bytes)
 {
-	struct epf_params p = {
-		.name = NAME,
-		.lines_per_key = 1,
-		.bits_per_key = 5,
-		.nr_lines = bytes / 64,
-		.window_inserts = 7 * 20000,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	};
+	struct epf_params p = { .name = NAME, PARAMS(bytes / 64, 1, 5, 7 * 20000) };
 	int filter;
 
 	epf_dev_destroy(dev, NAME, true);

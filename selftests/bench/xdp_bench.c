@@ -325,10 +325,13 @@ static int measure_all(struct bench *b, int which, __u32 len, struct figures *f)
 	int err;
 
 	b->next_key += b->packets;
-	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW])                ?:
-		      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
-		      pass_epoch(b, which)                                          ?:
-		      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
+	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW]);
+	if (!err)
+		err = measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]);
+	if (!err)
+		err = pass_epoch(b, which);
+	if (!err)
+		err = measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
 	if (!err && which >= 0) /* refill what the rotation has emptied */
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err;

@@ -5,11 +5,14 @@ once, and comes back after a boot with the keys that still count. On filters tha
 BPF, in a BPF file system and a network namespace of their own.
 """
 
+import ctypes
+import ctypes.util
 import json
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -209,18 +212,75 @@ def pruned():
 
 
 def interrupted():
-    """A failure leaves what was done, and says it; the next run goes on from there."""
+    """A change that fails keeps no other from being made; the next run goes on from there."""
     clear()
-    file = write(BOTH.replace("v0", "v9"))
+    file = write("[attach v8]\nfilter = seen\n" + BOTH.replace("v0", "v9"))
     done = epf("apply", file)
-    if done.returncode != 2 or "2 of 3 changes are made" not in done.stderr or \
-            names() != ["lost", "seen"]:
+    if done.returncode != 1 or "partly applied: 2 of 4 changes" not in done.stderr or \
+            done.stderr.count("no interface") != 2 or names() != ["lost", "seen"]:
         return f"{done}"
+    file = write(BOTH.replace("v0", "v9"))
+    if changes(file, status=1) != [("attach", "v9")]:
+        return "tried again"
     subprocess.run(["ip", "link", "set", "v0", "name", "v9"], check=True)
     got = changes(file)
     good("apply", "--prune", path("none.conf"))
     subprocess.run(["ip", "link", "set", "v9", "name", "v0"], check=True)
     return None if got == [("attach", "v9")] else f"{got}"
+
+
+def until(what, seconds=10):
+    """what() comes true."""
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def attached(name):
+    return not epf("status", name).returncode
+
+
+def link(*words):
+    subprocess.run(["ip", "link", *words], check=True)
+
+
+def followed():
+    """--follow attaches when an interface comes, also for the second time. What somebody
+    detached or destroyed stays away until SIGHUP. An error in a file is no end."""
+    clear()
+    file = write(BOTH.replace("v0", "v9"))
+    with begin("apply", "--follow", file) as child:
+        try:
+            if not until(lambda: names() == ["lost", "seen"]):
+                return "no filters"
+            for _ in range(2):
+                link("add", "v9", "type", "veth", "peer", "name", "v8")
+                if not until(lambda: attached("v9")):
+                    return "not attached"
+                link("del", "v9")
+            link("add", "v9", "type", "veth", "peer", "name", "v8")
+            if not until(lambda: attached("v9")):
+                return "not attached for the third time"
+            good("detach", "v9")
+            good("destroy", "lost")
+            link("set", "v8", "up")
+            time.sleep(2.2)
+            if attached("v9") or names() != ["seen"]:
+                return "made again what somebody took away"
+            write("[filter seen\n")
+            child.send_signal(signal.SIGHUP)
+            time.sleep(1.2)
+            write(BOTH.replace("v0", "v9"))
+            if not until(lambda: attached("v9") and names() == ["lost", "seen"]):
+                return "not made after SIGHUP, and an error"
+        finally:
+            child.terminate()
+            said = child.communicate()
+    clear()
+    return None if child.returncode == 143 and "no ']'" in said[1] else f"{child.returncode} {said}"
 
 
 FILTERS = [["--window", "1234"], ["--time", "90s", "--rate", "1M", "--hash", "siphash13"],
@@ -283,7 +343,11 @@ def key_files():
     secret = write("ab" * 16 + "\n", "secret", 0o600)
     file = write(f"[filter a]\nwindow = 1000\nrotate = kernel\nkey-file = {secret}\n")
     good("apply", file)
-    good("create", "b", "--window", "1000", "--rotate", "kernel", "--key", "ab" * 16)
+    good("create", "b", "--window", "1000", "--rotate", "kernel", "--key-file", secret)
+    for way in (["--key", "ab" * 16], ["--key=" + "ab" * 16]):
+        done = epf("create", "c", "--window", "1000", *way)
+        if done.returncode != 2 or "--key-file" not in done.stderr or "abab" in done.stderr:
+            return f"a key as argument: {done}"
     for name in "ab":
         good("save", name, path(name))
     keys = [open(path(n), "rb").read(256).find(b"\xab" * 16) for n in "ab"]
@@ -422,6 +486,59 @@ def useless():
     return None if said["n"]["restored"] and not epf("test", "n", "z").returncode else f"{said}"
 
 
+def put_ahead(name, ns):
+    """The saved state is one of a clock that was @ns ahead (struct epf_snap_header)."""
+    xxh3 = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0").XXH3_64bits
+    xxh3.restype, xxh3.argtypes = ctypes.c_uint64, (ctypes.c_char_p, ctypes.c_size_t)
+    with open(path(f"state/{name}.epf"), "r+b") as f:
+        size, = struct.unpack_from("<I", f.read(16), 12)
+        f.seek(0)
+        header = bytearray(f.read(size))
+        with open(path(f"state/{name}.boot")) as boot:
+            wall = int(boot.read().split()[2])
+        at = header.index(struct.pack("<Q", wall))
+        check = at + 8 + 8 * 16 + 8
+        struct.pack_into("<Q", header, at, wall + ns)
+        struct.pack_into("<Q", header, check, 0)
+        struct.pack_into("<Q", header, check, xxh3(bytes(header), size))
+        f.seek(0)
+        f.write(header)
+
+
+def from_future():
+    """A state whose clock is ahead is not used, and kept; the clock of the boot that saved it
+    counts, whatever is done to the wall clock. One line says it."""
+    file = write(STATE)
+    saved(file, "x")
+    put_ahead("n", 60 * MINUTE)
+    put_ahead("t", 60 * MINUTE)
+    with open(path("state/t.boot")) as f:
+        words = f.read().split()
+    words[2] = str(int(words[2]) + 60 * MINUTE)  # the clock was set back since
+    with open(path("state/t.boot"), "w") as f:
+        f.write(" ".join(words) + "\n")
+    said = restored(file)
+    if said["n"]["restored"] or "future" not in said["n"]["state"] or not said["t"]["restored"]:
+        return f"{said}"
+    good("apply", "--save", *state(), file)
+    again = re.search(r"'epfctl (restore --existing n \S+)'", said["n"]["state"])
+    if not again or "\n" in said["n"]["state"]:
+        return f"{said}"
+    good(*again.group(1).split())
+    return None if not epf("test", "n", "x").returncode else "the kept state is useless"
+
+
+def partly_saved():
+    """A declared filter that is not there keeps no other from being saved."""
+    file = write(STATE)
+    saved(file, "x")
+    good("destroy", "t")
+    os.unlink(path("state/n.epf"))
+    done = epf("-j", "apply", "--save", *state(), file)
+    return None if done.returncode == 1 and json.loads(done.stdout)["saved"] == ["n"] and \
+        os.path.exists(path("state/t.epf")) else f"{done}"
+
+
 def killed():
     """Killed while it saves, at any moment: the file is whole, and not older than the last
     save that ended."""
@@ -464,11 +581,14 @@ CASES = [
     ("what differs is made again only by --replace", differing),
     ("--prune removes what is not declared", pruned),
     ("after a failure the next run goes on", interrupted),
+    ("what cannot be made yet is made later", followed),
     ("what is exported makes the same again", exported),
     ("hash keys come from files", key_files),
     ("a saved state comes back, aged by the time between", comes_back),
     ("what is older than its window does not", too_old),
     ("nor what is damaged or of another filter", useless),
+    ("nor what is from the future, which is kept", from_future),
+    ("what is missing keeps nothing else from being saved", partly_saved),
     ("a save that is killed leaves a whole file", killed),
 ]
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 272
+ktap_plan 273
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -248,7 +248,8 @@ done
 fails 'is not a name' swap a b/c
 fails 'is not a name' show a/b
 fails 'cannot be swapped with itself' swap a a
-fails '--key is not 32 hex digits' create x -W 1M --key 00ff
+fails '--key: .*give --key-file' create x -W 1M --key 000102030405060708090a0b0c0d0e0f
+claim 'and that does not show the key' [ -z "$(cat "$tmp/out" "$tmp/err" | grep 000102)" ]
 fails 'no keys given' insert x
 fails 'argument:1: the key is empty' insert x ''
 fails 'argument:2: the key is longer than 256' test x ok "$(printf %0257d 0)"

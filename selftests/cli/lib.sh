@@ -43,19 +43,46 @@ seen() {
 	sed 's/^/err: /' "$tmp/err" | head -5
 }
 
-# needs_module: makes sure that it is loaded; in a VM loads it, elsewhere skips
-# everything.
+# needs_module PREFIX: makes sure that it is loaded; in a VM loads it, elsewhere skips
+# everything. Filters whose names begin with PREFIX are destroyed, now and at the end;
+# others are not touched.
 needs_module() {
 	[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
-	[ -e /dev/epochfilter ] && return
-	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
-	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
-		ktap_skip_all 'the module does not load'
+	if [ ! -e /dev/epochfilter ]; then
+		[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
+		insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
+			ktap_skip_all 'the module does not load'
+	fi
+	sweep "$1"
+	ktap_cleanup sweep "$1"
 }
 
-# needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so.
+# usage: sweep PREFIX
+sweep() {
+	local name
+
+	for name in $("$EPFCTL" list --names | grep "^$1"); do
+		"$EPFCTL" destroy --force "$name"
+	done
+	chmod 600 /dev/epochfilter
+}
+
+# make_kind NAME KIND: creates it in the module. See module/make_kind.c: epfctl takes seconds to
+# size some kinds in a guest.
+make_kind() {
+	local program=$top/build/selftests/module/make_kind
+
+	if [ -x "$program" ]; then
+		"$program" "$@"
+	else
+		"$EPFCTL" create "$1" --kind "$2" --time 10m --rate 10 --budget 1e-2
+	fi
+}
+
+# needs_inject: builds the device that is a directory, inject.c, as $tmp/inject.so. EPF_CC compiles for
+# the tool, which may be of another architecture than this script.
 needs_inject() {
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
+	"${EPF_CC:-${CC:-cc}}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
 		-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
 		ktap_skip_all 'inject.c needs a compiler'
 }

@@ -57,7 +57,7 @@ gives 0 '^merged 2 snapshots' merge -o "$tmp/ab" "$tmp/a" "$tmp/b"
 claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 
 # Snapshots that do not fit together
-refuses "another hash key than .*/a: create filters that will be merged with the same --key" key=2
+refuses "another hash key than .*/a: create filters that will be merged with the same --key-file" key=2
 refuses 'another hash than .*the same --hash' hash=1
 # made DESCRIPTION KIND KIND KIND: the result of merging two; 1 bytes, 2 frames
 made() {
@@ -150,7 +150,11 @@ subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 80 << 10)' \
 		"$EPFCTL" merge -o "$tmp/huge" "$tmp"/big?
 }
-claim 'six snapshots of 32 MiB do not take the memory of three' rss
+if [ "${EPF_QEMU:-}" = qemu-s390x ]; then
+	ktap_skip 'six snapshots of 32 MiB do not take the memory of three' 'a big-endian CPU has copies in its byte order'
+else
+	claim 'six snapshots of 32 MiB do not take the memory of three' rss
+fi
 cp "$tmp/huge" "$tmp/before"
 interrupted() {
 	local wait

@@ -7,29 +7,13 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
-if [ ! -e /dev/epochfilter ]; then
-	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
-	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
-		ktap_skip_all 'the module does not load'
-fi
+needs_module merge-
 ktap_plan 40
 
-# All names begin with merge-, so that other filters are not touched.
-sweep() {
-	local name
-
-	for name in $("$EPFCTL" list --names | grep '^merge-'); do
-		"$EPFCTL" destroy --force "$name"
-	done
-}
-sweep
-ktap_cleanup sweep
-
-KEY=000102030405060708090a0b0c0d0e0f
+(umask 077; echo 000102030405060708090a0b0c0d0e0f > "$tmp/key")
 KEYS=2000
 # Sized for the keys of all hosts within a window, which does not end meanwhile.
-like=(--time 1h --rate 17 --budget 1e-4 --key "$KEY")
+like=(--time 1h --rate 17 --budget 1e-4 --key-file "$tmp/key")
 
 # Prints the keys of host $1.
 keys() {
@@ -104,7 +88,7 @@ present $KEYS merge-all 1
 # A filter with another hash key is refused
 epf create merge-other "${like[@]:0:6}" --align
 epf save merge-other "$tmp/other"
-fails 'another hash key than .*with the same --key' \
+fails 'another hash key than .*with the same --key-file' \
 	merge -o "$tmp/all" "$tmp/1" "$tmp/other"
 
 # Keys forgotten on all hosts are forgotten

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 rounds=${EPF_THOROUGH:+8}
-rounds=${rounds:-3}
+rounds=${rounds:-2}
 # The journal is committed by a sync only, not by time.
 options=loop,commit=3000
 [ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
@@ -25,7 +25,7 @@ truncate -s 64M "$tmp/image" && mkfs.ext4 -q "$tmp/image" &&
 ktap_cleanup umount -l "$tmp/disk"
 ktap_plan 4
 ktap_cleanup "$EPFCTL" destroy --force cut
-gives 0 '^created' create cut -W 100k
+gives 0 '^created' create cut -W 10k
 
 # Prints the insertions of the filter, or of a file.
 inserts_of() {
@@ -66,7 +66,7 @@ cut() {
 		sleep 0.1
 	done
 	# shellcheck disable=SC2046 # a number
-	sleep $(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print 0.2 + rand() }')
+	sleep $(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print 0.1 + rand() / 2 }')
 	shut_down || return
 	wait "$saver"
 	for ((tries = 0; tries < 600; tries++)); do

@@ -16,7 +16,7 @@ command -v mkfs.ext4 > /dev/null || ktap_skip_all 'no mkfs.ext4'
 
 guest() {
 	selftests/vm/run.sh --timeout 600 --out "$tmp/out" -- \
-		"$PWD/selftests/cli/reboot_guest.sh" "$1" 2> "$tmp/$1.err" | tee "$tmp/$1"
+		env ${EPF_CTL:+EPF_CTL="$EPF_CTL"} "$PWD/selftests/cli/reboot_guest.sh" "$1" 2> "$tmp/$1.err" | tee "$tmp/$1"
 	return "${PIPESTATUS[0]}"
 }
 mkdir "$tmp/out"

@@ -8,7 +8,7 @@
 
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
-epfctl=$top/build/user/epfctl
+epfctl=${EPF_CTL:-$top/build/user/epfctl}
 disk=/run/disk
 conf=$disk/filters.d
 

@@ -133,7 +133,9 @@ def sizes():
 
 
 def filters():
-    timed = ("--time", "1h", "--rate", "10", "--key", "12" * 16)
+    with open(path("key"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+        f.write("12" * 16)
+    timed = ("--time", "1h", "--rate", "10", "--key-file", path("key"))
     faults = [says("create", "f1", "--window", "1000", "--rotate", "kernel"),
               says("create", "f2", *timed, "--first-seen"),
               says("insert", "f1", "a", "b"), says("rotate", "f1"),

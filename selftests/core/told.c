@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../params.h"
 #include "tap.h"
 #include "told_vectors.h"
 
@@ -22,12 +23,8 @@ static const __u64 hash_key[2] = TOLD_KEY;
 static struct epf_mem *make(unsigned int shape)
 {
 	struct epf_params p = {
-		.nr_lines = told_shapes[shape].nr_lines,
-		.lines_per_key = told_shapes[shape].parts,
-		.bits_per_key = told_shapes[shape].k,
-		.window_inserts = told_shapes[shape].inserts,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
+		PARAMS(told_shapes[shape].nr_lines, told_shapes[shape].parts, told_shapes[shape].k,
+		       told_shapes[shape].inserts),
 	};
 	int err;
 	struct epf_mem *m = epf_mem_new(&p, hash_key, TOLD_START, &err);

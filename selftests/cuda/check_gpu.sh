@@ -27,7 +27,7 @@ make -C "$here" -j "$jobs" card && make -C "$top/cuda" -j "$jobs" card || exit 1
 make -C "$top/user" -j "$jobs" && make -C "$top/selftests/agent" -j "$jobs" &&
 	make -C "$top/selftests/gpu" "$BUILD/selftests/gpu/wrong.so" ||
 	echo 'check-gpu: epfctl was not built: no audits from end to end'
-export EPF_GPU_CARD=$BUILD/cuda/libepf_cuda.so
+export EPF_CUDA_CARD=1 EPF_GPU_CARD=$BUILD/cuda/libepf_cuda.so
 programs=$BUILD/selftests/cuda/card
 "$top/selftests/runner.sh" -t 900 "$programs/device" "$programs/rivals" "$programs/table" \
-	"$here/memory_checked.sh" "$top/selftests/gpu/audits.py"
+	"$programs/library" "$here/join.sh" "$here/device_arrays.py" "$here/memory_checked.sh" "$top/selftests/gpu/audits.py"

@@ -5,11 +5,11 @@
 
 BENCH := $(CUDA)/bench
 NVCC_ARCH ?= native
-DEVICE_PROGS := device rivals table
+DEVICE_PROGS := device library rivals table
 # Pragmas of the benchmark are those of nvcc.
 DEVICE_WARN := -Wall -Wextra -Wno-unknown-pragmas -Wno-missing-field-initializers
 DEVICE_EMU := -x c++ -std=c++17 $(DEVICE_WARN) -DEPF_CUDA_EMU -DKEYS=20000ULL \
-	-include $(BENCH)/emulated.h -MMD -MP $(DIRS)
+	-include $(BENCH)/emulated.h -MMD -MP $(DIRS) -I$(CUDA)/emu
 comma := ,
 DEVICE_NVCC := -std=c++17 -O3 -arch=$(NVCC_ARCH) -MMD -MP $(DIRS) \
 	-Xcompiler -Wall,-Wextra,-Wno-unknown-pragmas,-Wno-missing-field-initializers
@@ -25,14 +25,29 @@ RIVALS_CARD := $(RIVALS:%=$(BUILD)/bench/gpu/card/%)
 EMULATED_PROGS := $(DEVICE_PROGS:%=$(OUT)/%_emulated)
 CARD_PROGS := $(DEVICE_PROGS:%=$(OUT)/card/%)
 
-.PHONY: card backend_card backend_emu
-card: $(CARD_PROGS)
+# The example, with the launch in the form of the emulation.
+EMULATED_EXAMPLE := $(OUT)/join_emulated
+CARD_EXAMPLE := $(OUT)/card/join
+$(OUT)/join.cu: $(ROOT)/user/examples/join.cu
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -E 's/(\w+)<<<(.*), ([0-9]+)>>>\(/EPF_LAUNCH(\1, \2, \3, NULL, /' $< > $@
 
-$(EMULATED_PROGS): $(OUT)/%_emulated: $(OUT)/emulated/%.o $(OUT)/emulated/host.o $(BACKEND_EMU)
+.PHONY: card backend_card backend_emu
+card: $(CARD_PROGS) $(CARD_EXAMPLE) $(OUT)/answers.so
+
+$(OUT)/answers.so: answers.c
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -Wall -Wextra -shared -fPIC $(DIRS) $< -o $@
+
+$(EMULATED_EXAMPLE): $(OUT)/emulated/snapshot.o
+$(CARD_EXAMPLE): $(OUT)/card/snapshot.o
+
+$(EMULATED_PROGS) $(EMULATED_EXAMPLE): $(OUT)/%_emulated: $(OUT)/emulated/%.o $(OUT)/emulated/host.o $(BACKEND_EMU)
 	$(call say,LINK)
 	$(Q)$(CXX) $(CXXFLAGS) $^ -o $@ -lm -pthread
 
-$(CARD_PROGS): $(OUT)/card/%: $(OUT)/card/%.o $(OUT)/card/host.o $(BACKEND_CARD)
+$(CARD_PROGS) $(CARD_EXAMPLE): $(OUT)/card/%: $(OUT)/card/%.o $(OUT)/card/host.o $(BACKEND_CARD)
 	$(call say,LINK)
 	$(Q)$(NVCC) -arch=$(NVCC_ARCH) -cudart static $^ -o $@ -lm -lpthread
 
@@ -44,12 +59,22 @@ $(OUT)/emulated/%.o: %.cu
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
 
+$(OUT)/emulated/join.o: $(OUT)/join.cu
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+
 $(OUT)/emulated/%.o: %.cc
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
 
 $(OUT)/card/%.o: %.cu
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(DEVICE_NVCC) -c $< -o $@
+
+$(OUT)/card/join.o: $(ROOT)/user/examples/join.cu
 	$(call say,NVCC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) $(DEVICE_NVCC) -c $< -o $@

@@ -25,12 +25,12 @@ loads_first() {
 		} END { exit bad || n != 7 }' "${3:-$table}"
 }
 
-# usage: variant EDIT: prints the table of kernels with one edit in look.cuh
+# usage: variant EDIT: prints the table of query's kernels with one edit in epf_look.cuh
 variant() {
 	rm -rf "$tmp/cuda" && cp -r cuda "$tmp/" && ln -sfn "$PWD/include" "$tmp/include" &&
-		sed -i "$1" "$tmp/cuda/look.cuh" &&
-		! cmp -s cuda/look.cuh "$tmp/cuda/look.cuh" &&
-		make -s -C "$tmp/cuda" OUT="$tmp/variant" instructions > "$tmp/variant.txt"
+		sed -i "$1" "$tmp/cuda/epf_look.cuh" &&
+		! cmp -s cuda/epf_look.cuh "$tmp/cuda/epf_look.cuh" &&
+		make -s -C "$tmp/cuda" OUT="$tmp/variant" COUNTED=query instructions > "$tmp/variant.txt"
 }
 
 # usage: notices WHAT EDIT COMMAND [ARG]...: COMMAND rejects the table of a variant

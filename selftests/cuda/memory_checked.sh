@@ -23,9 +23,9 @@ clean() {
 	timeout 600 compute-sanitizer --tool "$1" --error-exitcode 9 "$programs/$2" $keys
 }
 
-ktap_plan 6
+ktap_plan 8
 for tool in memcheck racecheck; do
-	for program in device rivals table; do
+	for program in device rivals table library; do
 		ktap_check "$tool: $program" clean "$tool" "$program"
 	done
 done

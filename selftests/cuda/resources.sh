@@ -40,7 +40,7 @@ clean() {
 spilled() {
 	cp -r cuda "$tmp/" && ln -s "$PWD/include" "$tmp/include" &&
 		sed -i 's/__launch_bounds__(BLOCK)/__launch_bounds__(BLOCK, 8)/' "$tmp/cuda/query.cu" &&
-		make -s -C "$tmp/cuda" OUT="$tmp/few" ARCHS=90 "$tmp/few/query.o" &&
+		make -s -C "$tmp/cuda" OUT="$tmp/few" CUDA_ARCHS=90 "$tmp/few/query.o" &&
 		cuda/resources.sh < "$tmp/few/query.o.log" > "$tmp/few.txt"
 }
 
@@ -56,7 +56,7 @@ older() {
 		grep -q 'compute_90,code=compute_90' "$tmp/said" && ! grep compute_100 "$tmp/said"
 }
 
-archs=$(sed -n 's/^ARCHS := //p' cuda/Makefile)
+archs=$(sed -n 's/^CUDA_ARCHS ?= //p' cuda/Makefile)
 ktap_plan $((3 + 2 * $(echo "$archs" | wc -w)))
 ktap_check 'compiled, without a warning' build
 for a in $archs; do

@@ -4,6 +4,7 @@
  * its age, in every mode, over pauses of all lengths; saturation; refusals.
  */
 #include "../core/tap.h"
+#include "../params.h"
 #include "epf.h"
 
 #include <epf/capacity.h>
@@ -47,13 +48,8 @@ static struct epf_params params(__u32 mode, __u32 refresh, __u64 w, __u64 t)
 	struct epf_params p = {
 		.mode = mode,
 		.refresh = refresh,
-		.lines_per_key = 4,
-		.bits_per_key = 28,
-		.nr_lines = 8192,
-		.window_inserts = w,
 		.window_ns = t,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
+		PARAMS(8192, 4, 28, w),
 	};
 
 	return p;

@@ -605,6 +605,41 @@ def drip():
     return None if run.returncode == 0 and got == want else f"{text}"
 
 
+def plain_records(nano):
+    """A pcap file in this machine's byte order, which is read without libpcap, gives what
+    its twin in the other order gives, which libpcap reads: also from a pipe, with packets
+    longer than the file allows, and cut off anywhere.
+    """
+    rng = tap.drawn(41)
+    sizes = [0, 1, 70000, 200001, 262144, 30, 131072 - 16, 15, 131072] + \
+        [rng.randint(0, 1500) for _ in range(600)]
+    last = pcap.Packet(10**18, rng.randbytes(100))
+    many = [pcap.Packet(10**18 + i * 1001, rng.randbytes(n), n + i % 3)
+            for i, n in enumerate(sizes)] + [last]
+    few = many[-40:]
+    table = [(pcap.Capture(many, nano=nano), 0), (pcap.Capture(few, nano=nano, snaplen=900), 0)]
+    table += [(pcap.Capture(few, nano=nano), cut) for cut in (1, 99, 100, 101, 115, 116, 117)]
+    for capture, cut in table:
+        got = []
+        for order in "<>":
+            path = capture.save(tool.tmp(f"twin{order}.pcap"), order)
+            os.truncate(path, os.path.getsize(path) - cut)
+            with open(path, "rb") as f:
+                piped = tool.epfctl("dedup", "--keep-going", "-", tool.tmp("p.pcap"), input=f.read())
+            run = tool.epfctl("dedup", "--keep-going", path, tool.tmp("o.pcap"))
+            if run.returncode or piped.returncode:
+                return f"{order}, cut {cut}: {run}, {piped}"
+            out, through = (pcap.load(tool.tmp(n)) for n in ("o.pcap", "p.pcap"))
+            if out.packets != through.packets:
+                return f"{order}, cut {cut}: another output from a pipe"
+            got.append((out.packets, b"damaged" in run.stderr, run.stderr.split(b"damaged")[1:]))
+        kept = [p.data[:capture.snaplen] for p in capture.packets]
+        if got[0] != got[1] or got[0][1] != (cut not in (0, 116)) or \
+                [p.data for p in got[0][0]] != kept[:len(kept) - (cut > 0) - (cut > 116)]:
+            return f"cut {cut}: the twins differ: {got[0][1:]}, {got[1][1:]}"
+    return None
+
+
 def compressed(suffix, *options):
     """What is made of a compressed capture is what is made of the capture; windows in time
     and the filter read it twice.
@@ -650,7 +685,9 @@ def cases():
             ("several snap lengths, read by tcpdump", uncut_by_libpcap),
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
-            ("pcapng in small pieces", drip)]
+            ("pcapng in small pieces", drip),
+            ("plain records, us", bind(plain_records, False)),
+            ("plain records, ns", bind(plain_records, True))]
     out += [(f"compressed{suffix} {' '.join(options)}", bind(compressed, suffix, *options))
             for suffix in (".pcap", ".pcapng")
             for options in ((), ("-D", "100"), ("-w", "0.2"), ("-w", "0.2", "--filter"),

@@ -367,8 +367,8 @@ def of_module():
     return [("above the rate: each packet by the oracle",
              functools.partial(oracle, known=100, tokens=20)),
             ("no_filter: drop",
-             functools.partial(unknown_case, "no_filter", "drop", spoilt.Destroyed)),
-            ("the rule is shown as it was given", shown)]
+             functools.partial(unknown_case, "no_filter", "drop", spoilt.Destroyed))] + \
+        reflex.KERNELS * [("the rule is shown as it was given", shown)]
 
 
 def cases():

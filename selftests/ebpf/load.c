@@ -13,6 +13,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -136,11 +137,21 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
+/* Is this a guest of "make check"? There the program that counts repeats is left out: it is the
+ * one that drops them with another constant, and is loaded on this machine's kernel.
+ */
+static bool in_part(void)
+{
+	return getenv("EPF_VM") && !getenv("EPF_KERNELS") && !getenv("EPF_THOROUGH");
+}
+
 /* Is @program meant for that action? */
 static bool goes_with(const struct bpf_object *obj, const char *program, size_t action)
 {
 	if (!has_actions(obj))
 		return action == NO_ACTION;
+	if (action != NO_ACTION && actions[action].value == EPF_XDP_COUNT && in_part())
+		return false;
 	return action != NO_ACTION && actions[action].marks == ends_with(program, "_mark");
 }
 

@@ -11,6 +11,7 @@
 
 #include <epf.h>
 
+#include "../params.h"
 #include "backend.h"
 #include "drive.h"
 
@@ -19,14 +20,7 @@ static char other[EPF_NAME_LEN];
 
 static struct epf_params params(void)
 {
-	struct epf_params p = {
-		.nr_lines = 64,
-		.lines_per_key = 2,
-		.bits_per_key = 10,
-		.window_inserts = 70,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	};
+	struct epf_params p = { PARAMS(64, 2, 10, 70) };
 
 	return p;
 }

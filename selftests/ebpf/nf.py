@@ -726,8 +726,8 @@ def of_module():
     return [("prerouting and postrouting: each packet by the oracle",
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
             ("no_filter: drop", of(unknown, "no_filter", "drop", spoilt.Destroyed)),
-            ("asking and learning at once", both), ("scopes", scopes),
-            ("the rule is shown as it was given", told)]
+            ("asking and learning at once", both)] + reflexive.KERNELS * [
+                ("scopes", scopes), ("the rule is shown as it was given", told)]
 
 
 def cases():

@@ -85,13 +85,14 @@ static int use_map(struct bpf_object *obj, const char *map, const char *pin)
 /* Call before it is loaded; see choose(). */
 static int use_filter(struct bpf_object *obj)
 {
+	int err;
+
 	if (module)
 		return 0;
-	/* clang-format off */
-	return use_map(obj, "epf_table", "table") ?:
-	       use_map(obj, "epf_lines", "lines") ?:
-	       use_map(obj, "epf_cpus", "cpus");
-	/* clang-format on */
+	err = use_map(obj, "epf_table", "table");
+	if (!err)
+		err = use_map(obj, "epf_lines", "lines");
+	return err ? err : use_map(obj, "epf_cpus", "cpus");
 }
 
 /* Return: the filter's id in the kernel; 0: it cannot be found. */

@@ -187,11 +187,17 @@ def unknown(verdict, how):
     return unlike(answer=(got, b"answer" if verdict == "accept" else None))
 
 
+def in_part():
+    """Is this a guest of "make check", which asks what only its kernel can change?"""
+    return os.environ.get("EPF_VM") and not os.environ.get("EPF_THOROUGH") and \
+        not os.environ.get("EPF_KERNELS")
+
+
 def parity():
     """Keys are those of the model, also from pages."""
     short, long = xt.traffic()
-    for what, kind in xt.KINDS.items():
-        with Filter("-W", 100000, "-b", "1e-9") as peers, \
+    for what, kind in list(xt.KINDS.items())[::2 if in_part() else 1]:
+        with Filter() as peers, \
                 Pins(learn=f"--key {what} --learn") as pins, \
                 pins.rules("iptables-nft", ("raw:PREROUTING", "learn", "")), \
                 pins.rules("ip6tables-nft", ("raw:PREROUTING", "learn", "")):
@@ -419,8 +425,7 @@ def of_kernel():
 
 
 def cases():
-    if os.environ.get("EPF_VM") and not os.environ.get("EPF_THOROUGH") and \
-            not os.environ.get("EPF_KERNELS"):
+    if in_part():
         yield from of_kernel()
         return
     for end in front_ends():

@@ -70,20 +70,17 @@ def make_hosts():
     """Addresses and neighbours. No host sends packets by itself: no ARP, no IPv6 duplicate
     address detection, no router discovery, no group reports.
 """
-    ends = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6))
-    for ns, dev, four, six in ends:
-        net.run(*net.inside(ns), "sh", "-c",
-                f"echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter; "
-                f"echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; "
-                f"echo 1 > /proc/sys/net/ipv6/conf/{dev}/addr_gen_mode; "
-                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/router_solicitations; "
-                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/disable_ipv6")
-        net.run("ip", "-n", ns, "addr", "add", four + "/24", "dev", dev)
-        net.run("ip", "-n", ns, "addr", "add", six + "/64", "dev", dev, "nodad")
-    for (ns, dev, _, _), (other, peer, four, six) in zip(ends, ends[::-1]):
-        for address in four, six:
-            net.run("ip", "-n", ns, "neigh", "replace", address, "lladdr",
-                    mac(other, peer), "dev", dev, "nud", "permanent")
+    ends, macs = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6)), {}
+    for ns, dev, _, _ in ends:
+        six_of = f"ipv6/conf/{dev}/"
+        net.sysctl(ns, **{"ipv4/conf/all/rp_filter": 0, "ipv4/icmp_ratelimit": 0,
+                          six_of + "addr_gen_mode": 1, six_of + "router_solicitations": 0,
+                          six_of + "disable_ipv6": 0})
+        macs[dev] = mac(ns, dev)
+    for (ns, dev, four, six), (_, peer, *addresses) in zip(ends, ends[::-1]):
+        net.batch(f"addr add {four}/24 dev {dev}", f"addr add {six}/64 dev {dev} nodad",
+                  *(f"neigh replace {address} lladdr {macs[peer]} dev {dev} nud permanent"
+                    for address in addresses), ns=ns)
 
 
 def require():
@@ -138,8 +135,8 @@ class Filter(net.Filter):
     """With a window in time that is longer than any case."""
 
     def __init__(self, *options, name=NAME):
-        super().__init__(*options or ("--time", "1h", "--rate", "100", "-b",
-                                      "1e-9"), name=name)
+        super().__init__(*options or net.shaped(58456, "--time", "1h", "--rate", "100"),
+                         name=name)
 
 
 class Attached(net.Attached):

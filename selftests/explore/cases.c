@@ -62,304 +62,238 @@
 #define SWEPT 255     /* a line of kind elastic is swept at the end of this epoch */
 #define NOT_SWEPT 300 /* it is not swept soon */
 
+#define ALL SEARCH_ALL, SEARCH_ALL, 0 /* depths of the search, and nothing is thorough */
+
 const struct case_scene case_scenes[] = {
 	{ "insert", SCENE("2 inserters, rotator, reader", false, 0, 4,
-		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)), 1, ANY, ALL },
 	{ "insert-wide", SCENE("2 inserters, 1 rotation, reader", false, 0, 4,
-		INSERT(0), INSERT(1), ROTATE(1), TEST(0, A)),
-	  2 | 4, STALE | CURRENT, SEARCH_ALL, SEARCH_ALL },
+		INSERT(0), INSERT(1), ROTATE(1), TEST(0, A)), 2 | 4, STALE | CURRENT, ALL },
 	{ "same", SCENE("2 inserters of one key, rotator, reader", false, 0, 4,
-		INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+		INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)), 1 | 2, ANY, ALL },
 	{ "sight", SCENE("2 sightings, rotator", false, 0, 3,
-		SIGHT(0), SIGHT(0), ROTATE(2)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+		SIGHT(0), SIGHT(0), ROTATE(2)), 1 | 2, ANY, ALL },
 	{ "sight-wide", SCENE("2 sightings, 1 rotation", false, 0, 3,
-		SIGHT(0), SIGHT(0), ROTATE(1)), 4, STALE, 3, SEARCH_ALL },
-	{ "first", SCENE("2 sightings, present keys not inserted, rotator",
-		false, 0, 3, SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+		SIGHT(0), SIGHT(0), ROTATE(1)), 4, STALE, 3, SEARCH_ALL, 0 },
+	{ "first", SCENE("2 sightings, present keys not inserted, rotator", false, 0, 3,
+		SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)), 1 | 2, ANY, ALL },
 	{ "sights", SCENE("3 sightings, rotator", false, 0, 4,
-		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)),
-	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "mixed", SCENE("2 sightings, inserter of another key, rotator",
-		false, 0, 4, SIGHT(0), SIGHT(0), INSERT(1), ROTATE(1)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "mixed-wide", SCENE("sighting, inserter of another key, rotator",
-		false, 0, 3, SIGHT(0), INSERT(1), ROTATE(1)),
-	  2, ANY, SEARCH_ALL, SEARCH_ALL },
+		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)), 1 | 2, STALE, SEARCH_ALL, SEARCH_ALL, 2 },
+	{ "mixed", SCENE("2 sightings, inserter of another key, rotator", false, 0, 4,
+		SIGHT(0), SIGHT(0), INSERT(1), ROTATE(1)), 1, ANY, ALL },
+	{ "mixed-wide", SCENE("sighting, inserter of another key, rotator", false, 0, 3,
+		SIGHT(0), INSERT(1), ROTATE(1)), 2, ANY, ALL },
 	{ "again", SCENE("inserter, later sighting, 7 rotations", false, 0, 3,
-		INSERT(0), SIGHT_AFTER(0, A), ROTATE(7)),
-	  1, STALE, 2, 3 },
+		INSERT(0), SIGHT_AFTER(0, A), ROTATE(7)), 1, STALE, 2, 3, 0 },
 	{ "grace", SCENE("2 inserters, 9 rotations, grace periods", true, 0, 3,
-		INSERT(0), INSERT(1), ROTATE(9)), 1, ANY, 2, 4 },
-	{ "grace-sight", SCENE("2 sightings, 9 rotations, grace periods", true,
-		0, 3, SIGHT(0), SIGHT(0), ROTATE(9)), 1, STALE, 2, 3 },
-	{ "wrap", SCENE("2 inserters while a tag comes round, grace periods",
-		true, 0, 3, INSERT(0), INSERT(SCENE_OLD), WRAP), 1, STALE, 2, 3 },
-	{ "clear", SCENE("inserter, clear, reader; inserter meanwhile", true, 0,
-		4, INSERT(0), ROTATE_AFTER(8, A), TEST(0, A | B), INSERT(1)),
-	  1 | 2, STALE, 3, 4 },
+		INSERT(0), INSERT(1), ROTATE(9)), 1, ANY, 2, 4, 0 },
+	{ "grace-sight", SCENE("2 sightings, 9 rotations, grace periods", true, 0, 3,
+		SIGHT(0), SIGHT(0), ROTATE(9)), 1, STALE, 2, 3, 0 },
+	{ "wrap", SCENE("2 inserters while a tag comes round, grace periods", true, 0, 3,
+		INSERT(0), INSERT(SCENE_OLD), WRAP), 1, STALE, 2, 3, 0 },
+	{ "clear", SCENE("inserter, clear, reader; inserter meanwhile", true, 0, 4,
+		INSERT(0), ROTATE_AFTER(8, A), TEST(0, A | B), INSERT(1)), 1 | 2, STALE, 3, 4, 0 },
 	{ "gone", SCENE("inserter, 16 rotations, reader", false, 0, 3,
-		INSERT(0), ROTATE_AFTER(16, A), TEST(0, A | B)),
-	  1 | 2 | 4, STALE, SEARCH_ALL, SEARCH_ALL },
+		INSERT(0), ROTATE_AFTER(16, A), TEST(0, A | B)), 1 | 2 | 4, STALE, ALL },
 	{ "count", SCENE("2 CPUs with batches of 2, rotator", false, 0, 3,
-		COUNT(0, 2, 2), COUNT(2, 2, 2), ROTATE(2)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "cpu", SCENE("2 threads of a CPU with a batch of 2, rotator", false,
-		0, 3, COUNT_SHARED(0, 2), COUNT_SHARED(1, 2), ROTATE(2)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "full", SCENE("2 inserters count, rotator of full epochs", false, 2,
-		3, COUNT(0, 2, 1), COUNT(2, 2, 1), ROTATE_FULL(3)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+		COUNT(0, 2, 2), COUNT(2, 2, 2), ROTATE(2)), 1, STALE, ALL },
+	{ "cpu", SCENE("2 threads of a CPU with a batch of 2, rotator", false, 0, 3,
+		COUNT_SHARED(0, 2), COUNT_SHARED(1, 2), ROTATE(2)), 1, STALE, ALL },
+	{ "full", SCENE("2 inserters count, rotator of full epochs", false, 2, 3,
+		COUNT(0, 2, 1), COUNT(2, 2, 1), ROTATE_FULL(3)), 1, STALE, ALL },
 	{ "inline", SCENE("2 inserters count and end full epochs", true, 1, 2,
-		COUNT_ROTATE(0, 2), COUNT_ROTATE(1, 2)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+		COUNT_ROTATE(0, 2), COUNT_ROTATE(1, 2)), 1, STALE, ALL },
 	{ "scan", SCENE("scan, 2 inserters, rotator", false, 0, 4,
-		SCAN, INSERT(0), INSERT(1), ROTATE(1)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+		SCAN, INSERT(0), INSERT(1), ROTATE(1)), 1, ANY, ALL },
 	{ "scan-wide", SCENE("scan, inserter, rotator", false, 0, 3,
-		SCAN, INSERT(0), ROTATE(1)), 2, ANY, SEARCH_ALL, SEARCH_ALL },
+		SCAN, INSERT(0), ROTATE(1)), 2, ANY, ALL },
 	{ "scan-stalls", SCENE("scan, inserter, a tag comes round", false, 0, 3,
-		SCAN, INSERT(SCENE_OLD), ROTATE(24)), 1, STALE, 1, 2 },
-	{ "replace", SCENE("table replaced and freed, 2 inserters, reader",
-		true, 0, 4, REPLACE, FILTER_INSERT(0, 0), FILTER_INSERT(1, 0),
-		FILTER_TEST(0, 0, B)),
-	  1 | 2, EMPTY, SEARCH_ALL, SEARCH_ALL },
-	{ "swap", SCENE("2 filters swapped, inserters, readers of both", true,
-		0, 5, SWAP, FILTER_INSERT(0, 0), FILTER_INSERT(1, 1),
-		FILTER_TEST(0, 0, A | B), FILTER_TEST(0, 1, A | B)),
-	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+		SCAN, INSERT(SCENE_OLD), ROTATE(24)), 1, STALE, 1, 2, 0 },
+	{ "replace", SCENE("table replaced and freed, 2 inserters, reader", true, 0, 4,
+		REPLACE, FILTER_INSERT(0, 0), FILTER_INSERT(1, 0), FILTER_TEST(0, 0, B)), 1 | 2,
+		EMPTY, ALL },
+	{ "swap", SCENE("2 filters swapped, inserters, readers of both", true, 0, 5,
+		SWAP, FILTER_INSERT(0, 0), FILTER_INSERT(1, 1), FILTER_TEST(0, 0, A | B),
+		FILTER_TEST(0, 1, A | B)), 1 | 2, STALE, ALL },
 	{ "bpf", IN_BPF("BPF: 2 inserters, rotator, reader", false, 4,
-		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "bpf-same", IN_BPF("BPF: 2 inserters of one key, rotator, reader",
-		false, 4, INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)),
-	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)), 1, ANY, ALL },
+	{ "bpf-same", IN_BPF("BPF: 2 inserters of one key, rotator, reader", false, 4,
+		INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)), 1 | 2, STALE, ALL },
 	{ "bpf-sight", IN_BPF("BPF: 2 sightings, rotator", false, 3,
-		SIGHT(0), SIGHT(0), ROTATE(2)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "bpf-first", IN_BPF("BPF: 2 sightings, present keys not inserted, rotator",
-		false, 3, SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)),
-	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "bpf-moves", IN_BPF("BPF: inserter, 8 rotations, grace periods", true,
-		2, INSERT(0), ROTATE(8)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "bpf-turn", IN_BPF("BPF: 2 inserters, 9 rotations, 2 scans, grace periods",
-		true, 3, INSERT(0), INSERT(1), TURN(9)), 1, STALE, 2, 3 },
-	{ "bpf-tick", IN_BPF("BPF: 2 inserters, 9 rotations by a timer, 2 scans",
-		true, 3, INSERT(0), INSERT(1), TICK(9)), 1, STALE, 2, 3 },
-	{ "line", LINE("elastic: 2 inserters, reader of an old key", NOT_SWEPT,
-		3, INSERT(0), INSERT(2), TEST(SCENE_OLD, 0)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-new", LINE("elastic: 2 inserters, reader of a new key", NOT_SWEPT,
-		3, INSERT(0), INSERT(2), TEST(0, A)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-never", LINE("elastic: 2 inserters, reader of a key never there",
-		NOT_SWEPT, 3, INSERT(SCENE_OLD), INSERT(1), TEST(0, 0)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-rotate", LINE("elastic: inserter, 2 rotations, reader", NOT_SWEPT,
-		3, INSERT(0), ROTATE(2), TEST(0, A)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-2-rotate", LINE("elastic: 2 inserters, 1 rotation", NOT_SWEPT,
-		3, INSERT(0), INSERT(2), ROTATE(1)),
-	  1, STALE | CURRENT, SEARCH_ALL, SEARCH_ALL },
-	{ "line-sight", LINE("elastic: 2 sightings of a new key, inserter", NOT_SWEPT,
-		3, SIGHT(0), SIGHT(0), INSERT(2)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-first", LINE("elastic: 2 sightings, present keys not inserted, rotation, reader",
-		NOT_SWEPT, 4, SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(1), TEST(0, A | B)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-sweep", LINE("elastic: inserter, sweep, reader of the new key",
-		SWEPT, 3, INSERT(0), ROTATE(1), TEST(0, A)),
-	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
-	{ "line-swept", LINE("elastic: inserter, sweep, reader of an old key",
-		SWEPT, 3, INSERT(0), ROTATE(1), TEST(SCENE_OLD, 0)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+		SIGHT(0), SIGHT(0), ROTATE(2)), 1, ANY, ALL },
+	{ "bpf-first", IN_BPF("BPF: 2 sightings, present keys not inserted, rotator", false, 3,
+		SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)), 1 | 2, STALE, ALL },
+	{ "bpf-moves", IN_BPF("BPF: inserter, 8 rotations, grace periods", true, 2,
+		INSERT(0), ROTATE(8)), 1, STALE, ALL },
+	{ "bpf-turn", IN_BPF("BPF: 2 inserters, 9 rotations, 2 scans, grace periods", true, 3,
+		INSERT(0), INSERT(1), TURN(9)), 1, STALE, 2, 3, 0 },
+	{ "bpf-tick", IN_BPF("BPF: 2 inserters, 9 rotations by a timer, 2 scans", true, 3,
+		INSERT(0), INSERT(1), TICK(9)), 1, STALE, 2, 3, 0 },
+	{ "line", LINE("elastic: 2 inserters, reader of an old key", NOT_SWEPT, 3,
+		INSERT(0), INSERT(2), TEST(SCENE_OLD, 0)), 1 | 2, ANY, ALL },
+	{ "line-new", LINE("elastic: 2 inserters, reader of a new key", NOT_SWEPT, 3,
+		INSERT(0), INSERT(2), TEST(0, A)), 1 | 2, ANY, ALL },
+	{ "line-never", LINE("elastic: 2 inserters, reader of a key never there", NOT_SWEPT, 3,
+		INSERT(SCENE_OLD), INSERT(1), TEST(0, 0)), 1, ANY, ALL },
+	{ "line-rotate", LINE("elastic: inserter, 2 rotations, reader", NOT_SWEPT, 3,
+		INSERT(0), ROTATE(2), TEST(0, A)), 1, ANY, ALL },
+	{ "line-2-rotate", LINE("elastic: 2 inserters, 1 rotation", NOT_SWEPT, 3,
+		INSERT(0), INSERT(2), ROTATE(1)), 1, STALE | CURRENT, ALL },
+	{ "line-sight", LINE("elastic: 2 sightings of a new key, inserter", NOT_SWEPT, 3,
+		SIGHT(0), SIGHT(0), INSERT(2)), 1 | 2, ANY, ALL },
+	{ "line-first", LINE("elastic: 2 sightings, present keys not inserted, rotation, reader", NOT_SWEPT, 4,
+		SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(1), TEST(0, A | B)), 1, ANY, ALL },
+	{ "line-sweep", LINE("elastic: inserter, sweep, reader of the new key", SWEPT, 3,
+		INSERT(0), ROTATE(1), TEST(0, A)), 1 | 2, ANY, ALL },
+	{ "line-swept", LINE("elastic: inserter, sweep, reader of an old key", SWEPT, 3,
+		INSERT(0), ROTATE(1), TEST(SCENE_OLD, 0)), 1, STALE, ALL },
 	{ "line-round", LINE("elastic: a stamp comes round, reader", SWEPT, 2,
-		COME_ROUND(1), TEST(0, 0)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "line-late", LINE("elastic: a stamp comes round, 2 tests of an old key",
-		SWEPT, 2, COME_ROUND(1), TEST_TWICE(SCENE_OLD)),
-	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+		COME_ROUND(1), TEST(0, 0)), 1, STALE, ALL },
+	{ "line-late", LINE("elastic: a stamp comes round, 2 tests of an old key", SWEPT, 2,
+		COME_ROUND(1), TEST_TWICE(SCENE_OLD)), 1, STALE, ALL },
 	{ "ring", RING("journal: 2 writers, room for both, reader", 2, 3,
-		PUT(0, 1), PUT(1, 1), FOLLOW(2, A | B)),
-	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+		PUT(0, 1), PUT(1, 1), FOLLOW(2, A | B)), 1, EMPTY, ALL },
 	{ "ring-again", RING("journal: a writer goes round, reader", 1, 2,
-		PUT(0, 3), FOLLOW(2, A)),
-	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+		PUT(0, 3), FOLLOW(2, A)), 1, EMPTY, ALL },
 	{ "ring-lap", RING("journal: 2 writers in one slot, reader", 1, 3,
-		PUT(0, 1), PUT(1, 2), FOLLOW(2, A | B)),
-	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+		PUT(0, 1), PUT(1, 2), FOLLOW(2, A | B)), 1, EMPTY, ALL },
 	{ "ring-wide", RING("journal: 2 writers go round 2 slots, reader", 2, 3,
-		PUT(0, 1), PUT(1, 2), FOLLOW(3, A | B)),
-	  1, EMPTY, 3, SEARCH_ALL },
+		PUT(0, 1), PUT(1, 2), FOLLOW(3, A | B)), 1, EMPTY, 3, SEARCH_ALL, 0 },
 	{ "ring-three", RING("journal: 3 writers in one slot, reader", 1, 4,
-		PUT(0, 1), PUT(1, 1), PUT(2, 1), FOLLOW(2, A | B | C)),
-	  1, EMPTY, 1, 3 },
+		PUT(0, 1), PUT(1, 1), PUT(2, 1), FOLLOW(2, A | B | C)), 1, EMPTY, 1, 3, 0 },
 	{ "mirror", KEPT("mirror: inserter, rotation, reader", false, 2, 3,
-		FILTER_INSERT(0, 0), ROTATE(1), MIRROR(2, A | B)),
-	  1, EMPTY | STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "mirror-two", KEPT("mirror: 2 inserters, rotation, reader", false, 2,
-		4, FILTER_INSERT(0, 0), FILTER_INSERT(1, 0), ROTATE(1),
-		MIRROR(3, A | B | C)), 1, STALE, 2, 3 },
-	{ "mirror-begin", KEPT("mirror: a journal begins, inserter, rotation",
-		true, 2, 3, FILTER_INSERT(0, 0), ROTATE(1),
-		MIRROR_NEW(2, A | B)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
-	{ "mirror-swap", KEPT("mirror: inserter, a swap ends the journal, reader",
-		false, 2, 3, FILTER_INSERT(0, 0), SWAP, MIRROR(1, A)),
-	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
-	{ "mirror-swap-begin", KEPT("mirror: inserter, swap, a journal begins",
-		true, 2, 3, FILTER_INSERT(0, 0), SWAP, MIRROR_NEW(1, A)),
-	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+		FILTER_INSERT(0, 0), ROTATE(1), MIRROR(2, A | B)), 1, EMPTY | STALE, ALL },
+	{ "mirror-two", KEPT("mirror: 2 inserters, rotation, reader", false, 2, 4,
+		FILTER_INSERT(0, 0), FILTER_INSERT(1, 0), ROTATE(1), MIRROR(3, A | B | C)), 1,
+		STALE, 2, 3, 0 },
+	{ "mirror-begin", KEPT("mirror: a journal begins, inserter, rotation", true, 2, 3,
+		FILTER_INSERT(0, 0), ROTATE(1), MIRROR_NEW(2, A | B)), 1, STALE, ALL },
+	{ "mirror-swap", KEPT("mirror: inserter, a swap ends the journal, reader", false, 2, 3,
+		FILTER_INSERT(0, 0), SWAP, MIRROR(1, A)), 1, EMPTY, ALL },
+	{ "mirror-swap-begin", KEPT("mirror: inserter, swap, a journal begins", true, 2, 3,
+		FILTER_INSERT(0, 0), SWAP, MIRROR_NEW(1, A)), 1, EMPTY, ALL },
 	{ "estimate", SCENE("estimate, inserter, 2 rotations", false, 0, 3,
-		ESTIMATE, INSERT(0), ROTATE(2)),
-	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+		ESTIMATE, INSERT(0), ROTATE(2)), 1, ANY, ALL },
 };
 /* clang-format on */
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
 
+/* name, what is wrong, MC_..., scene, FATE_... */
+/* clang-format off */
+#define V(name, text, flag, scene, fate) { name, text, MC_##flag, scene, FATE_##fate },
+
 const struct case_variant case_variants[] = {
-	{ "store", "a stale lane replaced by a store, not a CAS", MC_NO_CAS, "insert", FATE_SC },
-	{ "or", "an OR that is not atomic", MC_NO_ATOMIC_OR, "insert", FATE_SC },
-	{ "reread", "no look at the epoch after the OR (O2)", MC_NO_REREAD, "insert", FATE_SC },
-	{ "ordered", "that look with a relaxed load: no barrier (O2)", MC_RLX_ORDERED, "insert",
-	  FATE_WEAK },
-	{ "or-order", "a relaxed OR: no barrier (O2)", MC_RLX_OR, "insert", FATE_WEAK },
-	{ "cas-order", "a relaxed CAS of a lane: no barrier (O2)", MC_RLX_CAS, "insert",
-	  FATE_WEAK },
-	{ "complete-order", "a complete lane seen with a relaxed load", MC_RLX_LANE, "same",
-	  FATE_WEAK },
-	{ "holds-order", "a present key seen with relaxed loads", MC_RLX_HOLDS, "sight",
-	  FATE_WEAK },
-	{ "grace", "no grace period before a lane is used again (O3)", MC_NO_GRACE, "grace",
-	  FATE_SC },
-	{ "grace-wrap", "the same while a tag comes round (O3)", MC_NO_GRACE, "wrap", FATE_SC },
-	{ "sees-self", "an OR that tells the word afterwards", MC_OR_SEES_SELF, "mixed", FATE_SC },
-	{ "sees-none", "an OR that tells nothing", MC_OR_SEES_NONE, "mixed", FATE_SC },
-	{ "take-store", "the bits that decide set by a store, not a CAS", MC_NO_CAS, "sight",
-	  FATE_SC },
-	{ "take-order", "a relaxed CAS that decides", MC_RLX_CAS, "sight", FATE_WEAK },
-	{ "count-on", "counts that go on over the epochs", MC_COUNT_ON, "count", FATE_SC },
-	{ "late-flush", "a late addition counted for the epoch it arrives in", MC_LATE_FLUSH,
-	  "count", FATE_SC },
-	{ "late-pending", "a CPU that keeps insertions of an older epoch", MC_LATE_PENDING, "count",
-	  FATE_SC },
-	{ "count-store", "counts added by a store, not a CAS", MC_COUNT_STORE, "count", FATE_NONE },
-	{ "scan-all", "a scan that does not look at the tag", MC_SCAN_ALL, "scan", FATE_SC },
-	{ "scan-store", "a scan that stores, without CAS", MC_SCAN_STORE, "scan", FATE_SC },
-	{ "scan-unlocked", "a scan that does not hold rotation", MC_SCAN_UNLOCKED, "scan-stalls",
-	  FATE_SC },
-	{ "tag", "a tag of 1 bit", MC_TAG_1, "gone", FATE_SC },
-	{ "free", "a replaced table freed without a grace period", MC_FREE_NOW, "replace",
-	  FATE_SC },
-	{ "publish", "a table published by a relaxed store", MC_RLX_TABLE, "replace", FATE_WEAK },
-	{ "begin-order", "a relaxed first load of the epoch", MC_RLX_BEGIN, "insert", FATE_NONE },
-	{ "epoch-order", "a relaxed store of the epoch", MC_RLX_EPOCH, "insert", FATE_NONE },
-	{ "count-order", "a relaxed reset of the count", MC_RLX_COUNT, "count", FATE_NONE },
-	{ "add-order", "a relaxed CAS of the count", MC_RLX_ADD, "count", FATE_NONE },
-	{ "scan-order", "a relaxed CAS of the scan", MC_RLX_SCAN, "scan", FATE_NONE },
-	{ "bpf-order", "BPF: no further atomic before that look (O2)", MC_RLX_ORDERED, "bpf",
-	  FATE_WEAK },
-	{ "bpf-same-order", "BPF: the same of a complete lane", MC_RLX_ORDERED, "bpf-same",
-	  FATE_WEAK },
-	{ "bpf-sight-order", "BPF: the same of a present key", MC_RLX_ORDERED, "bpf-sight",
-	  FATE_WEAK },
-	{ "bpf-grace", "BPF: no grace period before a lane is used again (O3)", MC_NO_GRACE,
-	  "bpf-turn", FATE_SC },
-	{ "bpf-address", "BPF: an address that does not depend on the epoch", MC_RLX_BEGIN,
-	  "bpf-turn", FATE_WEAK },
-	{ "tick-grace", "BPF: a timer that does not look who is inside", MC_NO_GRACE, "bpf-tick",
-	  FATE_SC },
-	{ "tick-enter", "BPF: no barrier when a section begins", MC_RLX_LOCK, "bpf-tick",
-	  FATE_WEAK },
-	{ "tick-leave", "BPF: a relaxed subtraction when a section ends", MC_RLX_UNLOCK, "bpf-tick",
-	  FATE_WEAK },
-	{ "tick-look", "BPF: no barrier before the timer looks", MC_RLX_HEAD, "bpf-tick",
-	  FATE_WEAK },
-	{ "bound-stale", "bound: 1 CAS over a stale lane", MC_TIGHT, "bpf-turn", FATE_SC },
-	{ "bound-moves", "bound: 7 tries of an insert", MC_TIGHT, "bpf-moves", FATE_SC },
-	{ "line-lock", "elastic: the lock of a line taken by a store", MC_LOCK_STORE, "line",
-	  FATE_SC },
-	{ "line-unlock", "elastic: the lock of a line not given back", MC_NO_UNLOCK, "line",
-	  FATE_SC },
-	{ "line-stamp", "elastic: a change that leaves the stamp", MC_OLD_STAMP, "line", FATE_SC },
-	{ "line-early", "elastic: an insert that reads the phase, then locks (E1)", MC_EARLY_PHASE,
-	  "line-2-rotate", FATE_SC },
-	{ "line-lock-order", "elastic: a relaxed locking CAS (E1)", MC_RLX_LOCK, "line",
-	  FATE_WEAK },
-	{ "line-unlock-order", "elastic: a relaxed unlocking CAS (E1)", MC_RLX_UNLOCK, "line",
-	  FATE_WEAK },
-	{ "line-reread", "elastic: no look at the phase after an insert (E2)", MC_NO_REREAD,
-	  "line-rotate", FATE_SC },
-	{ "line-ordered", "elastic: that look with a relaxed load (E2)", MC_RLX_ORDERED,
-	  "line-rotate", FATE_WEAK },
-	{ "line-blind", "elastic: a test that does not see the lock (E3)", MC_TEST_BLIND, "line",
-	  FATE_SC },
-	{ "line-once", "elastic: a test that looks at the head once (E3)", MC_TEST_ONCE, "line",
-	  FATE_SC },
-	{ "line-long", "elastic: a test that does not see epochs end (E3)", MC_TEST_LONG,
-	  "line-round", FATE_SC },
-	{ "line-head-order", "elastic: the head seen with a relaxed load (E3)", MC_RLX_HEAD, "line",
-	  FATE_WEAK },
-	{ "line-words-order", "elastic: the words seen with relaxed loads (E3)", MC_RLX_WORDS,
-	  "line", FATE_WEAK },
-	{ "line-write-order", "elastic: the words written by relaxed stores (E3)", MC_RLX_WRITES,
-	  "line", FATE_WEAK },
-	{ "line-sweep-lock", "elastic: a sweep that does not lock", MC_SWEEP_LOOSE, "line-sweep",
-	  FATE_SC },
-	{ "line-begin-order", "elastic: the phase seen with a relaxed load (E3)", MC_RLX_BEGIN,
-	  "line-late", FATE_WEAK },
-	{ "line-epoch-order", "elastic: a relaxed store of the phase (E3)", MC_RLX_EPOCH,
-	  "line-late", FATE_WEAK },
-	{ "claim", "journal: a writer that takes whatever slot", MC_SLOT_BLIND, "ring-lap",
-	  FATE_SC },
-	{ "claim-store", "journal: a slot taken by a store, not a CAS", MC_SLOT_STORE, "ring-lap",
-	  FATE_SC },
-	{ "quiet", "journal: lost records that are not counted", MC_SLOT_QUIET, "ring-lap",
-	  FATE_SC },
-	{ "once", "journal: a reader that looks at seq once (J2)", MC_SLOT_ONCE, "ring-again",
-	  FATE_SC },
-	{ "put-order", "journal: a relaxed store of seq (J1)", MC_RLX_SEQ, "ring", FATE_WEAK },
-	{ "get-seq-order", "journal: seq seen with a relaxed load (J1)", MC_RLX_GET_SEQ, "ring",
-	  FATE_WEAK },
-	{ "word-order", "journal: the words written by relaxed stores (J2)", MC_RLX_REC,
-	  "ring-again", FATE_WEAK },
-	{ "get-order", "journal: the words seen with relaxed loads (J2)", MC_RLX_GET, "ring-again",
-	  FATE_WEAK },
-	{ "lines-order", "journal: a relaxed addition that reserves (J3)", MC_RLX_NEXT, "ring",
-	  FATE_WEAK },
-	{ "claim-order", "journal: a relaxed CAS of seq", MC_RLX_CLAIM, "ring-lap", FATE_NONE },
-	{ "lost-order", "journal: a relaxed addition of what is lost (J4)", MC_RLX_LOST, "ring-lap",
-	  FATE_WEAK },
-	{ "mirror-late", "mirror: positions noted after the copy", MC_MIRROR_LATE, "mirror",
-	  FATE_SC },
-	{ "mirror-one", "mirror: a record applied to the lane of its epoch only", MC_MIRROR_ONE,
-	  "mirror", FATE_SC },
-	{ "mirror-quiet", "mirror: rotations without a record", MC_ROTATE_QUIET, "mirror",
-	  FATE_SC },
-	{ "mirror-now", "mirror: no grace period before the copy", MC_JOURNAL_NOW, "mirror-begin",
-	  FATE_SC },
-	{ "mirror-lines-order", "mirror: a relaxed addition that reserves (J3)", MC_RLX_NEXT,
-	  "mirror", FATE_WEAK },
-	{ "swap-late", "swap: the journal ends after the filter has its table", MC_SWAP_LATE,
-	  "mirror-swap", FATE_SC },
-	{ "swap-loose", "swap: a journal may begin between its end and the swap", MC_SWAP_LOOSE,
-	  "mirror-swap-begin", FATE_SC },
-	{ "end-late", "swap: the reader is told after insertions find no journal", MC_END_LATE,
-	  "mirror-swap", FATE_SC },
-	{ "end-order", "swap: the journal taken away by a relaxed store", MC_RLX_END, "mirror-swap",
-	  FATE_WEAK },
-	{ "swap-order", "swap: the other table published by a relaxed store", MC_RLX_TABLE,
-	  "mirror-swap", FATE_WEAK },
-	{ "estimate-keep", "estimate: stored for lanes that began meanwhile, too", MC_ESTIMATE_KEEP,
-	  "estimate", FATE_SC },
-	{ "estimate-late", "estimate: the epoch loaded after the sample", MC_ESTIMATE_LATE,
-	  "estimate", FATE_SC },
-	{ "estimate-loose", "estimate: stored without the lock", MC_ESTIMATE_LOOSE, "estimate",
-	  FATE_SC },
-	{ "estimate-off", "estimate: that of the current epoch dropped, too", MC_ESTIMATE_OFF,
-	  "estimate", FATE_SC },
-	{ "estimate-rotate", "estimate: a rotation leaves it as it is", MC_ESTIMATE_ROTATE,
-	  "estimate", FATE_SC },
+	V("store", "a stale lane replaced by a store, not a CAS", NO_CAS, "insert", SC)
+	V("or", "an OR that is not atomic", NO_ATOMIC_OR, "insert", SC)
+	V("reread", "no look at the epoch after the OR (O2)", NO_REREAD, "insert", SC)
+	V("ordered", "that look with a relaxed load: no barrier (O2)", RLX_ORDERED, "insert", WEAK)
+	V("or-order", "a relaxed OR: no barrier (O2)", RLX_OR, "insert", WEAK)
+	V("cas-order", "a relaxed CAS of a lane: no barrier (O2)", RLX_CAS, "insert", WEAK)
+	V("complete-order", "a complete lane seen with a relaxed load", RLX_LANE, "same", WEAK)
+	V("holds-order", "a present key seen with relaxed loads", RLX_HOLDS, "sight", WEAK)
+	V("grace", "no grace period before a lane is used again (O3)", NO_GRACE, "grace", SC)
+	V("grace-wrap", "the same while a tag comes round (O3)", NO_GRACE, "wrap", SC)
+	V("sees-self", "an OR that tells the word afterwards", OR_SEES_SELF, "mixed", SC)
+	V("sees-none", "an OR that tells nothing", OR_SEES_NONE, "mixed", SC)
+	V("take-store", "the bits that decide set by a store, not a CAS", NO_CAS, "sight", SC)
+	V("take-order", "a relaxed CAS that decides", RLX_CAS, "sight", WEAK)
+	V("count-on", "counts that go on over the epochs", COUNT_ON, "count", SC)
+	V("late-flush", "a late addition counted for the epoch it arrives in",
+	  LATE_FLUSH, "count", SC)
+	V("late-pending", "a CPU that keeps insertions of an older epoch",
+	  LATE_PENDING, "count", SC)
+	V("count-store", "counts added by a store, not a CAS", COUNT_STORE, "count", NONE)
+	V("scan-all", "a scan that does not look at the tag", SCAN_ALL, "scan", SC)
+	V("scan-store", "a scan that stores, without CAS", SCAN_STORE, "scan", SC)
+	V("scan-unlocked", "a scan that does not hold rotation", SCAN_UNLOCKED, "scan-stalls", SC)
+	V("tag", "a tag of 1 bit", TAG_1, "gone", SC)
+	V("free", "a replaced table freed without a grace period", FREE_NOW, "replace", SC)
+	V("publish", "a table published by a relaxed store", RLX_TABLE, "replace", WEAK)
+	V("begin-order", "a relaxed first load of the epoch", RLX_BEGIN, "insert", NONE)
+	V("epoch-order", "a relaxed store of the epoch", RLX_EPOCH, "insert", NONE)
+	V("count-order", "a relaxed reset of the count", RLX_COUNT, "count", NONE)
+	V("add-order", "a relaxed CAS of the count", RLX_ADD, "count", NONE)
+	V("scan-order", "a relaxed CAS of the scan", RLX_SCAN, "scan", NONE)
+	V("bpf-order", "BPF: no further atomic before that look (O2)", RLX_ORDERED, "bpf", WEAK)
+	V("bpf-same-order", "BPF: the same of a complete lane", RLX_ORDERED, "bpf-same", WEAK)
+	V("bpf-sight-order", "BPF: the same of a present key", RLX_ORDERED, "bpf-sight", WEAK)
+	V("bpf-grace", "BPF: no grace period before a lane is used again (O3)",
+	  NO_GRACE, "bpf-turn", SC)
+	V("bpf-address", "BPF: an address that does not depend on the epoch",
+	  RLX_BEGIN, "bpf-turn", WEAK)
+	V("tick-grace", "BPF: a timer that does not look who is inside", NO_GRACE, "bpf-tick", SC)
+	V("tick-enter", "BPF: no barrier when a section begins", RLX_LOCK, "bpf-tick", WEAK)
+	V("tick-leave", "BPF: a relaxed subtraction when a section ends",
+	  RLX_UNLOCK, "bpf-tick", WEAK)
+	V("tick-look", "BPF: no barrier before the timer looks", RLX_HEAD, "bpf-tick", WEAK)
+	V("bound-stale", "bound: 1 CAS over a stale lane", TIGHT, "bpf-turn", SC)
+	V("bound-moves", "bound: 7 tries of an insert", TIGHT, "bpf-moves", SC)
+	V("line-lock", "elastic: the lock of a line taken by a store", LOCK_STORE, "line", SC)
+	V("line-unlock", "elastic: the lock of a line not given back", NO_UNLOCK, "line", SC)
+	V("line-stamp", "elastic: a change that leaves the stamp", OLD_STAMP, "line", SC)
+	V("line-early", "elastic: an insert that reads the phase, then locks (E1)",
+	  EARLY_PHASE, "line-2-rotate", SC)
+	V("line-lock-order", "elastic: a relaxed locking CAS (E1)", RLX_LOCK, "line", WEAK)
+	V("line-unlock-order", "elastic: a relaxed unlocking CAS (E1)", RLX_UNLOCK, "line", WEAK)
+	V("line-reread", "elastic: no look at the phase after an insert (E2)",
+	  NO_REREAD, "line-rotate", SC)
+	V("line-ordered", "elastic: that look with a relaxed load (E2)",
+	  RLX_ORDERED, "line-rotate", WEAK)
+	V("line-blind", "elastic: a test that does not see the lock (E3)", TEST_BLIND, "line", SC)
+	V("line-once", "elastic: a test that looks at the head once (E3)", TEST_ONCE, "line", SC)
+	V("line-long", "elastic: a test that does not see epochs end (E3)",
+	  TEST_LONG, "line-round", SC)
+	V("line-head-order", "elastic: the head seen with a relaxed load (E3)",
+	  RLX_HEAD, "line", WEAK)
+	V("line-words-order", "elastic: the words seen with relaxed loads (E3)",
+	  RLX_WORDS, "line", WEAK)
+	V("line-write-order", "elastic: the words written by relaxed stores (E3)",
+	  RLX_WRITES, "line", WEAK)
+	V("line-sweep-lock", "elastic: a sweep that does not lock", SWEEP_LOOSE, "line-sweep", SC)
+	V("line-begin-order", "elastic: the phase seen with a relaxed load (E3)",
+	  RLX_BEGIN, "line-late", WEAK)
+	V("line-epoch-order", "elastic: a relaxed store of the phase (E3)",
+	  RLX_EPOCH, "line-late", WEAK)
+	V("claim", "journal: a writer that takes whatever slot", SLOT_BLIND, "ring-lap", SC)
+	V("claim-store", "journal: a slot taken by a store, not a CAS", SLOT_STORE, "ring-lap", SC)
+	V("quiet", "journal: lost records that are not counted", SLOT_QUIET, "ring-lap", SC)
+	V("once", "journal: a reader that looks at seq once (J2)", SLOT_ONCE, "ring-again", SC)
+	V("put-order", "journal: a relaxed store of seq (J1)", RLX_SEQ, "ring", WEAK)
+	V("get-seq-order", "journal: seq seen with a relaxed load (J1)", RLX_GET_SEQ, "ring", WEAK)
+	V("word-order", "journal: the words written by relaxed stores (J2)",
+	  RLX_REC, "ring-again", WEAK)
+	V("get-order", "journal: the words seen with relaxed loads (J2)",
+	  RLX_GET, "ring-again", WEAK)
+	V("lines-order", "journal: a relaxed addition that reserves (J3)", RLX_NEXT, "ring", WEAK)
+	V("claim-order", "journal: a relaxed CAS of seq", RLX_CLAIM, "ring-lap", NONE)
+	V("lost-order", "journal: a relaxed addition of what is lost (J4)",
+	  RLX_LOST, "ring-lap", WEAK)
+	V("mirror-late", "mirror: positions noted after the copy", MIRROR_LATE, "mirror", SC)
+	V("mirror-one", "mirror: a record applied to the lane of its epoch only",
+	  MIRROR_ONE, "mirror", SC)
+	V("mirror-quiet", "mirror: rotations without a record", ROTATE_QUIET, "mirror", SC)
+	V("mirror-now", "mirror: no grace period before the copy", JOURNAL_NOW, "mirror-begin", SC)
+	V("mirror-lines-order", "mirror: a relaxed addition that reserves (J3)",
+	  RLX_NEXT, "mirror", WEAK)
+	V("swap-late", "swap: the journal ends after the filter has its table",
+	  SWAP_LATE, "mirror-swap", SC)
+	V("swap-loose", "swap: a journal may begin between its end and the swap",
+	  SWAP_LOOSE, "mirror-swap-begin", SC)
+	V("end-late", "swap: the reader is told after insertions find no journal",
+	  END_LATE, "mirror-swap", SC)
+	V("end-order", "swap: the journal taken away by a relaxed store",
+	  RLX_END, "mirror-swap", WEAK)
+	V("swap-order", "swap: the other table published by a relaxed store",
+	  RLX_TABLE, "mirror-swap", WEAK)
+	V("estimate-keep", "estimate: stored for lanes that began meanwhile, too",
+	  ESTIMATE_KEEP, "estimate", SC)
+	V("estimate-late", "estimate: the epoch loaded after the sample",
+	  ESTIMATE_LATE, "estimate", SC)
+	V("estimate-loose", "estimate: stored without the lock", ESTIMATE_LOOSE, "estimate", SC)
+	V("estimate-off", "estimate: that of the current epoch dropped, too",
+	  ESTIMATE_OFF, "estimate", SC)
+	V("estimate-rotate", "estimate: a rotation leaves it as it is",
+	  ESTIMATE_ROTATE, "estimate", SC)
 };
+/* clang-format on */
 const int case_nr_variants = sizeof(case_variants) / sizeof(case_variants[0]);

@@ -12,6 +12,7 @@
  * @id: name, for options and output
  * @scene: the scene; its @parts and @before are not used
  * @parts: values of L, added up
+ * @thorough: those of them that are explored with EPF_THOROUGH only
  * @before: values of enum scene_before, as bits
  * @preemptions: maximum number of preemptions of a thread that could go on;
  *	SEARCH_ALL: any number
@@ -22,6 +23,7 @@ struct case_scene {
 	struct mc_scene scene;
 	__u8 parts, before;
 	int preemptions, deep;
+	__u8 thorough;
 };
 
 /* Effect of a variant. */

@@ -149,7 +149,7 @@ def options():
         create y --mode either -W 5 -T 1d --limit never --strict --first-seen
         create w -T 10s --rate 10k --align|merge -o all 123456789 abcdefghi
         merge --loose --limit never -o all 123456789|merge -o a a bc --limit 1e-6
-        create z -W 9 --key 000102030405060708090a0b0c0d0e0f --limit 0.1%
+        create z -W 9 --key 000102030405060708090a0b0c0d0e0f|create z -W 9 --key-file /dev/null --limit 0.1%
         list|list --names -j|show some|show 7 -j|show -f file|show -f 12345678
         destroy a --force|insert a one two|insert a --format hex 00ff -0
         insert a --digest 0123456789abcdef|test a k --insert -q|test none x|test a k --within 2 -c|test a k --within 10s

@@ -76,7 +76,7 @@ static const char *shape(__u32 parts, __u32 k, __u32 len, __u32 shift)
 	insert_keys(&s, key + shift, len, 1000);
 	v = sim_view(&s);
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers) && !wrong; i++) {
-		struct epf_keys keys = { key + shift, numbers[i], len, NULL };
+		struct epf_keys keys = { .data = key + shift, .n = numbers[i], .len = len };
 
 		wrong = same(&v, &keys, i % 2);
 	}
@@ -124,7 +124,7 @@ static const char *once(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0), w, file;
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 
 	if (same(&v, &keys, true) || same(&v, &keys, false) || uploads() != 1)
 		return "two queries of a view: not one upload";
@@ -162,7 +162,7 @@ static const char *turns(void)
 
 	for (i = 0; i < 12; i++)
 		v[i] = filled(&s[i], 128, (__u64)i);
-	keys = (struct epf_keys){ key_bytes(&s[0], 800), 100, 0, NULL };
+	keys = (struct epf_keys){ .data = key_bytes(&s[0], 800), .n = 100 };
 	for (i = 0; i < 50; i++)
 		((__u64 *)(uintptr_t)keys.data)[i] = sim_digest(&s[i % 12], 18, i);
 	for (round = 0; round < 3; round++)
@@ -177,7 +177,7 @@ static const char *little_memory(void)
 {
 	struct sim s[2];
 	struct epf_view v[2] = { filled(&s[0], 512, 0), filled(&s[1], 512, 1) };
-	struct epf_keys keys = { key_bytes(&s[0], 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s[0], 800), .n = 100 };
 	int i;
 
 	for (i = 0; i < 4; i++)
@@ -190,7 +190,7 @@ static const char *no_memory(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 512, 0);
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 	struct epf_answer a = { .bitmap = must(malloc(100)) };
 	struct epf_view small;
 	struct sim t;
@@ -214,7 +214,7 @@ static const char *cancelled(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
-	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, MANY * 8), .n = MANY };
 	struct epf_answer a = { .bitmap = must(malloc(MANY)), .progress = stop_late };
 	int i;
 
@@ -265,7 +265,7 @@ static const char *trails(void)
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_journal_record *r = must(calloc(4096, sizeof(*r)));
 	struct epf_delta_log delta_log = { .record = r };
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 	struct epf_gpu_use use;
 
 	v.delta_log = &delta_log;
@@ -336,7 +336,9 @@ static const char *audit(const struct epf_view *v, const struct epf_column *c)
 	__u64 first, bytes = c->keys.len ? c->keys.len : 8;
 
 	for (first = 0; first < c->keys.n && !wrong; first += PIECE) {
-		struct epf_keys keys = { data + first * bytes, PIECE, c->keys.len, c };
+		struct epf_keys keys = {
+			.data = data + first * bytes, .n = PIECE, .len = c->keys.len, .of = c
+		};
 
 		if (c->keys.n - first < PIECE)
 			keys.n = c->keys.n - first;
@@ -412,7 +414,7 @@ static const char *estimates(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 	struct epf_estimate here, there;
 	struct epf_met m[2];
 	const __u64 seed = 77;

@@ -160,7 +160,7 @@ static const char *asked(struct epf_mirror *m, __u64 first)
 	static __u64 digest[KEYS];
 	static unsigned char bitmap[KEYS / 8 + 1], ages[KEYS];
 	struct epf_answer a = { .bitmap = bitmap, .ages = ages };
-	struct epf_keys keys = { digest, KEYS, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = KEYS };
 	const struct epf_engine *cuda = epf_engine_find("cuda");
 	struct expected x;
 	struct epf_view v;

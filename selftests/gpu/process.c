@@ -39,7 +39,7 @@ static const char *other_device(void)
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_line *there = must(calloc(256, sizeof(*there)));
-	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, MANY * 8), .n = MANY };
 	struct epf_cuda_keys k = { keys.data, MANY, 0, 0 };
 	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)) };
 	struct epf_cuda_column *column;
@@ -70,7 +70,7 @@ static const char *own_context(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 	void *own[] = { (void *)77, NULL }, *now;
 	int i;
 
@@ -197,7 +197,7 @@ static const char *pieces(void)
 
 	a.ctx = &nr;
 	for (i = 0; i < 4; i++) {
-		struct epf_keys keys = { key, numbers[i], 0, NULL };
+		struct epf_keys keys = { .data = key, .n = numbers[i] };
 
 		nr = 0;
 		if (cuda()->query(&v, &keys, &a))
@@ -230,8 +230,8 @@ static const char *pinned_keys(void)
 	if (pin(key, MANY * 8, 0))
 		return "not pinned";
 	for (i = 0; i < 3 && !wrong; i++) {
-		struct epf_keys in = { key + i, MANY - 1, 0, NULL };
-		struct epf_keys half = { key + i, MANY + 1, 0, NULL };
+		struct epf_keys in = { .data = key + i, .n = MANY - 1 };
+		struct epf_keys half = { .data = key + i, .n = MANY + 1 };
 
 		wrong = same(&v, &in, i % 2);
 		if (!wrong)
@@ -262,7 +262,7 @@ static const char *ready_again(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
-	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	struct epf_keys keys = { .data = key_bytes(&s, 800), .n = 100 };
 	int i;
 
 	setenv("EPF_CUDA_RETRY_MS", "0", 1);

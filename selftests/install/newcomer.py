@@ -31,7 +31,7 @@ import tap
 
 HOME = "/home/user/epochfilter"
 BEFORE_BOOT = ["sudo make deps FOR=build", "make"] # root.sh runs the first of these
-QUICK = f"CFLAGS=-O1 {BEFORE_BOOT[1]}" # it optimizes less
+QUICK = f"CFLAGS=-O0 {BEFORE_BOOT[1]}" # it does not optimize
 IN_ROOT = "mount -t proc proc $0/proc && mount --bind /dev $0/dev && " \
     "exec chroot $0 su - user -c \"cd epochfilter && $1\""
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000

@@ -6,6 +6,8 @@ for the root's kernel. Before it upgrades, it boots that root: Debian 12 with Se
 where the modules have to be signed (packages_secure.sh); Debian 13 to upgrade and remove
 what is in use (packages_guest.sh).
 
+The toolkit of /usr/local/cuda, if it is there, is mounted where the packages are built.
+
 Debian 13 is tried with EPF_THOROUGH only. Both suites use one build, made on Debian 12
 by whoever comes first. All roots are layers (overlayfs) over those of root.sh, in a
 mount namespace of our own: what a killed run leaves is the upper folders below
@@ -34,10 +36,14 @@ HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
 NAMES = ["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1", "python3-epf"]
+CUDA = pathlib.Path("/usr/local/cuda")
+if (CUDA / "bin/nvcc").exists():
+    NAMES.insert(1, "epochfilter-cuda")
 MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
 APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
 # Nothing here installs the packages with debug information.
-QUICK = "" if os.environ.get("EPF_THOROUGH") else "DEB_BUILD_OPTIONS=noautodbgsym"
+QUICK = "" if os.environ.get("EPF_THOROUGH") else \
+    "DEB_BUILD_OPTIONS=noautodbgsym CUDA_ARCHS=90 DEB_CFLAGS_APPEND=\"-O1 -g0\""
 
 
 def run(*command, **more):
@@ -63,6 +69,14 @@ class Root:
             f"workdir={self.top}/work", "overlay", self.path)
         run("mount", "-t", "proc", "proc", self.path / "proc")
         run("mount", "--bind", "/dev", self.path / "dev")
+        self.mounts = ["dev", "proc", ""]
+
+    def bind(self, folder):
+        """Show a folder of this machine at the same place, to be read."""
+        place = self.path / str(folder)[1:]
+        place.mkdir(parents=True)
+        run("mount", "--bind", "-o", "ro", folder.resolve(), place)
+        self.mounts.insert(0, place)
 
     def run(self, command):
         return run("chroot", self.path, "/bin/sh", "-c", command, cwd="/", env={
@@ -90,14 +104,14 @@ class Root:
         ).splitlines()
 
     def remove(self):
-        for part in "dev", "proc", "":
+        for part in self.mounts:
             run("umount", self.path / part)
         shutil.rmtree(self.top)
 
 
 def tree_digest():
     """Of all files that root.sh copies, but for the tests, which no package has."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(NAMES).encode())
     names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
                 ".", ":!selftests", cwd=TOP)
     for name in sorted(filter(None, names.split("\0"))):
@@ -124,6 +138,8 @@ def build(debs):
     """An ordinary user builds the packages in a bare Debian 12."""
     root = Root("bookworm", "build")
     run(HERE / "root.sh", "--tree", root.path)
+    if "epochfilter-cuda" in NAMES:
+        root.bind(CUDA)
     root.run(f"cd {HOME} && su user -c 'sudo make deps FOR=deb && {QUICK} make deb'")
     shutil.rmtree(debs, ignore_errors=True)
     shutil.copytree(root.path / HOME[1:] / "build/deb", debs)
@@ -190,6 +206,23 @@ def python():
     if told != f"{VERSION} 0 255 0 /{folder}/__init__.py\n":
         return told
     return None if list(root.path.glob(f"{folder}/__pycache__/*.pyc")) else "not compiled"
+
+
+def card():
+    """epochfilter-cuda has the engine and the drop-in; without a card an audit says so in one line."""
+    if "epochfilter-cuda" not in NAMES:
+        raise tap.Skip(f"no {CUDA}/bin/nvcc")
+    files = [line for line in root.run("dpkg -L epochfilter-cuda").splitlines()
+             if (root.path / line[1:]).is_file() and "/usr/share/" not in line]
+    if files != ["/usr/lib/epochfilter/libepf_cuda.so",
+                 "/usr/lib/systemd/system/epfagent.service.d/gpu.conf"]:
+        return f"files: {files}"
+    said = root.run("cd /tmp && printf '1 a\\n' > log && epfctl build x.epf --time 1h --rate 10 --format csv "
+                    "--separator ' ' --fields 2 --stamp 1 log > /dev/null && "
+                    "{ epfctl audit x.epf log --format csv --separator ' ' --fields 2 --engine cuda || "
+                    "echo $?; } 2>&1; rm x.epf log")
+    right = re.fullmatch(r"error: log: engine cuda: the GPU cannot be used: [^\n]+\n2\n", said)
+    return None if right else said
 
 
 def upgrades():
@@ -263,7 +296,7 @@ def main():
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
                               sys.executable, __file__, suite])
     more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
-    cases = [builds, installs, python] + more + [removes, purges]
+    cases = [builds, installs, python, card] + more + [removes, purges]
     tap.main([(case.__doc__.splitlines()[0], case) for case in cases])
 
 

@@ -22,12 +22,12 @@ declared() {
 }
 
 exported() {
-	nm -D --defined-only "$lib" | sed -n 's/.* T \(.*\)@@LIBEPF_1$/\1/p' | sort
+	nm -D --defined-only "$lib" | sed -n 's/.* T \(.*\)@@LIBEPF_[12]$/\1/p' | sort
 }
 
-# Nothing is exported but these functions and the name of their version.
+# Nothing is exported but these functions and the names of their versions.
 exports_alone() {
-	! nm -D --defined-only "$lib" | grep -vE ' T libepf_[a-z_]+@@LIBEPF_1$| A LIBEPF_1$'
+	! nm -D --defined-only "$lib" | grep -vE ' T libepf_[a-z_]+@@LIBEPF_[12]$| A LIBEPF_[12]$'
 }
 
 soname() {

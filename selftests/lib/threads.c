@@ -25,7 +25,7 @@ static void *insert(void *arg)
 {
 	struct side *side = arg;
 	struct libepf_info info = { .size = sizeof(info) };
-	uint64_t key, i;
+	uint64_t key = 0, i;
 	struct libepf_keys keys = keys_of(&key, 1);
 
 	for (i = 0; i < KEYS; i++) {
@@ -43,7 +43,7 @@ static void *look(void *arg)
 {
 	struct side *side = arg;
 	static const char *const engines[] = { "scalar", NULL };
-	uint64_t key[KEYS], i;
+	uint64_t key[KEYS] = { 0 }, i;
 	struct libepf_keys keys = keys_of(key, KEYS);
 	struct libepf_audit a = { .size = sizeof(a), .threads = 2 };
 

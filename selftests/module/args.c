@@ -463,14 +463,6 @@ static void try_list(void)
 	       "LIST with room beyond measure writes what there is");
 }
 
-static __u32 nr_filters(void)
-{
-	struct epf_list l = { .size = sizeof(l) };
-
-	test_demand(!test_ioctl(test_dev, EPF_IOC_LIST, &l));
-	return l.count;
-}
-
 /* A call whose result cannot be written back is undone. */
 #define UNDONE_POINTS 6
 static void try_undone(void)
@@ -478,14 +470,15 @@ static void try_undone(void)
 	struct epf_params p = test_params("mod-args-new", LINES, 2, 10, 700);
 	struct epf_snap *s = (struct epf_snap *)room;
 	struct epf_create *c = (struct epf_create *)room;
-	__u32 before = nr_filters();
+	__u32 before = test_nr_filters();
 	__u64 epoch = test_info(filter).epoch;
 
 	*c = (struct epf_create){ .size = sizeof(*c), .params = p };
 	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ));
 	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EFAULT,
 		"CREATE that cannot tell the id: EFAULT");
-	tap_ok(nr_filters() == before && test_open(p.name) == -ENOENT, "and there is no filter");
+	tap_ok(test_nr_filters() == before && test_open(p.name) == -ENOENT,
+	       "and there is no filter");
 	test_demand(!epf_dev_create(test_dev, &p, NULL, NULL));
 	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EEXIST,
 		"where one of that name exists: EEXIST");
@@ -521,7 +514,7 @@ int main(void)
 	close(test_make(&p));
 	test_demand(!test_snap_begin(filter, 1, NULL) && !test_snap_end(filter, &s));
 	header = s.header;
-	before = nr_filters();
+	before = test_nr_filters();
 
 	for (i = 0; i < ARRAY_LEN(commands); i++)
 		try_command(&commands[i]);
@@ -529,6 +522,6 @@ int main(void)
 	try_unknown();
 	try_list();
 	try_undone();
-	test_is(nr_filters(), before, "nothing was left behind");
+	test_is(test_nr_filters(), before, "nothing was left behind");
 	return test_end();
 }

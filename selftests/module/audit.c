@@ -80,7 +80,7 @@ static void ask_kernel(int fd, struct outcome *o)
 static void ask_engines(const struct epf_view *v, struct outcome *o, const char *bitmap,
 			const char *ages)
 {
-	struct epf_keys keys = { digest, n, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = n };
 	const struct epf_engine *e;
 	unsigned int i;
 
@@ -285,7 +285,7 @@ static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f, st
 
 static void audit_moving(int fd, const struct epf_engine *engine, struct moved *m)
 {
-	struct epf_keys keys = { digest, BACK * BATCH, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = BACK * BATCH };
 	__u64 done = __atomic_load_n(&batches_done, __ATOMIC_ACQUIRE);
 	__u64 first = done < BACK ? 0 : done - BACK, i, f;
 	struct epf_view v;
@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 {
 	unsigned int shape;
 
-	n = (argc > 1 ? strtoull(argv[1], NULL, 10) : test_rounds(2000000, 10000000)) / MOMENTS + 1;
+	n = (argc > 1 ? strtoull(argv[1], NULL, 10) : test_rounds(1000000, 10000000)) / MOMENTS + 1;
 	test_begin(2 * 6 + 2);
 	digest = calloc(n + BACK * BATCH, sizeof(*digest));
 	want_bitmap = calloc(n / 8 + 1, 1);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "../params.h"
 #include "epftest.h"
 
 #include <fcntl.h>
@@ -94,14 +95,7 @@ long test_ioctl(int fd, unsigned long cmd, void *arg)
 struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts, __u32 bits,
 			      __u64 window)
 {
-	struct epf_params p = {
-		.lines_per_key = parts,
-		.bits_per_key = bits,
-		.nr_lines = nr_lines,
-		.window_inserts = window,
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	};
+	struct epf_params p = { PARAMS(nr_lines, parts, bits, window) };
 
 	test_demand(strlen(name) < sizeof(p.name));
 	strcpy(p.name, name);
@@ -234,6 +228,24 @@ bool test_pinned(int fd)
 	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
+bool test_saturated(void *fd)
+{
+	return test_info(*(int *)fd).flags & EPF_INFO_SATURATED;
+}
+
+bool test_recovered(void *fd)
+{
+	return !test_saturated(fd);
+}
+
+__u32 test_nr_filters(void)
+{
+	struct epf_list l = { .size = sizeof(l) };
+
+	test_demand(!test_ioctl(test_dev, EPF_IOC_LIST, &l));
+	return l.count;
+}
+
 bool test_unpinned(void *fd)
 {
 	return !test_pinned(*(int *)fd);
@@ -315,12 +327,13 @@ unsigned int test_rounds(unsigned int few, unsigned int many)
 
 bool test_wait(bool (*met)(void *arg), void *arg)
 {
-	__u64 start = test_now();
+	__u64 start = test_now(), pause = 5 * MS;
 
 	while (!met(arg)) {
 		if (test_now() - start > PATIENCE_NS)
 			return false;
-		test_sleep(5 * MS);
+		test_sleep(pause);
+		pause = pause < 100 * MS ? 2 * pause : pause; /* @met may be slow in a guest */
 	}
 	return true;
 }

@@ -96,6 +96,7 @@ int test_make_plain(const char *name, __u64 window);
 int test_open(const char *name);                  /* descriptor or -errno */
 long test_destroy(const char *name, __u32 flags); /* 0 or -errno */
 struct epf_info test_info(int fd);
+__u32 test_nr_filters(void); /* all filters, of others too */
 
 /* Begin and end a snapshot; @s, or NULL, gets what the device answers. Read the state or the
  * words of a locked kind. Restore a copy: lines, or a state followed by its words. Return: 0
@@ -108,6 +109,9 @@ long test_restore(int fd, const struct epf_snap_header *h, const void *from);
 /* Restore the contents of @from, of kind lanes, into @to. */
 void test_copy(int from, int to);
 bool test_pinned(int fd);
+/* For test_wait(); @fd: pointer to a descriptor. */
+bool test_saturated(void *fd);
+bool test_recovered(void *fd);
 bool test_unpinned(void *fd); /* for test_wait() */
 
 /* Digest @i of stream @s: distinct, and random enough for any test. */

@@ -140,16 +140,6 @@ static struct epf_params overfilled(__u8 refresh)
 	return p;
 }
 
-static bool saturated(void *arg)
-{
-	return test_info(*(int *)arg).flags & EPF_INFO_SATURATED;
-}
-
-static bool recovered(void *arg)
-{
-	return !saturated(arg);
-}
-
 static bool estimated(void *arg)
 {
 	struct epf_info info = test_info(*(int *)arg);
@@ -226,10 +216,10 @@ static int try_saturate(void)
 
 	test_insert(fd, 1, 0, 100);
 	b = ask(fd, EPF_IOC_TEST, 1, 100);
-	tap_ok(b.present == 100 && !(b.flags & EPF_BATCH_SATURATED) && !saturated(&fd),
+	tap_ok(b.present == 100 && !(b.flags & EPF_BATCH_SATURATED) && !test_saturated(&fd),
 	       "a filter within its budget answers");
 	test_insert(fd, 1, 0, KEYS);
-	tap_ok(test_wait(saturated, &fd), "filled twenty times: saturated");
+	tap_ok(test_wait(test_saturated, &fd), "filled twenty times: saturated");
 	test_wait(estimated, &fd); /* it opens earlier than that */
 	info = test_info(fd);
 	tap_ok(info.fpr_ppt > p.limit_ppt && info.epochs[0].fpr_ppt > 0 &&
@@ -260,10 +250,10 @@ static void try_recover(int fd)
 
 	test_info(fd);
 	test_demand(!epf_filter_rotate(fd, 4, NULL));
-	tap_ok(saturated(&fd), "saturated while the keys are in the window");
+	tap_ok(test_saturated(&fd), "saturated while the keys are in the window");
 	test_insert(fd, 2, 0, 200);
 	test_demand(!epf_filter_rotate(fd, 4, NULL));
-	tap_ok(test_wait(recovered, &fd), "it recovers when they are out");
+	tap_ok(test_wait(test_recovered, &fd), "it recovers when they are out");
 	test_is(test_count(fd, 2, 0, 200), 200, "what was inserted meanwhile is found");
 	info = test_info(fd);
 	tap_ok(info.fpr_ppt <= info.params.limit_ppt, "its estimated error is within the limit");
@@ -287,12 +277,12 @@ static void try_first_seen(void)
 	struct epf_batch b;
 
 	test_insert(fd, 1, 0, KEYS);
-	tap_ok(test_wait(saturated, &fd), "first-seen: saturated");
+	tap_ok(test_wait(test_saturated, &fd), "first-seen: saturated");
 	test_demand(!epf_filter_rotate(fd, 4, NULL));
 	b = ask(fd, EPF_IOC_TEST_AND_INSERT, 1, 200);
 	test_is(b.present, 0, "first-seen: present keys are told absent");
 	test_demand(!epf_filter_rotate(fd, 4, NULL));
-	tap_ok(test_wait(recovered, &fd) && test_count(fd, 1, 0, 200) == 200,
+	tap_ok(test_wait(test_recovered, &fd) && test_count(fd, 1, 0, 200) == 200,
 	       "first-seen: and are found when the others are gone");
 	close(fd);
 }
@@ -393,7 +383,7 @@ static void flood(int fd)
 	int again = test_open("mod-events"); /* @fd must not see the event */
 	__u64 i;
 
-	for (i = 0; !saturated(&again); i++) {
+	for (i = 0; !test_saturated(&again); i++) {
 		test_demand(i < 20 * LOCKED_KEYS);
 		test_insert(fd, 6, i, 1);
 	}

@@ -543,14 +543,6 @@ static bool areas_are(void *arg)
 	return areas() == *(int *)arg;
 }
 
-static __u32 nr_filters(void)
-{
-	struct epf_list l = { .size = sizeof(l) };
-
-	test_demand(!test_ioctl(test_dev, EPF_IOC_LIST, &l));
-	return l.count;
-}
-
 static __u64 bytes_of(const char *name)
 {
 	int fd = test_open(name);
@@ -654,7 +646,7 @@ int main(void)
 	test_insert(filter, 1, 0, KEYS);
 	test_demand(!mlockall(MCL_CURRENT));
 	test_sleep(SEC); /* the memory that make_image() destroyed is freed */
-	filters = nr_filters();
+	filters = test_nr_filters();
 	before = areas();
 	for (i = 0; i < ARRAY_LEN(calls); i++)
 		all += meet("", &calls[i]);
@@ -663,7 +655,7 @@ int main(void)
 	tell("worker of tlbf", every_worker_fault(EPF_KIND_TLBF, &worker[0]), &worker[0]);
 	tell("worker of chain", every_worker_fault(EPF_KIND_CHAIN, &worker[1]), &worker[1]);
 	tap_ok(all > 20, "%d faults met a call", all);
-	test_is(nr_filters(), filters, "no filter more and none less");
+	test_is(test_nr_filters(), filters, "no filter more and none less");
 	tap_ok(test_wait(areas_are, &before) && nothing_charged(), "no memory more and none less");
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 	return test_end();

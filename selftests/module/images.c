@@ -84,7 +84,7 @@ static void draw_digests(void)
 {
 	__u32 step, i;
 
-	asked = test_rounds(ASKED_MAX / 16, ASKED_MAX);
+	asked = test_rounds(ASKED_MAX / 40, ASKED_MAX);
 	step = ASKED_MAX / asked;
 
 	for (i = 0; i < asked; i++)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every operation, and every error half-way, a thousand times: all memory is released.
- * WARM_UP rounds first fill the caches that stay. A leak of one page per round is
- * detected. Each round also has a filter of a locked kind of at least LOCKED_BYTES, so
- * that a leak of one kind is detected.
+ * Every operation, and every error half-way, 300 times (a thousand with EPF_THOROUGH): all
+ * memory is released. WARM_UP rounds first fill the caches that stay. A leak of one page
+ * per round is detected. Each round also has a filter of a locked kind of at least
+ * LOCKED_BYTES, so that a leak of one kind is detected.
  */
 #include "epftest.h"
 
-#define ROUNDS 1000
-#define WARM_UP 200
+#define ROUNDS test_rounds(300, 1000)
+#define WARM_UP 100
 #define LINES 256u
 #define KEYS 600u
 #define LOCKED_BYTES (64u << 10)
@@ -171,7 +171,7 @@ static void rounds(int n)
 	}
 }
 
-/* A page leaked in each round is missing after every thousand of them, but other memory
+/* A page leaked in each round is missing after every ROUNDS of them, but other memory
  * that the machine takes meanwhile is not.
  */
 static bool keeps_memory(long long *before)

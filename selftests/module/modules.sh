@@ -28,8 +28,9 @@ insmod_again() {
 	insmod "$ko"
 }
 
-# Removes module $1. The memory of destroyed filters keeps it for a grace period.
+# Removes module $1 if it is loaded. The memory of destroyed filters keeps it for a grace period.
 remove() {
+	[ -d "/sys/module/$1" ] || return 0
 	for _ in $(seq 100); do
 		rmmod "$1" 2> /dev/null && return
 		sleep 0.2

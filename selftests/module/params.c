@@ -198,14 +198,6 @@ static long create_lines(__u64 nr_lines)
 	return create(&p);
 }
 
-static __u32 nr_filters(void)
-{
-	struct epf_list l = { .size = sizeof(l) };
-
-	test_demand(!test_ioctl(test_dev, EPF_IOC_LIST, &l));
-	return l.count;
-}
-
 #define MIB_LINES ((1u << 20) / 64)
 
 #define LIMIT_POINTS 12
@@ -233,11 +225,11 @@ static void try_limits(void)
 	test_demand(!test_destroy("mod-first", 0));
 	test_is(create_lines(2 * MIB_LINES), 0, "what was destroyed counts no more");
 	limit("max_total_mib", 0);
-	limit("max_filters", nr_filters());
+	limit("max_filters", test_nr_filters());
 	test_is(create_lines(64), -ENOSPC, "above max_filters: ENOSPC");
-	limit("max_filters", nr_filters() + 1);
+	limit("max_filters", test_nr_filters() + 1);
 	test_is(create_lines(64), 0, "up to max_filters");
-	limit("max_filters", nr_filters() - 1);
+	limit("max_filters", test_nr_filters() - 1);
 	test_is(create_lines(64), -ENOSPC, "also where there are more already: ENOSPC");
 	limit("max_filters", max);
 	limit("max_filter_mib", 1 << 20);
@@ -345,7 +337,7 @@ static void try_race(void)
 	long long max = test_number(PARAMETERS "max_filters", "");
 
 	test_remove_filters();
-	test_demand(!nr_filters());
+	test_demand(!test_nr_filters());
 	limit("max_total_mib", CAP_MIB);
 	run_race();
 	tap_ok(race.most <= CAP_MIB << 20 && bytes_told() <= (__u64)CAP_MIB << 20,
@@ -356,7 +348,7 @@ static void try_race(void)
 	limit("max_total_mib", 0);
 	limit("max_filters", CAP_FILTERS);
 	run_race();
-	tap_ok(race.most <= CAP_FILTERS * RACE_BYTES && nr_filters() <= CAP_FILTERS,
+	tap_ok(race.most <= CAP_FILTERS * RACE_BYTES && test_nr_filters() <= CAP_FILTERS,
 	       "the same with max_filters: never more than %d", CAP_FILTERS);
 	tap_ok(race.refused > 0 && !race.other, "%d times ENOSPC, nothing else", race.refused);
 	test_remove_filters();

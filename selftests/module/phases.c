@@ -23,7 +23,7 @@
 #define EPOCH 1000u
 #define BATCH 16u
 #define LOG 16384u /* batches that a thread remembers */
-#define BACK 320u  /* number of recent batches looked at */
+#define BACK 200u  /* number of recent batches looked at */
 #define THREADS 3
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
@@ -186,7 +186,7 @@ static void ask(const struct copy *c, const struct inserter *t, __u64 first, __u
 {
 	static __u64 digest[BACK * BATCH];
 	static unsigned char bitmap[BACK * BATCH / 8];
-	struct epf_keys keys = { digest, BACK * BATCH, 0, NULL };
+	struct epf_keys keys = { .data = digest, .n = BACK * BATCH };
 	struct epf_answer a = { .bitmap = bitmap, .ages = ages, .threads = 1 };
 	struct epf_view v;
 	__u64 i;
@@ -350,7 +350,7 @@ int main(void)
 		inserters[i].stream = i + 1;
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert, &inserters[i]));
 	}
-	while (o.snapshots < test_rounds(2, 8) * PHASES ||
+	while (o.snapshots < test_rounds(1, 8) * PHASES ||
 	       (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX))
 		one(&o, from, other);
 	spoil(from, TOO_LATE, &late, loses);

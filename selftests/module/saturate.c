@@ -32,16 +32,6 @@ static int make(void)
 	return test_make(&p);
 }
 
-static bool saturated(void *arg)
-{
-	return test_info(*(int *)arg).flags & EPF_INFO_SATURATED;
-}
-
-static bool recovered(void *arg)
-{
-	return !saturated(arg);
-}
-
 /* Insert @nr keys of stream @s in each of the next @epochs epochs. */
 static void drive(int fd, __u64 s, __u32 nr, __u32 epochs)
 {
@@ -98,7 +88,7 @@ static void try_normal(int fd)
 	nr = ask(fd, 1, EPOCH_KEYS, &open);
 	tap_ok(nr == EPOCH_KEYS || test_info(fd).epoch >= e + EPF_EPOCHS,
 	       "at its own rate it answers, unless the window is over");
-	tap_ok(!open && !saturated(&fd) && !traced("saturated=1"), "and is not saturated");
+	tap_ok(!open && !test_saturated(&fd) && !traced("saturated=1"), "and is not saturated");
 }
 
 #define FLOOD_POINTS 6
@@ -137,13 +127,13 @@ static void try_recover(int fd)
 
 	test_info(other);
 	drive(fd, 5, EPOCH_KEYS, 3);
-	tap_ok(saturated(&fd) || test_info(fd).epoch > flooded + 7,
+	tap_ok(test_saturated(&fd) || test_info(fd).epoch > flooded + 7,
 	       "still saturated while the flood is inside");
 	e = test_info(fd).epoch;
 	test_insert(fd, 4, 0, EPOCH_KEYS);
 	test_is(news(other, PATIENCE_NS), POLLPRI, "poll tells of the recovery");
 	close(other);
-	tap_ok(test_wait(recovered, &fd), "when the flood has left");
+	tap_ok(test_wait(test_recovered, &fd), "when the flood has left");
 	tap_ok(found(fd, e), "what was inserted before is found");
 	tap_ok(traced("saturated=0"), "it is traced");
 }

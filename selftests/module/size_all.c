@@ -4,10 +4,11 @@
 
 static const double asked[][2] = {
 	{ 20000, 1e-3 },   /* images.c and meanwhile.c */
-	{ 1 << 20, 1e-3 }, /* meanwhile */
 	{ 40000, 1e-3 },   /* load_images */
+	{ 1 << 20, 1e-3 }, /* meanwhile */
 	{ 1400, .01 },     /* events */
 	{ 14000, .01 },    /* promise */
+	{ 6000, .01 },     /* make_kind */
 };
 
 static const __u32 kinds[] = {

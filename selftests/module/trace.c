@@ -42,11 +42,6 @@ static bool says(const char *event, const char *format, ...)
 	return false;
 }
 
-static bool saturated(void *arg)
-{
-	return test_info(*(int *)arg).flags & EPF_INFO_SATURATED;
-}
-
 static void try_events(void)
 {
 	struct epf_params p = test_params("mod-trace", 64, 2, 8, 1 << 20);
@@ -64,7 +59,7 @@ static void try_events(void)
 	tap_ok(says("epf_rotate", "id=%u epoch=%llu inserts=", info.id, info.epoch + 1),
 	       "epf_rotate tells the new epoch");
 	test_insert(fd, 2, 0, 20000);
-	test_demand(test_wait(saturated, &fd));
+	test_demand(test_wait(test_saturated, &fd));
 	tap_ok(says("epf_saturate", "id=%u saturated=1 fpr_ppt=", info.id) &&
 		       says("epf_saturate", "limit_ppt=%llu", p.limit_ppt),
 	       "epf_saturate tells the estimate and the limit");

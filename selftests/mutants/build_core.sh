@@ -48,6 +48,13 @@ build_rooms() {
 	core_cc "$program" -I. "$tmp/rooms.c" "$build/user/libepf.a" -lm -lxxhash -pthread
 }
 
+# What reads and writes snapshots, in the byte order that this CPU does not have.
+build_order() {
+	core_cc "$program" -D_GNU_SOURCE= -DEPF_ORDER_SWAPS='(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)' \
+		selftests/core/byte_order.c "$copy"/user/libepf/{order,snap,snap_image}.c "$build/user/libepf.a" \
+		-lm -lxxhash -pthread
+}
+
 # usage: build_made NAME: the program of the Makefile
 build_made() {
 	rm -rf "$tmp/build"

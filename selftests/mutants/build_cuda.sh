@@ -31,7 +31,7 @@ build_kernels() {
 		-pthread
 }
 
-# usage: objects bench|device|rivals
+# usage: objects bench|device|library|rivals
 objects() {
 	local gpu=$build/bench/gpu/emulated emulated=$built/emulated unit
 	case $1 in
@@ -41,19 +41,23 @@ objects() {
 			echo "$gpu/${unit%.cu}.o"
 		done
 		;;
-	device) printf '%s\n' "$emulated"/{device,host}.o ;;
+	device | library) printf '%s\n' "$emulated"/{"$1",host}.o ;;
 	rivals) printf '%s\n' "$emulated"/{rivals,host,cbf}.o "$gpu"/{classic,counting,keys,run}.o ;;
 	esac
 	printf '%s\n' "$build"/cuda/emu/*.o
 }
 
-# usage: build_emulated bench|device|rivals UNIT: compiles UNIT, a path from the top,
+# usage: build_emulated bench|device|library|rivals UNIT: compiles UNIT, a path from the top,
 # again, for few keys
 build_emulated() {
+	local left=/emu/${2##*/}.o
+	case $2 in
+	selftests/* | cuda/bench/*) left=/emulated/${2##*/}.o ;;
+	esac
 	limit=600
 	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -DKEYS=20000ULL -Iinclude -Iinclude/uapi \
-		-I"$copy/cuda" -Iuser/libepf -iquote selftests/cuda \
+		-I"$copy/cuda" -I"$copy/cuda/emu" -Iuser/libepf -Iuser/lib -iquote selftests/cuda \
 		-include "$copy/cuda/bench/emulated.h" -c "$copy/$2.cu" -o "$tmp/unit.o" || return
 	# shellcheck disable=SC2046 # a list
-	"$CXX" "$tmp/unit.o" $(objects "$1" | grep -v "/${2##*/}\.o$") -o "$program" -lm -pthread
+	"$CXX" "$tmp/unit.o" $(objects "$1" | grep -vF "$left") -o "$program" -lm -pthread
 }

@@ -19,7 +19,7 @@ build_card() {
 	unit=${unit%.cu}
 	on_card "$tmp/card.so" "$build/selftests/gpu/engine"
 	"$CXX" -x c++ -std=c++17 -O1 -w -fPIC -fvisibility=hidden -DEPF_CUDA_EMU -Iinclude \
-		-Iinclude/uapi -Icuda -c "$copy/$file" -o "$tmp/$unit.o" || return
+		-Iinclude/uapi -Iuser/lib -Icuda -c "$copy/$file" -o "$tmp/$unit.o" || return
 	# shellcheck disable=SC2046 # a list
 	"$CXX" -shared -o "$tmp/card.so" "$tmp/$unit.o" \
 		$(printf '%s\n' "$build"/cuda/emu/*.o | grep -v "/$unit\.o$") -pthread

@@ -68,30 +68,44 @@ static __u64 *zeroed(__u64 words)
 	return word;
 }
 
-struct epf_apbf apbf_new(const struct epf_apbf_shape *s)
-{
-	struct epf_apbf f = { .word = zeroed(epf_apbf_words(s)) };
-
-	if (epf_apbf_init(&f, s))
-		abort();
-	return f;
-}
-
-void apbf_free(struct epf_apbf *f)
-{
-	free(f->word);
-}
-
-void apbf_fill(struct epf_apbf *f, __u64 seed, unsigned int generations, unsigned int keys)
-{
-	__u64 n;
-
-	for (n = 0; n < (__u64)generations * keys; n++) {
-		if (n && n % keys == 0)
-			epf_apbf_rotate(f);
-		epf_apbf_insert(f, key_of(seed, n));
+/* What the two kinds share. */
+#define AGED(kind)                                                                       \
+	struct epf_##kind kind##_new(const struct epf_##kind##_shape *s)                 \
+	{                                                                                \
+		struct epf_##kind f = { .word = zeroed(epf_##kind##_words(s)) };         \
+                                                                                         \
+		if (epf_##kind##_init(&f, s))                                            \
+			abort();                                                         \
+		return f;                                                                \
+	}                                                                                \
+	void kind##_free(struct epf_##kind *f)                                           \
+	{                                                                                \
+		free(f->word);                                                           \
+	}                                                                                \
+	void kind##_fill(struct epf_##kind *f, __u64 seed, unsigned int generations,     \
+			 unsigned int keys)                                              \
+	{                                                                                \
+		__u64 n;                                                                 \
+                                                                                         \
+		for (n = 0; n < (__u64)generations * keys; n++) {                        \
+			if (n && n % keys == 0)                                          \
+				epf_##kind##_rotate(f);                                  \
+			epf_##kind##_insert(f, key_of(seed, n));                         \
+		}                                                                        \
+	}                                                                                \
+	bool kind##_counted(const struct epf_##kind *f, __u64 digest, double *accesses)  \
+	{                                                                                \
+		struct epf_seek q = epf_seek_begin(&f->ring);                            \
+                                                                                         \
+		while (q.at >= 0) {                                                      \
+			++*accesses;                                                     \
+			if (epf_seek_step(&q, epf_##kind##_hit(f, digest, (__u32)q.at))) \
+				return true;                                             \
+		}                                                                        \
+		return false;                                                            \
 	}
-}
+AGED(apbf)
+AGED(apbbf)
 
 struct epf_rates apbf_rates(const struct epf_apbf *f)
 {
@@ -109,18 +123,6 @@ struct epf_rates apbf_rates(const struct epf_apbf *f)
 	return r;
 }
 
-bool apbf_counted(const struct epf_apbf *f, __u64 digest, double *accesses)
-{
-	struct epf_seek q = epf_seek_begin(&f->ring);
-
-	while (q.at >= 0) {
-		++*accesses;
-		if (epf_seek_step(&q, epf_apbf_hit(f, digest, (__u32)q.at)))
-			return true;
-	}
-	return false;
-}
-
 struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l, unsigned int window,
 				      unsigned int *keys)
 {
@@ -129,31 +131,6 @@ struct epf_apbf_shape apbf_for_window(unsigned int k, unsigned int l, unsigned i
 	*keys = (window + l - 1) / l;
 	s.slice_bits = (__u64)ceil(*keys * k / log(2));
 	return s;
-}
-
-struct epf_apbbf apbbf_new(const struct epf_apbbf_shape *s)
-{
-	struct epf_apbbf f = { .word = zeroed(epf_apbbf_words(s)) };
-
-	if (epf_apbbf_init(&f, s))
-		abort();
-	return f;
-}
-
-void apbbf_free(struct epf_apbbf *f)
-{
-	free(f->word);
-}
-
-void apbbf_fill(struct epf_apbbf *f, __u64 seed, unsigned int generations, unsigned int keys)
-{
-	__u64 n;
-
-	for (n = 0; n < (__u64)generations * keys; n++) {
-		if (n && n % keys == 0)
-			epf_apbbf_rotate(f);
-		epf_apbbf_insert(f, key_of(seed, n));
-	}
 }
 
 /* The probability that one bit of each part of a block is set, if the same bits are chosen
@@ -189,16 +166,4 @@ struct epf_rates apbbf_rates(const struct epf_apbbf *f)
 		r.r[i] = sum / (double)f->shape.nr_blocks;
 	}
 	return r;
-}
-
-bool apbbf_counted(const struct epf_apbbf *f, __u64 digest, double *accesses)
-{
-	struct epf_seek q = epf_seek_begin(&f->ring);
-
-	while (q.at >= 0) {
-		++*accesses;
-		if (epf_seek_step(&q, epf_apbbf_hit(f, digest, (__u32)q.at)))
-			return true;
-	}
-	return false;
 }

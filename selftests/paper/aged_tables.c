@@ -209,18 +209,6 @@ static void row3(const struct sheet *s, int i, FILE *f)
 		z.bits, fpr, apbf, cap, window, hit, absent, npws);
 }
 
-static void table3(void)
-{
-	FILE *f = paper_table(&paper, "table3", "k,l,B,b,error,APBF,cap,window,fp,false,NPWS");
-	struct sheet s = sheet_read("table3");
-	int i;
-
-	for (i = 0; i < s.rows; i++)
-		row3(&s, i, f);
-	paper_close(f);
-	sheet_free(&s);
-}
-
 /* Memory of a filter for @window keys, half of the bits of a full slice set, for each pair. */
 static double bits_a_key(struct epf_apbbf_shape z, double window)
 {
@@ -252,14 +240,16 @@ static void row4(const struct sheet *s, int i, FILE *f)
 		epf_aged_fpr(&r), swamp, bits, epf_aged_npws(&r));
 }
 
-static void table4(void)
+/* Print the rows of a table: columns of the comparison's own file, and what writes a row. */
+static void table_of(const char *name, const char *columns,
+		     void (*row)(const struct sheet *s, int i, FILE *f))
 {
-	FILE *f = paper_table(&paper, "table4", "k,l,B,b,error,SWAMP as printed,bits,NPWS");
-	struct sheet s = sheet_read("table4");
+	FILE *f = paper_table(&paper, name, columns);
+	struct sheet s = sheet_read(name);
 	int i;
 
 	for (i = 0; i < s.rows; i++)
-		row4(&s, i, f);
+		row(&s, i, f);
 	paper_close(f);
 	sheet_free(&s);
 }
@@ -268,6 +258,6 @@ void tables(void)
 {
 	table1();
 	table2();
-	table3();
-	table4();
+	table_of("table3", "k,l,B,b,error,APBF,cap,window,fp,false,NPWS", row3);
+	table_of("table4", "k,l,B,b,error,SWAMP as printed,bits,NPWS", row4);
 }

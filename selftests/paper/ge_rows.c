@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 
 #include "ge.h"
+#include "../median.h"
 
 #define QUERIES 20000u
 
@@ -69,13 +70,6 @@ void rows_add(struct rows *r, const struct stream *s, unsigned int seed, double 
 		add(r, (enum structure)kind, s, seed, bits);
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double rows_median(const struct rows *r, enum structure kind, double bits, enum metric metric)
 {
 	double *value = malloc(r->nr * sizeof(*value)), median;
@@ -87,7 +81,7 @@ double rows_median(const struct rows *r, enum structure kind, double bits, enum 
 		if (r->row[i].kind == kind && r->row[i].bits == bits &&
 		    !isnan(r->row[i].metric[metric]))
 			value[n++] = r->row[i].metric[metric];
-	qsort(value, n, sizeof(*value), ascending);
+	qsort(value, n, sizeof(*value), median_order);
 	median = n ? (value[(n - 1) / 2] + value[n / 2]) / 2 : NAN;
 	free(value);
 	return median;

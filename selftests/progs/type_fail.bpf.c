@@ -15,92 +15,40 @@ static __always_inline void acquire(void)
 		bpf_epf_release(f);
 }
 
-SEC("socket")
-FAILS(CALL_REFUSED)
-int on_socket(struct __sk_buff *skb)
-{
-	acquire();
-	return 0;
-}
+/* A program of a section that the verifier must refuse. */
+#define REFUSED(section, name, context, ret, ...) \
+	SEC(section)                              \
+	FAILS(CALL_REFUSED)                       \
+	int name(context *ctx)                    \
+	{                                         \
+		__VA_ARGS__;                      \
+		return ret;                       \
+	}
 
-SEC("kprobe")
-FAILS(CALL_REFUSED)
-int on_kprobe(void *ctx)
-{
-	acquire();
-	return 0;
-}
-
-SEC("tracepoint")
-FAILS(CALL_REFUSED)
-int on_tracepoint(void *ctx)
-{
-	acquire();
-	return 0;
-}
-
-SEC("cgroup/sock")
-FAILS(CALL_REFUSED)
-int on_cgroup_sock(void *ctx)
-{
-	acquire();
-	return 1;
-}
-
+REFUSED("socket", on_socket, struct __sk_buff, 0, acquire())
+REFUSED("kprobe", on_kprobe, void, 0, acquire())
+REFUSED("tracepoint", on_tracepoint, void, 0, acquire())
+REFUSED("cgroup/sock", on_cgroup_sock, void, 1, acquire())
 /* References by id are for syscall programs. */
-SEC("xdp")
-FAILS(CALL_REFUSED)
-int xdp_acquire(struct xdp_md *ctx)
-{
-	acquire();
-	return XDP_PASS;
-}
+REFUSED("xdp", xdp_acquire, struct xdp_md, XDP_PASS, acquire())
+REFUSED("tc", tc_acquire, struct __sk_buff, 0, acquire())
+REFUSED("netfilter", netfilter_acquire, void, 1, acquire())
 
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_acquire(struct __sk_buff *skb)
+/* Call a packet function of XDP. */
+static __always_inline void ask(struct epf_filter *f, void *ctx)
 {
-	acquire();
-	return 0;
-}
-
-SEC("netfilter")
-FAILS(CALL_REFUSED)
-int netfilter_acquire(void *ctx)
-{
-	acquire();
-	return 1;
-}
-
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_packet(struct __sk_buff *skb)
-{
-	struct epf_filter *f = take_filter();
 	struct epf_pkt_opts opts = {};
 
 	if (!f)
-		return 0;
-	bpf_epf_xdp_test_and_insert(f, (void *)skb, &opts, sizeof(opts));
+		return;
+	bpf_epf_xdp_test_and_insert(f, ctx, &opts, sizeof(opts));
 	bpf_epf_release(f);
-	return 0;
 }
 
+REFUSED("tc", tc_packet, struct __sk_buff, 0, ask(take_filter(), ctx))
 /* A made-up context would be read as the kernel's own. */
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_packet_fake(struct __sk_buff *skb)
-{
-	struct epf_filter *f = take_filter();
-	struct epf_pkt_opts opts = {};
-	struct xdp_md fake = {};
-
-	if (!f)
-		return 0;
-	bpf_epf_xdp_test_and_insert(f, &fake, &opts, sizeof(opts));
-	bpf_epf_release(f);
-	return 0;
-}
+REFUSED("tc", tc_packet_fake, struct __sk_buff, 0, struct xdp_md fake = {};
+	ask(take_filter(), &fake))
 
 SEC("syscall")
 FAILS(CALL_REFUSED)
@@ -123,79 +71,28 @@ struct sk_buff {
 } __attribute__((preserve_access_index));
 
 /* Functions on socket buffers are for programs whose context is one. */
-SEC("xdp")
-FAILS(CALL_REFUSED)
-int xdp_buffer(struct xdp_md *ctx)
-{
-	struct epf_pkt_opts opts = {};
+static struct epf_pkt_opts any;
 
-	bpf_epf_skb_insert_held(&slots, (void *)ctx, &opts, sizeof(opts));
-	return XDP_PASS;
-}
-
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_xdp_held(struct __sk_buff *skb)
-{
-	struct epf_pkt_opts opts = {};
-
-	bpf_epf_xdp_test_held(&slots, (void *)skb, &opts, sizeof(opts));
-	return 0;
-}
-
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_nf_held(struct __sk_buff *skb)
-{
-	struct epf_pkt_opts opts = {};
-
-	bpf_epf_nf_insert_held(&slots, (void *)skb, 0, &opts, sizeof(opts));
-	return 0;
-}
-
-SEC("tc")
-FAILS(CALL_REFUSED)
-int tc_nf_mark(struct __sk_buff *skb)
-{
-	bpf_epf_nf_set_mark((void *)skb, 1, 1);
-	return 0;
-}
-
-SEC("netfilter")
-FAILS(CALL_REFUSED)
-int netfilter_skb_held(void *ctx)
-{
-	struct epf_pkt_opts opts = {};
-
-	bpf_epf_skb_insert_held(&slots, ctx, &opts, sizeof(opts));
-	return 1;
-}
+#define HELD(call, ...) call(&slots, __VA_ARGS__, &any, sizeof(any))
+REFUSED("xdp", xdp_buffer, struct xdp_md, XDP_PASS, HELD(bpf_epf_skb_insert_held, (void *)ctx))
+REFUSED("tc", tc_xdp_held, struct __sk_buff, 0, HELD(bpf_epf_xdp_test_held, (void *)ctx))
+REFUSED("tc", tc_nf_held, struct __sk_buff, 0, HELD(bpf_epf_nf_insert_held, (void *)ctx, 0))
+REFUSED("tc", tc_nf_mark, struct __sk_buff, 0, bpf_epf_nf_set_mark((void *)ctx, 1, 1))
+REFUSED("netfilter", netfilter_skb_held, void, 1, HELD(bpf_epf_skb_insert_held, ctx))
+REFUSED("socket", socket_held, struct __sk_buff, 0, HELD(bpf_epf_skb_test_held, ctx))
 
 SEC("netfilter")
 FAILS(NOT_A_FILTER)
 int netfilter_context_held(void *ctx)
 {
-	struct epf_pkt_opts opts = {};
-
-	bpf_epf_nf_test_held(&slots, ctx, 0, &opts, sizeof(opts));
+	HELD(bpf_epf_nf_test_held, ctx, 0);
 	return 1;
-}
-
-SEC("socket")
-FAILS(CALL_REFUSED)
-int socket_held(struct __sk_buff *skb)
-{
-	struct epf_pkt_opts opts = {};
-
-	return bpf_epf_skb_test_held(&slots, skb, &opts, sizeof(opts));
 }
 
 SEC("cgroup/sock")
 FAILS(CALL_REFUSED "|" NOT_A_FILTER)
 int cgroup_sock_held(void *ctx)
 {
-	struct epf_pkt_opts opts = {};
-
-	bpf_epf_skb_test_held(&slots, ctx, &opts, sizeof(opts));
+	HELD(bpf_epf_skb_test_held, ctx);
 	return 1;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../core/tap.h"
+#include "../params.h"
 #include "expect.h"
 #include "libepf/epf.h"
 
@@ -19,16 +20,7 @@
 #define ATTACH_NETFILTER 45
 #define LOG_BYTES (1 << 20)
 
-static const struct epf_params params = {
-	.name = "selftest-progs",
-	.mode = EPF_MODE_COUNT,
-	.lines_per_key = 2,
-	.bits_per_key = 14,
-	.nr_lines = 4096,
-	.window_inserts = 70000,
-	.budget_ppt = 1000000,
-	.limit_ppt = EPF_RATE_ONE,
-};
+static const struct epf_params params = { .name = "selftest-progs", PARAMS(4096, 2, 14, 70000) };
 
 /* Return: the text of the function's tag that begins with @prefix, or NULL. */
 static const char *tag_of(const struct bpf_object *obj, const char *func, const char *prefix)

@@ -66,10 +66,11 @@ def command(form, *options):
 
 
 def read(data, form, *options, memory=None):
-    """Read bytes through a pipe, or an open file, with at most @memory bytes of memory.
-"""
+    """Read bytes through a pipe, or an open file, with at most @memory bytes of memory, except where
+    the limit would be that of sanitizers or of QEMU, which reserve more.
+    """
     how = {"input": data} if isinstance(data, bytes) else {"stdin": data}
-    if memory and "sanitized" not in READREC:
+    if memory and "sanitized" not in READREC and "EPF_QEMU" not in os.environ:
         how["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_AS,
                                                        (memory, memory))
     ran = subprocess.run(command(form, *options), stdout=subprocess.PIPE,

@@ -13,8 +13,8 @@ built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}
 params=/sys/module/epochfilter/parameters
 only=${1:-${EPF_TORTURE_STEPS:-}}
 steps=${only:-30000}
-broken_steps=5000
-tries=200
+broken_steps=2500
+tries=400
 
 # Bits of "broken", as in broken/epf/estimate.h.
 stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256 line=16384

@@ -375,7 +375,7 @@ def under_traffic(*options):
     repeats are lost.
 """
     path = pcap.Capture([pcap.Packet(0, udp_frame(n)) for n in
-                         range(20000)]).save(net.tmp("flood.pcap"))
+                         range(4000)]).save(net.tmp("flood.pcap"))
     with net.Filter("-W", 100000000, "--lines", 65536, "--lines-per-key", 1,
                     "--bits-per-key", 4, "--limit", "never"):
         flood = subprocess.Popen(
@@ -543,11 +543,11 @@ def vlans_told_apart():
     net.vlan_offload(True)
     try:
         for mode in "native", "generic":
-            fault = net.unlike(
-                apart=(two_vlans(mode, "--vlan-offload", "off"),
-                       {"new": 2, "dropped": 2}),
-                alike=(two_vlans(mode, "--no-vlan"),
-                       {"new": 1, "dropped": 3}))
+            fault = net.unlike(apart=(two_vlans(mode, "--vlan-offload", "off"),
+                                      {"new": 2, "dropped": 2}))
+            if not fault and (mode == "native" or THOROUGH):
+                fault = net.unlike(alike=(two_vlans(mode, "--no-vlan"),
+                                          {"new": 1, "dropped": 3}))
             if fault:
                 return f"{mode}: {fault}"
     finally:

@@ -4,7 +4,7 @@
 # reported in one line; a failed attach leaves nothing, and after a failed detach
 # detaching again works. Afterwards nothing holds the filter.
 #
-# EPF_EVERY=N: each N-th call (60; 10 with EPF_THOROUGH). There are some 470 calls, which
+# EPF_EVERY=N: each N-th call (100; 10 with EPF_THOROUGH). There are some 470 calls, which
 # take a second each on an emulated machine.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=../cli/lib.sh disable=SC1091
@@ -28,7 +28,7 @@ pins=/sys/fs/bpf/epochfilter
 "$EPFCTL" create af -W 1000 > /dev/null
 struck=$tmp/struck
 every=${EPF_THOROUGH:+10}
-every=${EPF_EVERY:-${every:-60}}
+every=${EPF_EVERY:-${every:-100}}
 
 # faulty N ARG...
 faulty() {

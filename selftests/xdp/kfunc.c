@@ -28,6 +28,7 @@
 
 #include "../core/tap.h"
 #include "../module/lesser.h"
+#include "../params.h"
 #include "kfunc.h"
 #include "libepf/epf.h"
 
@@ -35,16 +36,7 @@
 #define FLIPS 100000ull
 #define REPEAT 2000
 
-static const struct epf_params params = {
-	.name = NAME,
-	.mode = EPF_MODE_COUNT,
-	.lines_per_key = 2,
-	.bits_per_key = 14,
-	.nr_lines = 4096,
-	.window_inserts = 70000,
-	.budget_ppt = 1000000,
-	.limit_ppt = EPF_RATE_ONE,
-};
+static const struct epf_params params = { .name = NAME, PARAMS(4096, 2, 14, 70000) };
 
 /**
  * struct progs - the programs and their memory

@@ -21,6 +21,7 @@
 #include "../mirrored.h"
 #include "libepf/epf.h"
 #include "../locked.h"
+#include "../params.h"
 #include "parity.h"
 
 #define WINDOW 700
@@ -85,15 +86,7 @@ static __u32 below(__u32 n)
 	return (__u32)(draw() % n);
 }
 
-static const struct epf_params lanes = {
-	.mode = EPF_MODE_COUNT,
-	.nr_lines = 1024,
-	.lines_per_key = 1,
-	.bits_per_key = 5,
-	.window_inserts = WINDOW,
-	.budget_ppt = 1000000,
-	.limit_ppt = EPF_RATE_ONE,
-};
+static const struct epf_params lanes = { PARAMS(1024, 1, 5, WINDOW) };
 
 /* Let the programs work on filter @id from now on; 0: on none. */
 static bool hold(struct three *t, __u32 id)

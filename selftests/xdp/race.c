@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "../core/tap.h"
+#include "../params.h"
 #include "libepf/epf.h"
 #include "race.h"
 
@@ -49,16 +50,7 @@
 #define CGROUPS "/tmp/epf-race-cgroups"
 
 /* Epochs end all the time, also by the senders' insertions. */
-static const struct epf_params params = {
-	.name = NAME,
-	.mode = EPF_MODE_COUNT,
-	.lines_per_key = 2,
-	.bits_per_key = 14,
-	.nr_lines = 4096,
-	.window_inserts = 70000,
-	.budget_ppt = 1000000,
-	.limit_ppt = EPF_RATE_ONE,
-};
+static const struct epf_params params = { .name = NAME, PARAMS(4096, 2, 14, 70000) };
 
 struct progs {
 	struct bpf_object *obj;

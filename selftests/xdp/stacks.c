@@ -20,6 +20,7 @@
 #include <epf/xdp.h>
 
 #include "../core/tap.h"
+#include "../params.h"
 #include "libepf/epf.h"
 #include "parity.h"
 
@@ -29,15 +30,7 @@
 static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 
 /* The window is never left; parity.c tests the end of epochs. */
-static const struct epf_params shape = {
-	.mode = EPF_MODE_COUNT,
-	.lines_per_key = 2,
-	.bits_per_key = 14,
-	.nr_lines = 1 << 15,
-	.window_inserts = 1 << 24,
-	.budget_ppt = 1000000,
-	.limit_ppt = EPF_RATE_ONE,
-};
+static const struct epf_params shape = { PARAMS(1 << 15, 2, 14, 1 << 24) };
 
 /* A record of the file, followed by the frame. */
 struct record {

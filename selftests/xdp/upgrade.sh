@@ -14,12 +14,12 @@ modprobe veth
 ip link add up-a type veth peer name up-b && ip link set up-a up &&
 	ip link set up-b up || ktap_skip_all 'no veth'
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-ktap_plan 29
+ktap_plan 33
 ktap_cleanup ip link del up-a
 export EPF_STATE=$tmp/state
 
 upgrade() {
-	EPF_CTL=$EPFCTL "$top/scripts/upgrade.sh" "$@" > "$tmp/out" 2> "$tmp/err"
+	EPF_CTL=${ctl:-$EPFCTL} "$top/scripts/upgrade.sh" "$@" > "$tmp/out" 2> "$tmp/err"
 	status=$?
 }
 
@@ -49,13 +49,13 @@ keys_are_there() {
 }
 
 kinds='ge apbf dict tlbf chain elastic'
-seq 5000 > "$tmp/keys"
+seq 500 > "$tmp/keys"
 echo 77 > /sys/module/epochfilter/parameters/max_filters
 gives 0 '^created' create up-first -W 100k --strict
 gives 0 '^created' create up-second --time 1h --rate 100 -b 1e-6 --first-seen --align
 gives 0 '^$' insert up-first -f "$tmp/keys"
 for kind in $kinds; do
-	gives 0 '^created' create "up-$kind" --kind "$kind" --time 1h --rate 100
+	claim "a filter of kind $kind" make_kind "up-$kind" "$kind"
 	gives 0 '^$' insert "up-$kind" -f "$tmp/keys"
 done
 gives 0 '^$' insert up-second other
@@ -99,8 +99,26 @@ watching() {
 }
 claim 'a filter that is held: refused, and all is as it was' watching
 
-upgrade "$ko"
+# An epfctl that creates a filter behind the list that it prints, as somebody else might
+racer=$tmp/race/epfctl
+mkdir "$tmp/race"
+cat > "$racer" <<RACE
+#!/bin/sh
+"$EPFCTL" "\$@" || exit
+case "\$*" in
+*list*) ! "$EPFCTL" create up-late -W 100k > "$tmp/late" 2>&1 || echo made > "$tmp/made" ;;
+esac
+RACE
+chmod +x "$racer"
+# What was listed last is all there is: nobody could create another filter.
+none_late() {
+	cat "$tmp/late"
+	[ ! -e "$tmp/made" ] && grep -q max_filters "$tmp/late"
+}
+
+ctl=$racer upgrade "$ko"
 claim 'it upgrades' [ "$status" = 0 ]
+claim 'nobody creates a filter that would be lost' none_late
 claim 'and tells the gap' grep -qE \
 	'^upgraded: 8 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
 ktap_diag "$(cat "$tmp/out" "$tmp/err")"
@@ -124,6 +142,19 @@ drops() {
 	done
 	return 1
 }
+refuses_unload() {
+	! PATH=${EPFCTL%/*}:$PATH "$top/scripts/unload.sh" 2> "$tmp/err" && cat "$tmp/err" &&
+		grep -qx 'unload: filters exist.*: .*up-first.*' "$tmp/err" && grep -qx 77 "$most"
+}
+unloads() {
+	rm "$tmp/late"
+	insmod "$ko" max_filters=77 && PATH=$tmp/race:$PATH "$top/scripts/unload.sh" &&
+		[ ! -d /sys/module/epochfilter ]
+}
+most=/sys/module/epochfilter/parameters/max_filters
+claim 'unload.sh unloads nothing while there are filters, and their limit is as before' refuses_unload
 claim 'and nothing holds the module' drops
+claim 'unload.sh unloads it without filters' unloads
+claim 'nobody creates one behind its list' none_late
 
 ktap_finish

@@ -106,7 +106,7 @@ static char *next_line(char *to, int room, void *stream)
 }
 
 /* A handler of libinih. Return: 0: an error is printed. */
-static int take(void *user, const char *section, const char *name, const char *value)
+static int conffile_take(void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *r = user;
 	const struct conf_line line = {
@@ -148,9 +148,9 @@ static bool trusted(const char *path, const struct stat *st)
 	return false;
 }
 
-static void parse(struct reading *r)
+static void conffile_parse(struct reading *r)
 {
-	int line = ini_parse_stream(next_line, r, take, r);
+	int line = ini_parse_stream(next_line, r, conffile_take, r);
 
 	if (r->bad)
 		return;
@@ -180,7 +180,7 @@ bool conffile_read(const char *path, bool must, conf_line_fn fn, void *ctx)
 		return false;
 	}
 	if (trusted(path, &st))
-		parse(&r);
+		conffile_parse(&r);
 	else
 		r.bad = true;
 	fclose(r.in);

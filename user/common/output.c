@@ -87,7 +87,7 @@ static void say_json(const struct report *r, const char *line)
 }
 
 /* Print one line, whatever the names in it contain. */
-static void say(const struct report *r, const char *fmt, va_list ap)
+static void output_say(const struct report *r, const char *fmt, va_list ap)
 {
 	char line[1024];
 	char *c;
@@ -127,7 +127,7 @@ static void say_error(int status, int err, const char *fmt, va_list ap)
 {
 	const struct report r = { LEVEL_ERROR, "error", status, err < 0 ? -err : err };
 
-	say(&r, fmt, ap);
+	output_say(&r, fmt, ap);
 }
 
 /* A failure after a signal ends with the status of that, see main(). */
@@ -172,7 +172,7 @@ void warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(&r, fmt, ap);
+	output_say(&r, fmt, ap);
 	va_end(ap);
 }
 
@@ -182,7 +182,7 @@ void log_info(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(&r, fmt, ap);
+	output_say(&r, fmt, ap);
 	va_end(ap);
 }
 
@@ -355,7 +355,7 @@ double ppt_to_rate(__u64 ppt)
 	return (double)ppt / (double)EPF_RATE_ONE;
 }
 
-static const char *name_of(const char *const *names, size_t nr, __u32 i)
+static const char *output_name_of(const char *const *names, size_t nr, __u32 i)
 {
 	return i < nr ? names[i] : "unknown";
 }
@@ -364,7 +364,7 @@ const char *mode_name(__u32 mode)
 {
 	static const char *const names[] = { "count", "time", "either", "both" };
 
-	return name_of(names, ARRAY_SIZE(names), mode);
+	return output_name_of(names, ARRAY_SIZE(names), mode);
 }
 
 static const char *const hash_names[] = { "siphash13", "siphash24", "nh" };
@@ -384,12 +384,12 @@ bool parse_hash(const char *what, const char *text, __u8 *hash)
 
 const char *hash_name(__u32 hash)
 {
-	return name_of(hash_names, ARRAY_SIZE(hash_names), hash);
+	return output_name_of(hash_names, ARRAY_SIZE(hash_names), hash);
 }
 
 const char *refresh_name(__u32 refresh)
 {
 	static const char *const names[] = { "refresh", "first-seen" };
 
-	return name_of(names, ARRAY_SIZE(names), refresh);
+	return output_name_of(names, ARRAY_SIZE(names), refresh);
 }

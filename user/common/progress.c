@@ -56,7 +56,7 @@ static struct text fmt_left(double seconds)
 	return t;
 }
 
-static void show(const struct meter *m, __u64 done, __u64 all)
+static void progress_show(const struct meter *m, __u64 done, __u64 all)
 {
 	const char *end = isatty(STDERR_FILENO) ? "" : "\n";
 	const char *begin = isatty(STDERR_FILENO) ? "\r\033[K" : "";
@@ -93,7 +93,7 @@ int meter_update(void *meter, __u64 done, __u64 all)
 	    now - m->shown_ns >= (tty ? EVERY_NS : NS_PER_SEC)) {
 		m->shown_ns = now;
 		m->shown = true;
-		show(m, done, all);
+		progress_show(m, done, all);
 	}
 	return interrupted;
 }

@@ -11,8 +11,8 @@
 /* Compute the digests of keys from @a->done on, whose bytes begin at offset @bytes. Return:
  * bytes used; a negative errno.
  */
-static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a, __u64 bytes,
-		     struct epf_bpf_ops *ops)
+static __s64 batch_digests(const struct ebpf_filter *f, const struct epf_batch *a, __u64 bytes,
+			   struct epf_bpf_ops *ops)
 {
 	const __u8 *key = (const __u8 *)(uintptr_t)a->keys + bytes;
 	const __u16 *lens = (const __u16 *)(uintptr_t)a->lens;
@@ -34,7 +34,7 @@ static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a, __u
 	return at - key;
 }
 
-static void answer(struct epf_batch *a, __u32 i, int verdict)
+static void batch_answer(struct epf_batch *a, __u32 i, int verdict)
 {
 	__u8 *ages = (__u8 *)(uintptr_t)a->ages;
 	__u8 *bitmap = (__u8 *)(uintptr_t)a->bitmap;
@@ -61,13 +61,13 @@ static __s64 some(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op
 	do {
 		ops.op = op;
 		ops.count = left < EPF_BPF_OPS_MAX ? left : EPF_BPF_OPS_MAX;
-		took = digests(f, a, bytes, &ops);
+		took = batch_digests(f, a, bytes, &ops);
 		ret = took < 0 ? (int)took : ebpf_ops_run(f, &ops);
 	} while (ret == -EAGAIN); /* the contents were exchanged meanwhile */
 	if (ret)
 		return ret;
 	for (i = 0; i < ops.count; i++)
-		answer(a, a->done + i, (int)(__s64)ops.word[i]);
+		batch_answer(a, a->done + i, (int)(__s64)ops.word[i]);
 	a->done += ops.count;
 	return took;
 }

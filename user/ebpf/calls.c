@@ -51,7 +51,7 @@ static bool is_of(const struct own *o, int fd)
 	return !fstat(fd, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
 }
 
-static void forget(struct own *o)
+static void calls_forget(struct own *o)
 {
 	if (o && o->filter) {
 		o->filter->dir = -1; /* closed already */
@@ -73,7 +73,7 @@ static struct own *own_of(int fd)
 	return o && is_of(o, fd) ? o : NULL;
 }
 
-static int add(int fd, struct ebpf_filter *f)
+static int calls_add(int fd, struct ebpf_filter *f)
 {
 	struct own *o;
 	struct stat st;
@@ -90,7 +90,7 @@ static int add(int fd, struct ebpf_filter *f)
 	o->filter = f;
 	pthread_mutex_init(&o->turn, NULL);
 	pthread_mutex_lock(&lock);
-	forget(locked[fd]);
+	calls_forget(locked[fd]);
 	locked[fd] = o;
 	pthread_mutex_unlock(&lock);
 	return fd;
@@ -122,7 +122,7 @@ static void backend_close(int fd)
 		pthread_mutex_unlock(&lock);
 	}
 	close(fd);
-	forget(o);
+	calls_forget(o);
 }
 
 int ebpf_control_open(void)
@@ -131,7 +131,7 @@ int ebpf_control_open(void)
 
 	if (fd < 0)
 		return fd;
-	ret = add(fd, NULL);
+	ret = calls_add(fd, NULL);
 	if (ret < 0)
 		close(fd);
 	return ret;
@@ -162,7 +162,7 @@ static int find_id(__u32 id, char name[EPF_NAME_LEN])
 	return nr < 0 ? nr : ret;
 }
 
-static int find(struct epf_name *name)
+static int calls_find(struct epf_name *name)
 {
 	if (name->reserved)
 		return -EINVAL;
@@ -174,14 +174,14 @@ static int find(struct epf_name *name)
 static int do_open(struct epf_ref_args *a)
 {
 	struct ebpf_filter *f;
-	int ret = find(&a->name);
+	int ret = calls_find(&a->name);
 
 	if (!ret)
 		ret = ebpf_open(a->name.name, &f);
 	if (ret)
 		return ret;
 	f->seen_epoch = ebpf_slot(f)->state.epoch;
-	ret = add(f->dir, f);
+	ret = calls_add(f->dir, f);
 	if (ret < 0)
 		ebpf_close(f);
 	return ret;
@@ -189,12 +189,12 @@ static int do_open(struct epf_ref_args *a)
 
 static int do_destroy(struct epf_ref_args *a)
 {
-	return find(&a->name) ?: ebpf_destroy(a->name.name, a->flags & EPF_DESTROY_FORCE);
+	return calls_find(&a->name) ?: ebpf_destroy(a->name.name, a->flags & EPF_DESTROY_FORCE);
 }
 
 static int do_swap(struct epf_swap *a)
 {
-	return find(&a->a) ?: find(&a->b) ?: ebpf_swap(a);
+	return calls_find(&a->a) ?: calls_find(&a->b) ?: ebpf_swap(a);
 }
 
 static int do_list(struct epf_list *l)

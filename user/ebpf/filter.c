@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int get(const char *name, const char *what)
+static int filter_get(const char *name, const char *what)
 {
 	int fd = bpf_obj_get(ebpf_path(name, what).text);
 
@@ -42,7 +42,7 @@ static int map_shared(struct ebpf_filter *f)
 
 static int map_limits(struct ebpf_filter *f)
 {
-	int fd = ebpf_timed(f) ? get(f->name, "limits") : -ENOENT;
+	int fd = ebpf_timed(f) ? filter_get(f->name, "limits") : -ENOENT;
 	int ret;
 
 	if (fd < 0)
@@ -59,11 +59,11 @@ static int open_maps(struct ebpf_filter *f)
 	f->dir = open(ebpf_path(f->name, NULL).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->dir < 0)
 		return -errno;
-	ret = f->table = get(f->name, "table");
+	ret = f->table = filter_get(f->name, "table");
 	if (ret >= 0)
-		ret = f->cpus = get(f->name, "cpus");
+		ret = f->cpus = filter_get(f->name, "cpus");
 	if (ret >= 0)
-		ret = f->lines = get(f->name, "lines");
+		ret = f->lines = filter_get(f->name, "lines");
 	return ret < 0 ? ret : map_shared(f) ?: map_limits(f);
 }
 
@@ -167,7 +167,7 @@ static int map_lines(struct ebpf_filter *f, const struct epf_bpf_slot *s)
 	int ret;
 
 	unmap_lines(f);
-	f->line_fd = get(f->name, what);
+	f->line_fd = filter_get(f->name, what);
 	if (f->line_fd < 0)
 		return f->line_fd;
 	f->line_bytes = epf_geom_lines(&s->geom) * EPF_LINE_BYTES;

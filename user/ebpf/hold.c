@@ -177,10 +177,12 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 	if (!h)
 		return -ENOMEM;
 	ret = h->lock = open_rotator(name);
+	if (ret >= 0 && flock(h->lock, LOCK_EX | LOCK_NB))
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	if (ret >= 0)
-		ret = flock(h->lock, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) :
-		      ebpf_open(name, &h->filter)       ?:
-							  is_timed(h->filter);
+		ret = ebpf_open(name, &h->filter);
+	if (!ret)
+		ret = is_timed(h->filter);
 	if (!ret)
 		ret = clocks(h->filter, &ops);
 	if (ret) {
@@ -246,7 +248,7 @@ static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 	return ret;
 }
 
-static int estimate(struct ebpf_hold *h, __u64 now_ns)
+static int hold_estimate(struct ebpf_hold *h, __u64 now_ns)
 {
 	struct ebpf_filter *f = h->filter;
 	int ret;
@@ -303,7 +305,7 @@ static int do_step(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 		ret = ebpf_grace(f);
 	if (!ret)
 		ret = ebpf_scan(f);
-	return ret ?: estimate(h, clock->now_ns);
+	return ret ?: hold_estimate(h, clock->now_ns);
 }
 
 /* Return: 1; -ETIMEDOUT: the filter has been locked for EBPF_LOCK_MS. */

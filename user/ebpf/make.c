@@ -155,7 +155,7 @@ static int pin_lines(const char *dir, int outer, __u64 nr)
 	return ret;
 }
 
-static int pin(const char *dir, const char *what, int fd)
+static int make_pin(const char *dir, const char *what, int fd)
 {
 	int ret = fd;
 
@@ -179,7 +179,7 @@ static int pin_outer(const char *dir, __u64 nr)
 	ret = pin_lines(dir, outer, nr);
 	if (ret)
 		close(outer);
-	return ret ?: pin(dir, "lines", outer);
+	return ret ?: make_pin(dir, "lines", outer);
 }
 
 /* Create "table" with only the beginning that ebpf_open() needs. */
@@ -203,7 +203,7 @@ static int pin_table(const char *dir, bool timed)
 	free(head);
 	if (ret)
 		close(fd);
-	return ret ?: pin(dir, "table", fd);
+	return ret ?: make_pin(dir, "table", fd);
 }
 
 static int pin_maps(const char *dir, const struct epf_params *p, bool timed)
@@ -212,9 +212,9 @@ static int pin_maps(const char *dir, const struct epf_params *p, bool timed)
 	int ret = cpus < 0 ? cpus : pin_table(dir, timed);
 
 	if (!ret)
-		ret = pin(dir, "cpus",
-			  make_array("epf_cpus", sizeof(struct epf_bpf_cpu),
-				     EPF_BPF_SLOTS * (__u32)cpus));
+		ret = make_pin(dir, "cpus",
+			       make_array("epf_cpus", sizeof(struct epf_bpf_cpu),
+					  EPF_BPF_SLOTS * (__u32)cpus));
 	if (!ret)
 		ret = pin_outer(dir, p->nr_lines);
 	return !ret && timed ? ebpf_timer_load(dir) : ret;
@@ -270,7 +270,7 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 	if (!ret)
 		ret = fill_new(dir, a, id);
 	if (!ret)
-		ret = pin(dir, "ops", ebpf_ops_load(dir));
+		ret = make_pin(dir, "ops", ebpf_ops_load(dir));
 	if (!ret && timed)
 		ret = start_timer(dir);
 	if (!ret && renameat2(AT_FDCWD, ebpf_path(dir, NULL).text, AT_FDCWD,
@@ -304,7 +304,7 @@ static int lock_dir(const char *dir)
 }
 
 /* Remove incomplete directories of processes that have died, which released their locks. */
-static void sweep(void)
+static void make_sweep(void)
 {
 	DIR *dir = opendir(EPF_BPF_PINS);
 	struct dirent *d;
@@ -383,7 +383,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 	ret = epf_params_check_lanes(&a->params) ?: check_flags(a->flags);
 	if (ret)
 		return ret;
-	sweep();
+	make_sweep();
 	if (!access(ebpf_path(a->params.name, NULL).text, F_OK))
 		return -EEXIST;
 	ret = draft_name(dir);

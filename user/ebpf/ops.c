@@ -34,11 +34,11 @@ static int reuse(struct bpf_object *obj, const char *map, const char *name, cons
 
 int ebpf_reuse_maps(struct bpf_object *obj, const char *name)
 {
-	/* clang-format off */
-	return reuse(obj, "epf_table", name, "table") ?:
-	       reuse(obj, "epf_lines", name, "lines") ?:
-	       reuse(obj, "epf_cpus", name, "cpus");
-	/* clang-format on */
+	int err = reuse(obj, "epf_table", name, "table");
+
+	if (!err)
+		err = reuse(obj, "epf_lines", name, "lines");
+	return err ? err : reuse(obj, "epf_cpus", name, "cpus");
 }
 
 int ebpf_ops_load(const char *name)

@@ -19,7 +19,7 @@
 #define BPFFS "/sys/fs/bpf"
 
 /* The BPF file system does not allow '.', and names of filters have no ':'. */
-static void exchange(char *name, char from, char to)
+static void pins_exchange(char *name, char from, char to)
 {
 	for (; *name; name++)
 		if (*name == from)
@@ -41,7 +41,7 @@ struct ebpf_path ebpf_path(const char *name, const char *what)
 	struct ebpf_path p;
 
 	snprintf(dir, sizeof(dir), "%s", name);
-	exchange(dir, '.', ':');
+	pins_exchange(dir, '.', ':');
 	snprintf(p.text, sizeof(p.text), EPF_BPF_PINS "/%s%s%s", dir, what ? "/" : "",
 		 what ? what : "");
 	return p;
@@ -109,7 +109,7 @@ static int add_name(char ***names, int nr, const char *name)
 	all[nr] = strdup(name);
 	if (!all[nr])
 		return -ENOMEM;
-	exchange(all[nr], ':', '.');
+	pins_exchange(all[nr], ':', '.');
 	return nr + 1;
 }
 

@@ -219,8 +219,8 @@ int ebpf_grace(struct ebpf_filter *f)
 	return ret;
 }
 
-static void sample(const struct ebpf_filter *f, const struct epf_lanes *lanes,
-		   struct epf_estimates *est)
+static void rotate_sample(const struct ebpf_filter *f, const struct epf_lanes *lanes,
+			  struct epf_estimates *est)
 {
 	struct epf_fill fill;
 	__u64 random = 0;
@@ -243,7 +243,7 @@ static void store(struct epf_bpf_slot *s, const struct epf_estimates *est)
 	s->estimated = s->state.epoch;
 }
 
-static int measure(struct ebpf_filter *f)
+static int rotate_measure(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	struct epf_estimates est;
@@ -254,7 +254,7 @@ static int measure(struct ebpf_filter *f)
 		ret = ebpf_lines(f, &lanes);
 	if (ret)
 		return ret;
-	sample(f, &lanes, &est);
+	rotate_sample(f, &lanes, &est);
 	store(s, &est);
 	/* A timer takes no samples, so it would never clear a state set by a sample. */
 	s->saturated = !ebpf_timed(f) && f->limits.limited && s->fpr > s->params.limit_ppt;
@@ -265,7 +265,7 @@ int ebpf_estimate(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	bool was = epf_load(&s->keys) >= epf_load(&s->open_at);
-	int ret = measure(f);
+	int ret = rotate_measure(f);
 
 	if (ret || ebpf_timed(f))
 		return ret;
@@ -318,7 +318,7 @@ int ebpf_recount(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	__u64 keys, e = s->state.epoch, seen = 0;
-	int ret = measure(f);
+	int ret = rotate_measure(f);
 
 	if (ret)
 		return ret;

@@ -17,7 +17,7 @@ static __u64 clock_ns(clockid_t id)
 }
 
 /* With the lock held. */
-static void fill(struct ebpf_filter *f, struct epf_snap *a)
+static void snap_fill(struct ebpf_filter *f, struct epf_snap *a)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
 	struct epf_snap_header *h = &a->header;
@@ -36,7 +36,7 @@ static void fill(struct ebpf_filter *f, struct epf_snap *a)
 	epf_snap_save(h, &s->state, ebpf_inserts(f), a->now_ns);
 }
 
-static int begin(struct ebpf_filter *f, struct epf_snap *a)
+static int snap_pin_begin(struct ebpf_filter *f, struct epf_snap *a)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -49,12 +49,12 @@ static int begin(struct ebpf_filter *f, struct epf_snap *a)
 	f->snap_pin = s->pins;
 	f->snap_serial = s->serial;
 	f->snap_begin = s->state.epoch;
-	fill(f, a);
+	snap_fill(f, a);
 	return 0;
 }
 
 /* Return: -ESTALE: the filter has other contents by now. */
-static int end(struct ebpf_filter *f, struct epf_snap *a)
+static int snap_end(struct ebpf_filter *f, struct epf_snap *a)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	__u64 pin = f->snap_pin;
@@ -68,7 +68,7 @@ static int end(struct ebpf_filter *f, struct epf_snap *a)
 		s->pin_until_ns = clock_ns(CLOCK_MONOTONIC) + EPF_BPF_HOLD_NS;
 		ebpf_timer_quiet(f);
 	}
-	fill(f, a);
+	snap_fill(f, a);
 	if (s->pins == pin)
 		s->pin_until_ns = 0;
 	return 0;
@@ -83,7 +83,7 @@ int ebpf_snap_begin(struct ebpf_filter *f, struct epf_snap *a)
 	ret = ebpf_begin(f);
 	if (ret)
 		return ret;
-	ret = begin(f, a);
+	ret = snap_pin_begin(f, a);
 	ebpf_end(f);
 	return ret;
 }
@@ -94,7 +94,7 @@ int ebpf_snap_end(struct ebpf_filter *f, struct epf_snap *a)
 
 	if (ret)
 		return ret;
-	ret = end(f, a);
+	ret = snap_end(f, a);
 	ebpf_end(f);
 	return ret;
 }

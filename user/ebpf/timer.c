@@ -75,10 +75,13 @@ int ebpf_timer_load(const char *dir)
 	if (!obj)
 		return -errno;
 	prog = bpf_object__find_program_by_name(obj, "epf_tick");
-	ret = ebpf_reuse_maps(obj, dir)                       ?:
-		      bpf_object__load(obj)                   ?:
-		      pin_map(obj, "epf_timer", dir, "timer") ?:
-		      pin_map(obj, "epf_limits", dir, "limits");
+	ret = ebpf_reuse_maps(obj, dir);
+	if (!ret)
+		ret = bpf_object__load(obj);
+	if (!ret)
+		ret = pin_map(obj, "epf_timer", dir, "timer");
+	if (!ret)
+		ret = pin_map(obj, "epf_limits", dir, "limits");
 	if (!ret && bpf_obj_pin(bpf_program__fd(prog), ebpf_path(dir, "tick").text))
 		ret = -errno;
 	bpf_object__close(obj);

@@ -90,7 +90,7 @@ bool ebpf_token(void)
 	return token >= 0;
 }
 
-static const struct place *place_of(long cmd)
+static const struct place *token_place_of(long cmd)
 {
 	size_t i;
 
@@ -145,7 +145,7 @@ __attribute__((visibility("default"))) long syscall(long nr, ...)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
 	pthread_once(&found, find_libc);
-	p = nr == __NR_bpf ? place_of(a[0]) : NULL;
+	p = nr == __NR_bpf ? token_place_of(a[0]) : NULL;
 	if (p && (size_t)a[2] <= ATTR_BYTES && !has_token(p, (void *)a[1], (size_t)a[2]) &&
 	    ebpf_token())
 		return call_with(p, (void *)a[1], (size_t)a[2]);

@@ -93,7 +93,7 @@ static struct cache_conf limits(struct cache *w)
 	return c;
 }
 
-static void drop(struct cache *w, struct cache_entry *e)
+static void cache_drop(struct cache *w, struct cache_entry *e)
 {
 	TAILQ_REMOVE(&w->entries, e, link);
 	w->bytes -= e->bytes;
@@ -126,7 +126,7 @@ static __u64 bytes_in_use(const struct cache *w)
 /* Drop unused entries until @bytes more fit, but none if they would not fit even then.
  * Return: whether they fit.
  */
-static bool make_room(struct cache *w, __u64 bytes)
+static bool cache_make_room(struct cache *w, __u64 bytes)
 {
 	__u64 limit = limits(w).bytes;
 	struct cache_entry *e = TAILQ_FIRST(&w->entries);
@@ -137,7 +137,7 @@ static bool make_room(struct cache *w, __u64 bytes)
 		struct cache_entry *next = TAILQ_NEXT(e, link);
 
 		if (!e->refs)
-			drop(w, e);
+			cache_drop(w, e);
 		e = next;
 	}
 	return true;
@@ -145,7 +145,7 @@ static bool make_room(struct cache *w, __u64 bytes)
 
 int cache_reserve(struct cache *w, __u64 bytes)
 {
-	if (!make_room(w, bytes))
+	if (!cache_make_room(w, bytes))
 		return -ENOSPC;
 	w->bytes += bytes;
 	stats_add(&w->stats->cache_bytes, bytes);
@@ -158,7 +158,7 @@ void cache_release(struct cache *w, __u64 bytes)
 	stats_sub(&w->stats->cache_bytes, bytes);
 }
 
-static struct cache_entry *add(struct cache *w, enum cache_kind kind, __u64 bytes)
+static struct cache_entry *cache_add(struct cache *w, enum cache_kind kind, __u64 bytes)
 {
 	struct cache_entry *e = calloc(1, sizeof(*e));
 
@@ -201,7 +201,7 @@ static int ident_of(struct ident *id, int fd, uid_t uid)
 	return 0;
 }
 
-static bool settled(const struct ident *id)
+static bool cache_settled(const struct ident *id)
 {
 	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC + (__u64)id->changed.tv_nsec;
 
@@ -237,18 +237,18 @@ int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind, struct 
 		use(w, *entry);
 		return 0;
 	}
-	if (!make_room(w, cost(&id, kind)))
+	if (!cache_make_room(w, cost(&id, kind)))
 		return -ENOSPC;
-	e = add(w, kind, cost(&id, kind));
+	e = cache_add(w, kind, cost(&id, kind));
 	if (!e)
 		return -ENOMEM;
 	stats_add(&w->stats->cache_misses, 1);
 	e->ident = id;
-	e->once = !settled(&id);
+	e->once = !cache_settled(&id);
 	e->fd = memfd_create("epfagent", MFD_CLOEXEC);
 	if (e->fd < 0) {
 		ret = -errno;
-		drop(w, e);
+		cache_drop(w, e);
 		return ret;
 	}
 	*entry = e;
@@ -265,9 +265,9 @@ int cache_reader(struct cache *w, __u64 bytes, uid_t uid, struct cache_entry **e
 		others += e->bytes;
 	if (bytes > limit)
 		return -EFBIG;
-	if ((others && others + bytes > limit / 2) || !make_room(w, bytes))
+	if ((others && others + bytes > limit / 2) || !cache_make_room(w, bytes))
 		return -ENOSPC;
-	e = add(w, WARM_READER, bytes);
+	e = cache_add(w, WARM_READER, bytes);
 	if (!e)
 		return -ENOMEM;
 	e->ident.uid = uid;
@@ -396,7 +396,7 @@ static __u64 filter_id(int filter, const struct epf_info *info)
 	return info->id | (__u64)!epf_is_module(filter) << 32;
 }
 
-static struct cache_entry *find_filter(struct cache *w, __u64 id, __u64 fresh_ns)
+static struct cache_entry *cache_find_filter(struct cache *w, __u64 id, __u64 fresh_ns)
 {
 	__u64 now = now_ns();
 	struct cache_entry *e;
@@ -430,7 +430,7 @@ static void age_filters(struct cache *w, __u64 fresh_ns)
 		if (e->kind == WARM_FILTER && now - e->made_ns >= fresh_ns) {
 			e->once = true;
 			if (!e->refs)
-				drop(w, e);
+				cache_drop(w, e);
 		}
 		e = next;
 	}
@@ -455,8 +455,8 @@ static int begin_copy(struct cache *w, int filter, const struct epf_info *info,
 	struct cache_entry *e = NULL;
 	int ret;
 
-	if (make_room(w, bytes))
-		e = add(w, WARM_FILTER, bytes);
+	if (cache_make_room(w, bytes))
+		e = cache_add(w, WARM_FILTER, bytes);
 	if (!e) {
 		epf_close(filter);
 		return rec_error_set(err, -ENOSPC,
@@ -471,7 +471,7 @@ static int begin_copy(struct cache *w, int filter, const struct epf_info *info,
 	ret = target_begin_filter(&e->target, filter, ask, err);
 	e->making = !ret;
 	if (ret)
-		drop(w, e);
+		cache_drop(w, e);
 	else
 		*entry = e;
 	return ret ? ret : 1;
@@ -499,7 +499,7 @@ static int find_mirror(struct cache *w, const struct epf_info *info, const struc
 
 	if (ret || !m)
 		return ret;
-	e = add(w, WARM_FILTER, 0);
+	e = cache_add(w, WARM_FILTER, 0);
 	if (!e)
 		return 0; /* as if there were no mirror */
 	e->once = true;
@@ -520,7 +520,7 @@ static int find_warm(struct cache *w, int filter, const struct epf_info *info,
 
 	if (ret || *entry)
 		return ret;
-	*entry = find_filter(w, id, ask->fresh_ns);
+	*entry = cache_find_filter(w, id, ask->fresh_ns);
 	if (*entry)
 		use(w, *entry);
 	else if (being_copied(w, id))
@@ -570,7 +570,7 @@ const struct target *cache_target(const struct cache_entry *entry)
 void cache_put(struct cache *w, struct cache_entry *e)
 {
 	if (e && !--e->refs && e->once)
-		drop(w, e);
+		cache_drop(w, e);
 }
 
 void cache_limit(struct cache *w, const struct cache_conf *conf)
@@ -618,7 +618,7 @@ struct cache *cache_new(const struct cache_conf *conf, struct agent_stats *stats
 void cache_free(struct cache *w)
 {
 	while (!TAILQ_EMPTY(&w->entries))
-		drop(w, TAILQ_FIRST(&w->entries));
+		cache_drop(w, TAILQ_FIRST(&w->entries));
 	mirrors_free(w->mirrors);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -238,7 +238,7 @@ static bool set(struct conf *c, const struct setting *s, const char *what, const
 	return set_text((char **)((char *)c + s->text), text);
 }
 
-static void defaults(struct conf *c)
+static void conf_defaults(struct conf *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->clients = 128;
@@ -311,7 +311,7 @@ static bool begin_section(struct reading *r, const struct conf_line *line)
 	return watch_conf_begin(&c->watches[c->nr_watches++], line->section);
 }
 
-static bool take_line(void *ctx, const struct conf_line *line)
+static bool conf_take_line(void *ctx, const struct conf_line *line)
 {
 	struct reading *r = ctx;
 
@@ -323,11 +323,11 @@ static bool take_line(void *ctx, const struct conf_line *line)
 			      line->value);
 }
 
-static bool read_file(struct conf *c, const char *path, bool must)
+static bool conf_read_file(struct conf *c, const char *path, bool must)
 {
 	struct reading r = { .c = c };
 
-	return conffile_read(path, must, take_line, &r) && end_section(&r);
+	return conffile_read(path, must, conf_take_line, &r) && end_section(&r);
 }
 
 /* The command line */
@@ -410,8 +410,9 @@ bool conf_load(struct conf *c, int argc, char **argv)
 {
 	const char *path = NULL;
 
-	defaults(c);
-	return read_options(c, argc, argv, &path) && read_file(c, path ? path : CONF_FILE, path) &&
+	conf_defaults(c);
+	return read_options(c, argc, argv, &path) &&
+	       conf_read_file(c, path ? path : CONF_FILE, path) &&
 	       read_options(c, argc, argv, NULL) &&
 	       (c->socket || set_text(&c->socket, AGENT_SOCKET));
 }

@@ -11,6 +11,8 @@
 
 #include "jobs/agent.h"
 #include "epfagent/hold.h"
+#include "epfagent/hook.h"
+#include "epfagent/keep.h"
 #include "epfagent/sched.h"
 #include "epfagent/cache.h"
 
@@ -28,6 +30,8 @@
  * @records: write FILE.records too
  * @mode: permissions of results
  * @gid: their group; -1: the agent's, or that of a directory with setgid
+ * @keep: how much of the results stays
+ * @hook: program that runs after each audit
  */
 struct conf_watch {
 	char *section;
@@ -38,6 +42,8 @@ struct conf_watch {
 	bool records;
 	mode_t mode;
 	gid_t gid;
+	struct keep_limits keep;
+	struct hook_conf hook;
 };
 
 /**

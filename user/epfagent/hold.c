@@ -77,7 +77,7 @@ static bool wait_ns(const struct holds *h, __u64 ns)
 
 /* One filter */
 
-static const char *why(int err)
+static const char *hold_why(int err)
 {
 	switch (err) {
 	case -EBUSY:
@@ -97,7 +97,7 @@ static const char *why(int err)
 }
 
 /* Log a state once, until it changes. */
-static void say(struct holding *g, int err)
+static void hold_say(struct holding *g, int err)
 {
 	if (g->said == err)
 		return;
@@ -105,9 +105,9 @@ static void say(struct holding *g, int err)
 	if (!err)
 		log_info("filter '%s': this agent ends its epochs", g->name);
 	else if (err == -EBUSY || err == -EOPNOTSUPP)
-		log_info("filter '%s': %s", g->name, why(err));
+		log_info("filter '%s': %s", g->name, hold_why(err));
 	else
-		warn("filter '%s': cannot end its epochs: %s", g->name, why(err));
+		warn("filter '%s': cannot end its epochs: %s", g->name, hold_why(err));
 }
 
 /* Return: 0: all threads must end; -ENODEV: destroyed; another negative errno: failed. */
@@ -119,7 +119,7 @@ static int step_on(struct holding *g, struct ebpf_hold *hold)
 	do {
 		ret = ebpf_hold_step(hold, &ns);
 		if (!ret)
-			say(g, 0);
+			hold_say(g, 0);
 	} while (ret >= 0 && wait_ns(g->all, ns));
 	return ret > 0 ? 0 : ret;
 }
@@ -150,7 +150,7 @@ static void *hold_filter(void *arg)
 		ret = hold_once(g);
 		if (!ret || ret == -ENODEV || ret == -ENOENT)
 			break;
-		say(g, ret);
+		hold_say(g, ret);
 	} while (wait_ns(g->all, AGAIN_NS));
 	__atomic_store_n(&g->over, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -158,7 +158,7 @@ static void *hold_filter(void *arg)
 
 /* All */
 
-static bool wanted(const struct hold_conf *c, const char *name)
+static bool hold_wanted(const struct hold_conf *c, const char *name)
 {
 	unsigned int i;
 
@@ -178,7 +178,7 @@ static bool known(const struct holds *h, const char *name)
 	return false;
 }
 
-static int start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+static int hold_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	pthread_attr_t attr;
 	int err;
@@ -190,7 +190,7 @@ static int start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 	return -err;
 }
 
-static int add(struct holds *h, const char *name)
+static int hold_add(struct holds *h, const char *name)
 {
 	struct holding *g = calloc(1, sizeof(*g));
 	int ret;
@@ -200,7 +200,7 @@ static int add(struct holds *h, const char *name)
 	g->all = h;
 	g->said = 1; /* nothing logged yet */
 	snprintf(g->name, sizeof(g->name), "%s", name);
-	ret = start(&g->thread, hold_filter, g);
+	ret = hold_start(&g->thread, hold_filter, g);
 	if (ret) {
 		free(g);
 		return ret;
@@ -212,7 +212,7 @@ static int add(struct holds *h, const char *name)
 }
 
 /* Free the holdings whose threads have ended; @all: wait for all threads. */
-static void join(struct holds *h, bool all)
+static void hold_join(struct holds *h, bool all)
 {
 	struct holding *g = LIST_FIRST(&h->list), *next;
 
@@ -229,15 +229,15 @@ static void join(struct holds *h, bool all)
 }
 
 /* Return: 0; the first error, though all other filters are held nevertheless. */
-static int look(struct holds *h)
+static int hold_look(struct holds *h)
 {
 	char **names;
 	int nr = ebpf_pins_list(&names), ret = nr < 0 ? nr : 0, err, i;
 
 	for (i = 0; i < nr; i++) {
 		err = 0;
-		if (wanted(&h->conf, names[i]) && !known(h, names[i]))
-			err = add(h, names[i]);
+		if (hold_wanted(&h->conf, names[i]) && !known(h, names[i]))
+			err = hold_add(h, names[i]);
 		ret = ret ? ret : err;
 		free(names[i]);
 	}
@@ -251,8 +251,8 @@ static void *look_for_filters(void *arg)
 	int ret;
 
 	do {
-		join(h, false);
-		ret = look(h);
+		hold_join(h, false);
+		ret = hold_look(h);
 		if (ret && ret != h->said)
 			warn("cannot look for pure BPF filters: "
 			     "%s%s",
@@ -260,7 +260,7 @@ static void *look_for_filters(void *arg)
 			     ret == -EACCES ? "; use 'hold = no' unless the agent is root" : "");
 		h->said = ret;
 	} while (wait_ns(h, LOOK_NS));
-	join(h, true);
+	hold_join(h, true);
 	return NULL;
 }
 
@@ -276,7 +276,7 @@ int holds_start(struct holds **holds, const struct hold_conf *conf, struct agent
 	LIST_INIT(&h->list);
 	pthread_mutex_init(&h->lock, NULL);
 	h->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = h->end < 0 ? -errno : start(&h->thread, look_for_filters, h);
+	ret = h->end < 0 ? -errno : hold_start(&h->thread, look_for_filters, h);
 	if (!ret) {
 		*holds = h;
 		return 0;

@@ -111,7 +111,7 @@ static int place_tcp(struct place *p, const char *listen, struct rec_error *e)
 	return 0;
 }
 
-static int place_of(struct place *p, const char *listen, struct rec_error *e)
+static int http_place_of(struct place *p, const char *listen, struct rec_error *e)
 {
 	struct sockaddr_un *to = (struct sockaddr_un *)&p->addr;
 
@@ -209,8 +209,8 @@ static void say_where(struct metrics *m)
 			 ntohs(six->sin6_port));
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status, const char *type,
-			      struct MHD_Response *r)
+static enum MHD_Result http_answer(struct MHD_Connection *c, unsigned int status, const char *type,
+				   struct MHD_Response *r)
 {
 	enum MHD_Result ret;
 
@@ -229,9 +229,9 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status, con
 static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned int status, const char *type,
 				   const char *text)
 {
-	return answer(c, status, type,
-		      MHD_create_response_from_buffer(strlen(text), (void *)text,
-						      MHD_RESPMEM_PERSISTENT));
+	return http_answer(c, status, type,
+			   MHD_create_response_from_buffer(strlen(text), (void *)text,
+							   MHD_RESPMEM_PERSISTENT));
 }
 
 static enum MHD_Result answer_error(struct MHD_Connection *c, unsigned int status, const char *text)
@@ -327,10 +327,11 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c, const struct met
 	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!r)
 		free(text);
-	return answer(c, MHD_HTTP_OK,
-		      format == METRICS_OPENMETRICS ? OPENMETRICS "; version=1.0.0; charset=utf-8" :
-						      "text/plain; version=0.0.4; charset=utf-8",
-		      r);
+	return http_answer(c, MHD_HTTP_OK,
+			   format == METRICS_OPENMETRICS ?
+				   OPENMETRICS "; version=1.0.0; charset=utf-8" :
+				   "text/plain; version=0.0.4; charset=utf-8",
+			   r);
 }
 
 /* libmicrohttpd calls it after the headers, for each part of a body, and at the end of
@@ -439,7 +440,7 @@ static int timeout(struct metrics *m)
 	return ms;
 }
 
-static void *run(void *arg)
+static void *http_run(void *arg)
 {
 	struct metrics *m = arg;
 	struct pollfd fds[2] = {
@@ -466,7 +467,7 @@ static int start_thread(struct metrics *m)
 		return -errno;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&m->thread, NULL, run, m);
+	err = -pthread_create(&m->thread, NULL, http_run, m);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		close(m->stop);
@@ -493,9 +494,9 @@ static int start_daemon(struct metrics *m, int fd)
 	return err;
 }
 
-static int start(struct metrics *m, const char *listen, struct rec_error *e)
+static int http_start(struct metrics *m, const char *listen, struct rec_error *e)
 {
-	int err = place_of(&m->place, listen, e);
+	int err = http_place_of(&m->place, listen, e);
 	int fd;
 
 	if (err)
@@ -521,7 +522,7 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf, struct re
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	(*m)->stats = conf->stats;
 	(*m)->request_ns = (conf->request_ms ? conf->request_ms : HTTP_REQUEST_MS) * 1000000ULL;
-	err = start(*m, conf->listen, e);
+	err = http_start(*m, conf->listen, e);
 	if (err) {
 		free(*m);
 		*m = NULL;

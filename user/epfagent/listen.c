@@ -16,7 +16,7 @@
 
 #define BACKLOG 64
 
-static int failed(const char *path, int fd)
+static int listen_failed(const char *path, int fd)
 {
 	fail("%s: %s", path, strerror(errno));
 	if (fd >= 0)
@@ -63,12 +63,12 @@ static int own_socket(const struct conf *conf)
 
 	if (strlen(conf->socket) >= sizeof(at.sun_path)) {
 		errno = ENAMETOOLONG;
-		return failed(conf->socket, -1);
+		return listen_failed(conf->socket, -1);
 	}
 	strcpy(at.sun_path, conf->socket);
 	fd = socket(AF_UNIX, type, 0);
 	if (fd < 0)
-		return failed(conf->socket, -1);
+		return listen_failed(conf->socket, -1);
 	if (in_use(fd, &at)) {
 		close(fd);
 		return -1;
@@ -77,13 +77,13 @@ static int own_socket(const struct conf *conf)
 	ret = bind(fd, (struct sockaddr *)&at, sizeof(at));
 	umask(mask);
 	if (ret)
-		return failed(conf->socket, fd);
+		return listen_failed(conf->socket, fd);
 	if (!give_to_group(conf->socket, conf->group))
 		close(fd);
 	else if (!listen(fd, BACKLOG))
 		return fd;
 	else
-		failed(conf->socket, fd);
+		listen_failed(conf->socket, fd);
 	unlink(conf->socket);
 	return -1;
 }

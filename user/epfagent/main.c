@@ -314,7 +314,7 @@ static void tell_gpu(void)
 		log_info("GPU: %s", text);
 }
 
-static bool run(void)
+static bool main_run(void)
 {
 	int ret;
 
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
 	good = conf_load(&agent.conf, argc, argv) && raise_limit(&agent.conf) && choose_filters() &&
 	       open_events() && open_worker() && open_server() && open_holds() && open_watches() &&
 	       open_metrics();
-	good = good && run();
+	good = good && main_run();
 	close_all();
 	return good ? 0 : EXIT_FAIL;
 }

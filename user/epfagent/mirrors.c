@@ -72,7 +72,7 @@ struct mirrors {
 };
 
 /* Log a state once, until it changes. */
-static void say(struct mirror *m, int err, const char *text)
+static void mirrors_say(struct mirror *m, int err, const char *text)
 {
 	if (m->said != err)
 		(err ? warn : log_info)("mirror of '%s': %s", m->conf.name, text);
@@ -84,7 +84,7 @@ static void say(struct mirror *m, int err, const char *text)
 /* The counter goes down last: whoever reads the lower count can rely on the filter and
  * the memory being released.
  */
-static void shut(struct mirror *m)
+static void mirrors_shut(struct mirror *m)
 {
 	bool counted = m->ready;
 
@@ -123,7 +123,7 @@ static int begin_lines(struct mirror *m, const struct epf_info *info)
 	return epf_mirror_begin(m->filter, m->conf.order, 0, &m->lines);
 }
 
-static const char *why(int err)
+static const char *mirrors_why(int err)
 {
 	if (err == -ENOSPC)
 		return "the filter is larger than the agent's free memory: "
@@ -143,11 +143,11 @@ static const char *why(int err)
 static void not_built(struct mirror *m, int err)
 {
 	m->asked = err == -EOVERFLOW;
-	shut(m);
-	say(m, err, why(err));
+	mirrors_shut(m);
+	mirrors_say(m, err, mirrors_why(err));
 }
 
-static void begin(struct mirror *m)
+static void mirrors_begin(struct mirror *m)
 {
 	struct rec_error e = { "" };
 	struct epf_info info;
@@ -156,7 +156,7 @@ static void begin(struct mirror *m)
 	m->again_ns = now_ns() + AGAIN_NS;
 	m->filter = cache_look_up(m->conf.name, &info, &e);
 	if (m->filter < 0) {
-		say(m, m->filter, e.text);
+		mirrors_say(m, m->filter, e.text);
 		return;
 	}
 	ret = begin_lines(m, &info);
@@ -176,7 +176,7 @@ static void built(struct mirror *m)
 		return;
 	}
 	m->asked = false;
-	say(m, 0, "started");
+	mirrors_say(m, 0, "started");
 }
 
 /* Following */
@@ -186,11 +186,11 @@ static void built(struct mirror *m)
  */
 static void behind(struct mirror *m, int err)
 {
-	shut(m);
+	mirrors_shut(m);
 	m->again_ns = 0;
 	m->asked = err == -EOVERFLOW;
 	if (m->asked)
-		say(m, err, why(err));
+		mirrors_say(m, err, mirrors_why(err));
 	else
 		m->said = err;
 }
@@ -219,7 +219,7 @@ static void end_pass(struct mirror *m, int err)
 }
 
 /* Do some steps of the pass. Return: whether there are more. */
-static bool go_on(struct mirror *m, const struct job_pace *pace)
+static bool mirrors_go_on(struct mirror *m, const struct job_pace *pace)
 {
 	int ret;
 
@@ -231,27 +231,27 @@ static bool go_on(struct mirror *m, const struct job_pace *pace)
 	return ret > 0;
 }
 
-static void forget(struct mirror *m)
+static void mirrors_forget(struct mirror *m)
 {
-	shut(m);
+	mirrors_shut(m);
 	TAILQ_REMOVE(&m->all->list, m, link);
 	free(m);
 }
 
-static void tend(struct mirror *m, __u64 now, const struct job_pace *pace)
+static void mirrors_tend(struct mirror *m, __u64 now, const struct job_pace *pace)
 {
 	if (m->users)
 		return;
 	if (m->left) {
-		forget(m);
+		mirrors_forget(m);
 		return;
 	}
 	if (!m->lines && !m->asked && now >= m->again_ns)
-		begin(m);
+		mirrors_begin(m);
 	else if (m->lines && !m->pass_ns && now - m->followed_ns >= FOLLOW_NS)
 		follow(m);
 	if (m->pass_ns)
-		go_on(m, pace);
+		mirrors_go_on(m, pace);
 }
 
 static void tend_all(struct mirrors *all, bool ready, const struct job_pace *pace)
@@ -262,7 +262,7 @@ static void tend_all(struct mirrors *all, bool ready, const struct job_pace *pac
 	for (; m; m = next) {
 		next = TAILQ_NEXT(m, link);
 		if (m->ready == ready)
-			tend(m, now, pace);
+			mirrors_tend(m, now, pace);
 	}
 }
 
@@ -290,7 +290,7 @@ __u64 mirrors_tick(struct mirrors *all, const struct job_pace *pace)
 
 /* Use */
 
-static struct mirror *find(struct mirrors *all, const char *name)
+static struct mirror *mirrors_find(struct mirrors *all, const char *name)
 {
 	struct mirror *m;
 
@@ -307,12 +307,12 @@ static bool refresh(struct mirror *m, const struct mirrors_ask *ask)
 {
 	for (;;) {
 		if (!m->lines && now_ns() >= m->again_ns)
-			begin(m);
+			mirrors_begin(m);
 		else if (m->lines && !m->pass_ns && m->followed_ns < ask->since_ns)
 			follow(m);
 		else if (!m->pass_ns)
 			return false;
-		if (m->pass_ns && go_on(m, ask->pace))
+		if (m->pass_ns && mirrors_go_on(m, ask->pace))
 			return true;
 	}
 }
@@ -332,7 +332,7 @@ static void make_target(const struct mirror *m, const struct epf_info *info, str
 int mirrors_look(struct mirrors *all, const struct epf_info *info, const struct mirrors_ask *ask,
 		 struct mirror **found)
 {
-	struct mirror *m = find(all, info->params.name);
+	struct mirror *m = mirrors_find(all, info->params.name);
 
 	*found = NULL;
 	if (!m)
@@ -359,7 +359,7 @@ void mirror_put(struct mirror *m)
 
 /* All */
 
-static bool wanted(const struct mirrors_conf *conf, const struct mirror *m)
+static bool mirrors_wanted(const struct mirrors_conf *conf, const struct mirror *m)
 {
 	unsigned int i;
 
@@ -370,7 +370,7 @@ static bool wanted(const struct mirrors_conf *conf, const struct mirror *m)
 	return false;
 }
 
-static void add(struct mirrors *all, const struct mirror_conf *conf)
+static void mirrors_add(struct mirrors *all, const struct mirror_conf *conf)
 {
 	struct mirror *m = calloc(1, sizeof(*m));
 
@@ -389,10 +389,10 @@ void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf)
 	unsigned int i;
 
 	TAILQ_FOREACH(m, &all->list, link)
-	m->left = !wanted(conf, m);
+	m->left = !mirrors_wanted(conf, m);
 	for (i = 0; i < conf->nr; i++)
-		if (!find(all, conf->mirror[i].name))
-			add(all, &conf->mirror[i]);
+		if (!mirrors_find(all, conf->mirror[i].name))
+			mirrors_add(all, &conf->mirror[i]);
 }
 
 struct mirrors *mirrors_new(struct cache *cache, struct agent_stats *stats)
@@ -410,6 +410,6 @@ struct mirrors *mirrors_new(struct cache *cache, struct agent_stats *stats)
 void mirrors_free(struct mirrors *all)
 {
 	while (!TAILQ_EMPTY(&all->list))
-		forget(TAILQ_FIRST(&all->list));
+		mirrors_forget(TAILQ_FIRST(&all->list));
 	free(all);
 }

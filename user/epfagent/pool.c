@@ -28,7 +28,7 @@ struct pool {
 	struct work_items done;
 };
 
-static struct work_item *take(struct pool *a, struct work_items *list)
+static struct work_item *pool_take(struct pool *a, struct work_items *list)
 {
 	struct work_item *e;
 
@@ -40,21 +40,21 @@ static struct work_item *take(struct pool *a, struct work_items *list)
 	return e;
 }
 
-static void add(struct pool *a, struct work_items *list, struct work_item *e)
+static void pool_add(struct pool *a, struct work_items *list, struct work_item *e)
 {
 	pthread_mutex_lock(&a->lock);
 	STAILQ_INSERT_TAIL(list, e, link);
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void *run(void *arg)
+static void *epfagent_pool_run(void *arg)
 {
 	struct pool *a = arg;
 	struct work_item *e;
 
-	while ((e = take(a, &a->todo))) {
+	while ((e = pool_take(a, &a->todo))) {
 		e->work(e);
-		add(a, &a->done, e);
+		pool_add(a, &a->done, e);
 		eventfd_write(a->ready, 1);
 	}
 	return NULL;
@@ -69,12 +69,12 @@ static int finish(sd_event_source *source, int fd, uint32_t events, void *arg)
 	(void)source;
 	(void)events;
 	eventfd_read(fd, &unused);
-	while ((e = take(a, &a->done)))
+	while ((e = pool_take(a, &a->done)))
 		e->done(e);
 	return 0;
 }
 
-static int start(struct pool *a)
+static int pool_start(struct pool *a)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -82,7 +82,7 @@ static int start(struct pool *a)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run, a);
+	err = pthread_create(&thread, &attr, epfagent_pool_run, a);
 	pthread_attr_destroy(&attr);
 	return err;
 }
@@ -93,8 +93,8 @@ static int start(struct pool *a)
  */
 void pool_run(struct pool *a, struct work_item *e)
 {
-	add(a, &a->todo, e);
-	if (!start(a))
+	pool_add(a, &a->todo, e);
+	if (!pool_start(a))
 		return;
 	a->nr_missing++;
 	timer_start(a->retry, TIMER_RETRY_USEC);
@@ -108,7 +108,7 @@ static int start_missing(sd_event_source *timer, uint64_t usec, void *arg)
 	struct pool *a = arg;
 
 	(void)usec;
-	while (a->nr_missing && !start(a))
+	while (a->nr_missing && !pool_start(a))
 		a->nr_missing--;
 	if (a->nr_missing)
 		timer_start(timer, TIMER_RETRY_USEC);

@@ -83,7 +83,7 @@ static bool take_control(struct message *m, struct msghdr *h)
 	return fits;
 }
 
-static int parse(struct message *m, const char *text, size_t len, struct rec_error *e)
+static int request_parse(struct message *m, const char *text, size_t len, struct rec_error *e)
 {
 	m->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(m->json))
@@ -125,7 +125,7 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 				     "a request may have at most %u "
 				     "descriptors",
 				     AGENT_FDS);
-	return parse(m, text, (size_t)n, e);
+	return request_parse(m, text, (size_t)n, e);
 }
 
 /* Descriptors */
@@ -153,8 +153,8 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 /* Move the descriptor at index *@place of the message to the task, and set *@place to
  * its index there.
  */
-static int take(struct task *t, enum agent_fd what, int *place, struct message *m,
-		struct rec_error *e)
+static int request_take(struct task *t, enum agent_fd what, int *place, struct message *m,
+			struct rec_error *e)
 {
 	bool output = what == AGENT_BITMAP || what == AGENT_AGES || what == AGENT_RECORDS;
 	int ret;
@@ -173,16 +173,16 @@ static int take(struct task *t, enum agent_fd what, int *place, struct message *
 static int take_all(struct task *t, struct message *m, struct rec_error *e)
 {
 	struct job_spec *s = &t->request.spec;
-	int ret = take(t, AGENT_KEYS, &s->keys_fd, m, e);
+	int ret = request_take(t, AGENT_KEYS, &s->keys_fd, m, e);
 
 	if (!ret)
-		ret = take(t, AGENT_BITMAP, &s->bitmap_fd, m, e);
+		ret = request_take(t, AGENT_BITMAP, &s->bitmap_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_AGES, &s->ages_fd, m, e);
+		ret = request_take(t, AGENT_AGES, &s->ages_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_RECORDS, &s->records_fd, m, e);
+		ret = request_take(t, AGENT_RECORDS, &s->records_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_SNAPSHOT, &t->request.snapshot, m, e);
+		ret = request_take(t, AGENT_SNAPSHOT, &t->request.snapshot, m, e);
 	return ret;
 }
 
@@ -206,7 +206,7 @@ int request_task(struct task **task, struct message *m, struct rec_error *e)
 
 /* Status */
 
-static json_t *counter(const __u64 *word)
+static json_t *request_counter(const __u64 *word)
 {
 	return json_integer((json_int_t)stats_read(word));
 }
@@ -244,19 +244,22 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 			 "sI sI sI sI sI}",
 			 "version", EPF_VERSION, "uptime_ns",
 			 (json_int_t)(clock_now_ns(CLOCK_REALTIME) - s->start_ns), "engines",
-			 engines(), "audits_done", counter(&s->audits_done), "audits_failed",
-			 counter(&s->audits_failed), "audits_cancelled",
-			 counter(&s->audits_cancelled), "audits_fallen_back",
-			 counter(&s->audits_fallen), "requests_refused",
-			 counter(&s->requests_refused), "keys_asked", counter(&s->keys_asked),
-			 "keys_present", counter(&s->keys_present), "busy_ns", counter(&s->busy_ns),
-			 "files_done", counter(&s->files_done), "cache_hits",
-			 counter(&s->cache_hits), "cache_misses", counter(&s->cache_misses),
-			 "cache_bytes", counter(&s->cache_bytes), "queue", counter(&s->queue),
-			 "clients", counter(&s->clients), "holds", counter(&s->holds), "mirrors",
-			 counter(&s->mirrors), "mirror_copies", counter(&s->mirror_copies),
-			 "watches", watches(conf), "gpu_uploads", (json_int_t)gpu.uploads,
-			 "gpu_reuses", (json_int_t)gpu.reuses, "gpu_columns",
-			 (json_int_t)gpu.columns, "gpu_column_asks", (json_int_t)gpu.column_asks,
-			 "gpu_records", (json_int_t)gpu.records);
+			 engines(), "audits_done", request_counter(&s->audits_done),
+			 "audits_failed", request_counter(&s->audits_failed), "audits_cancelled",
+			 request_counter(&s->audits_cancelled), "audits_fallen_back",
+			 request_counter(&s->audits_fallen), "requests_refused",
+			 request_counter(&s->requests_refused), "keys_asked",
+			 request_counter(&s->keys_asked), "keys_present",
+			 request_counter(&s->keys_present), "busy_ns", request_counter(&s->busy_ns),
+			 "files_done", request_counter(&s->files_done), "cache_hits",
+			 request_counter(&s->cache_hits), "cache_misses",
+			 request_counter(&s->cache_misses), "cache_bytes",
+			 request_counter(&s->cache_bytes), "queue", request_counter(&s->queue),
+			 "clients", request_counter(&s->clients), "holds",
+			 request_counter(&s->holds), "mirrors", request_counter(&s->mirrors),
+			 "mirror_copies", request_counter(&s->mirror_copies), "watches",
+			 watches(conf), "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
+			 (json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns,
+			 "gpu_column_asks", (json_int_t)gpu.column_asks, "gpu_records",
+			 (json_int_t)gpu.records);
 }

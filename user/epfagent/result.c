@@ -25,7 +25,7 @@ static const char *const suffix[RESULT_PARTS] = {
 };
 
 /* @to: NAME_MAX + 1 bytes; result_wanted() ensures that names are short enough. */
-static const char *join(char *to, const char *name, const char *end)
+static const char *result_join(char *to, const char *name, const char *end)
 {
 	snprintf(to, NAME_MAX + 1, "%.*s%s", NAME_MAX - 16, name, end);
 	return to;
@@ -59,7 +59,7 @@ static __u64 mtime_ns(const struct stat *st)
 static json_t *read_verdict(int dir, const char *name)
 {
 	char path[NAME_MAX + 1], *text = malloc(VERDICT_BYTES_MAX);
-	int fd = openat(dir, join(path, name, VERDICT),
+	int fd = openat(dir, result_join(path, name, VERDICT),
 			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 || !text ? -1 : read(fd, text, VERDICT_BYTES_MAX);
 	json_t *json = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
@@ -82,6 +82,63 @@ bool result_there(int dir, const char *name, const struct stat *st)
 
 	json_decref(json);
 	return same;
+}
+
+/* Those that exist */
+
+/* Nobody else can have made it: a link to a file of the agent's user has more than one. */
+static bool is_own(int dir, const char *name, struct stat *st)
+{
+	return !fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st->st_mode) &&
+	       st->st_uid == geteuid() && st->st_nlink == 1;
+}
+
+static bool is_gone(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
+bool result_measure(int dir, const char *entry, char name[NAME_MAX + 1], __u64 *time_ns,
+		    __u64 *bytes, bool *spent)
+{
+	size_t len = strlen(entry);
+	char part[NAME_MAX + 1];
+	struct stat st;
+	int i;
+
+	if (len <= strlen(VERDICT) || !ends_with(entry, VERDICT) || !is_own(dir, entry, &st))
+		return false;
+	snprintf(name, NAME_MAX + 1, "%.*s", (int)(len - strlen(VERDICT)), entry);
+	*time_ns = mtime_ns(&st);
+	*spent = !is_gone(dir, name);
+	*bytes = *spent ? 0 : (__u64)st.st_size;
+	for (i = 0; i < RESULT_PARTS; i++) {
+		if (!is_own(dir, result_join(part, name, suffix[i]), &st))
+			continue;
+		*bytes += (__u64)st.st_size;
+		*spent = false;
+	}
+	return result_wanted(name);
+}
+
+bool result_remove(int dir, const char *name)
+{
+	json_t *json = read_verdict(dir, name), *own = json_path(name);
+	bool ours = json && own && json_equal(json_object_get(json, "file"), own), done = false;
+	char part[NAME_MAX + 1];
+	struct stat st;
+	int i;
+
+	json_decref(json);
+	json_decref(own);
+	for (i = 0; ours && i < RESULT_PARTS; i++)
+		done |= is_own(dir, result_join(part, name, suffix[i]), &st) &&
+			!unlinkat(dir, part, 0);
+	if (ours && is_gone(dir, name))
+		done |= !unlinkat(dir, result_join(part, name, VERDICT), 0);
+	return done;
 }
 
 /* Making */
@@ -112,7 +169,7 @@ static void drop_parts(int dir)
 	int i;
 
 	for (i = 0; i < RESULT_PARTS; i++)
-		unlinkat(dir, join(temp, TEMP, suffix[i]), 0);
+		unlinkat(dir, result_join(temp, TEMP, suffix[i]), 0);
 }
 
 int result_open(const struct result *r, int fd[RESULT_PARTS])
@@ -125,7 +182,7 @@ int result_open(const struct result *r, int fd[RESULT_PARTS])
 	for (i = 0; i < RESULT_PARTS && !ret; i++) {
 		if (!r->part[i])
 			continue;
-		fd[i] = create(r, join(temp, TEMP, suffix[i]));
+		fd[i] = create(r, result_join(temp, TEMP, suffix[i]));
 		ret = fd[i] < 0 ? fd[i] : 0;
 	}
 	if (!ret)
@@ -189,7 +246,7 @@ static int put_verdict(const struct result *r, struct task *t, int ret)
 	if (fd >= 0)
 		close(fd);
 	if (!err)
-		err = epf_file_rename(r->dir, TEMP VERDICT, join(name, r->name, VERDICT));
+		err = epf_file_rename(r->dir, TEMP VERDICT, result_join(name, r->name, VERDICT));
 	if (err)
 		unlinkat(r->dir, TEMP VERDICT, 0);
 	return err ? err : epf_file_sync(r->dir);
@@ -203,16 +260,16 @@ static int put_parts(const struct result *r, bool good)
 	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
 	int i, err;
 
-	if (!unlinkat(r->dir, join(name, r->name, VERDICT), 0))
+	if (!unlinkat(r->dir, result_join(name, r->name, VERDICT), 0))
 		err = epf_file_sync(r->dir);
 	else
 		err = errno == ENOENT ? 0 : -errno;
 	for (i = 0; i < RESULT_PARTS && !err; i++) {
-		join(name, r->name, suffix[i]);
+		result_join(name, r->name, suffix[i]);
 		if (!good || !r->part[i])
 			unlinkat(r->dir, name, 0);
 		else
-			err = epf_file_rename(r->dir, join(temp, TEMP, suffix[i]), name);
+			err = epf_file_rename(r->dir, result_join(temp, TEMP, suffix[i]), name);
 	}
 	return err ? err : epf_file_sync(r->dir);
 }

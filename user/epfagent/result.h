@@ -53,6 +53,26 @@ bool result_wanted(const char *name);
 bool result_there(int dir, const char *name, const struct stat *st);
 
 /**
+ * result_measure() - look at results that exist
+ * @dir: directory
+ * @entry: a name in it, of any kind
+ * @name: the file that the results belong to
+ * @time_ns: when the verdict was written, CLOCK_REALTIME
+ * @bytes: size of what result_remove() would remove
+ * @spent: nothing would be removed by result_remove()
+ *
+ * Return: @entry is a verdict: a regular file with one link that belongs to the agent's user.
+ */
+bool result_measure(int dir, const char *entry, char name[NAME_MAX + 1], __u64 *time_ns,
+		    __u64 *bytes, bool *spent);
+
+/* Remove the parts of file @name, and if that file is gone its verdict too; else the verdict
+ * stays, or the file would be audited again. A verdict that does not name the file is not of
+ * this agent. Return: something was removed.
+ */
+bool result_remove(int dir, const char *name);
+
+/**
  * result_open() - create the parts, under their temporary names
  * @r: results
  * @fd: set to their descriptors; -1: not requested

@@ -112,7 +112,7 @@ static struct task *pick(struct sched *s, struct user **whose)
 	return t;
 }
 
-static void count(struct sched *s, const struct task *t)
+static void sched_count(struct sched *s, const struct task *t)
 {
 	struct agent_stats *stats = s->stats;
 	__u64 from = t->request.spec.from.keys, all = t->state.mark.keys;
@@ -182,7 +182,7 @@ static void turn(struct sched *s)
 	if (ret > 0) {
 		TAILQ_INSERT_TAIL(&u->tasks, t, link);
 	} else {
-		count(s, t);
+		sched_count(s, t);
 		stats_sub(&s->stats->queue, 1);
 		s->nr -= t->uid != TASK_NOBODY;
 		TAILQ_REMOVE(&s->all, t, in_all);
@@ -193,7 +193,7 @@ static void turn(struct sched *s)
 }
 
 /* Called with the lock held; releases it meanwhile. */
-static __u64 tend(struct sched *s)
+static __u64 sched_tend(struct sched *s)
 {
 	const struct job_pace pace = { .until_ns = now_ns() + SLICE_NS, .stop = { &s->stop } };
 	__u64 ns;
@@ -224,7 +224,7 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
-		ns = s->stop ? 0 : tend(s);
+		ns = s->stop ? 0 : sched_tend(s);
 		if (!TAILQ_EMPTY(&s->users))
 			turn(s);
 		else if (s->stop)

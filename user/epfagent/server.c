@@ -107,7 +107,7 @@ static void send_away(struct client *c, void (*work)(struct work_item *),
 }
 
 /* Closing also drops unread messages and their descriptors, which may take long. */
-static void shut(struct work_item *e)
+static void server_shut(struct work_item *e)
 {
 	close(client_of(e)->fd);
 }
@@ -144,7 +144,7 @@ static void hang_up(struct client *c)
 		free(c->out[--c->nr_out]);
 	shutdown(c->fd, SHUT_RDWR);
 	if (!c->away)
-		send_away(c, shut, was_shut);
+		send_away(c, server_shut, was_shut);
 }
 
 /* Answers */
@@ -166,7 +166,7 @@ static void wait_for(struct client *c)
 }
 
 /* Return: 0; -EAGAIN: no room; another negative errno: the client is gone. */
-static int put(int fd, const char *text)
+static int server_put(int fd, const char *text)
 {
 	ssize_t n = send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -176,7 +176,7 @@ static int put(int fd, const char *text)
 /* Send a reply, and drop the reference to @json. @may_drop: the reply may be lost. If a
  * reply that must not be lost cannot be sent, the client is disconnected.
  */
-static void say(struct client *c, json_t *json, bool may_drop)
+static void server_say(struct client *c, json_t *json, bool may_drop)
 {
 	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	bool full = c->nr_out;
@@ -187,7 +187,7 @@ static void say(struct client *c, json_t *json, bool may_drop)
 		return;
 	}
 	if (text && !full)
-		full = put(c->fd, text) == -EAGAIN;
+		full = server_put(c->fd, text) == -EAGAIN;
 	if (text && (!full || may_drop)) {
 		free(text);
 	} else if (text && c->nr_out < OUT_MAX) {
@@ -201,7 +201,7 @@ static void say(struct client *c, json_t *json, bool may_drop)
 
 static void flush(struct client *c)
 {
-	while (c->nr_out && put(c->fd, c->out[0]) != -EAGAIN) {
+	while (c->nr_out && server_put(c->fd, c->out[0]) != -EAGAIN) {
 		free(c->out[0]);
 		c->out[0] = c->out[1];
 		c->nr_out--;
@@ -214,10 +214,10 @@ static json_t *error_json(int err, const struct rec_error *e)
 	return json_pack("{so si}", "error", json_path(e->text), "errno", -err);
 }
 
-static void refuse(struct client *c, int err, const struct rec_error *e)
+static void server_refuse(struct client *c, int err, const struct rec_error *e)
 {
 	stats_add(&c->server->c.stats->requests_refused, 1);
-	say(c, error_json(err, e), false);
+	server_say(c, error_json(err, e), false);
 }
 
 static json_t *ended_json(struct task *t)
@@ -257,7 +257,7 @@ static bool groups_allowed(const struct conf *conf, int fd)
 }
 
 /* Checked for each request, because settings may have changed since the connect. */
-static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
+static bool server_allowed(const struct conf *conf, int fd, const struct ucred *peer)
 {
 	unsigned int i;
 
@@ -276,23 +276,23 @@ static int not_allowed(const struct ucred *peer, struct rec_error *e)
 
 /* Requests */
 
-static void begin(struct client *c, struct message *m)
+static void server_begin(struct client *c, struct message *m)
 {
 	struct rec_error e = { "" };
 	struct task *t;
 	int ret;
 
 	if (c->task) {
-		refuse(c,
-		       rec_error_set(&e, -EBUSY,
-				     "this connection already has "
-				     "an audit: wait for it"),
-		       &e);
+		server_refuse(c,
+			      rec_error_set(&e, -EBUSY,
+					    "this connection already has "
+					    "an audit: wait for it"),
+			      &e);
 		return;
 	}
 	ret = request_task(&t, m, &e);
 	if (ret) {
-		refuse(c, ret, &e);
+		server_refuse(c, ret, &e);
 		return;
 	}
 	t->uid = c->peer.uid;
@@ -300,7 +300,7 @@ static void begin(struct client *c, struct message *m)
 	t->owner = c;
 	ret = sched_add(c->server->c.sched, t);
 	if (ret) {
-		refuse(c, ret, &t->error);
+		server_refuse(c, ret, &t->error);
 		task_free(t);
 		return;
 	}
@@ -323,9 +323,9 @@ static void list_jobs(struct client *c, struct message *m)
 	json_t *reply = control_jobs(c->server->c.sched, c->peer.uid, m->json, &e);
 
 	if (reply)
-		say(c, reply, false);
+		server_say(c, reply, false);
 	else
-		refuse(c, -EINVAL, &e);
+		server_refuse(c, -EINVAL, &e);
 }
 
 static void cancel(struct client *c, struct message *m)
@@ -335,40 +335,41 @@ static void cancel(struct client *c, struct message *m)
 	json_t *reply = control_cancel(c->server->c.sched, c->peer.uid, m->json, &err, &e);
 
 	if (reply)
-		say(c, reply, false);
+		server_say(c, reply, false);
 	else
-		refuse(c, err, &e);
+		server_refuse(c, err, &e);
 }
 
-static void answer(struct client *c, struct message *m)
+static void server_answer(struct client *c, struct message *m)
 {
 	const char *op = json_string_value(json_object_get(m->json, "op"));
 	bool alone = json_object_size(m->json) == 1 && !m->nr_fds;
 	struct rec_error e = { "" };
 
-	if (!allowed(c->server->c.conf, c->fd, &c->peer))
-		refuse(c, not_allowed(&c->peer, &e), &e);
+	if (!server_allowed(c->server->c.conf, c->fd, &c->peer))
+		server_refuse(c, not_allowed(&c->peer, &e), &e);
 	else if (op && !strcmp(op, "audit"))
-		begin(c, m);
+		server_begin(c, m);
 	else if (op && alone && !strcmp(op, "ping"))
-		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol", AGENT_PROTOCOL),
-		    false);
+		server_say(c,
+			   json_pack("{ss si}", "version", EPF_VERSION, "protocol", AGENT_PROTOCOL),
+			   false);
 	else if (op && alone && !strcmp(op, "status"))
-		say(c, status_json(c), false);
+		server_say(c, status_json(c), false);
 	else if (op && !m->nr_fds && !strcmp(op, "jobs"))
 		list_jobs(c, m);
 	else if (op && !m->nr_fds && !strcmp(op, "cancel"))
 		cancel(c, m);
 	else
-		refuse(c,
-		       rec_error_set(&e, -EINVAL,
-				     "op must be 'audit', 'jobs', 'cancel', "
-				     "or 'ping' or 'status' with nothing "
-				     "else"),
-		       &e);
+		server_refuse(c,
+			      rec_error_set(&e, -EINVAL,
+					    "op must be 'audit', 'jobs', 'cancel', "
+					    "or 'ping' or 'status' with nothing "
+					    "else"),
+			      &e);
 }
 
-static void take(struct work_item *e)
+static void server_take(struct work_item *e)
 {
 	struct client *c = client_of(e);
 
@@ -385,12 +386,12 @@ static void was_taken(struct work_item *e)
 	if (c->ret == -ENOTCONN)
 		hang_up(c);
 	else if (c->ret && c->ret != -EAGAIN)
-		refuse(c, c->ret, &c->error);
+		server_refuse(c, c->ret, &c->error);
 	else if (!c->ret && !c->gone)
-		answer(c, &c->message);
+		server_answer(c, &c->message);
 	message_free(&c->message);
 	if (c->gone && !c->away)
-		send_away(c, shut, was_shut);
+		send_away(c, server_shut, was_shut);
 	wait_for(c);
 }
 
@@ -403,7 +404,7 @@ static int client_ready(sd_event_source *source, int fd, uint32_t events, void *
 	if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLIN))) {
 		hang_up(c);
 	} else if (events & EPOLLIN) {
-		send_away(c, take, was_taken);
+		send_away(c, server_take, was_taken);
 		wait_for(c);
 	} else if (events & EPOLLOUT) {
 		flush(c);
@@ -425,7 +426,7 @@ static unsigned int clients_of(const struct server *s, uid_t uid)
 
 static int admit(const struct server *s, int fd, const struct ucred *peer, struct rec_error *e)
 {
-	if (!allowed(s->c.conf, fd, peer))
+	if (!server_allowed(s->c.conf, fd, peer))
 		return not_allowed(peer, e);
 	if (s->nr >= s->c.conf->clients)
 		return rec_error_set(e, -EBUSY,
@@ -477,7 +478,7 @@ static void greet(struct server *s, int fd)
 	}
 	c->peer = peer;
 	if (ret) {
-		refuse(c, ret, &e);
+		server_refuse(c, ret, &e);
 		hang_up(c);
 	}
 }
@@ -518,7 +519,7 @@ void server_progress(struct server *s)
 
 	TAILQ_FOREACH(c, &s->clients, link)
 	if (c->task && sched_look(s->c.sched, c->task, &state))
-		say(c, json_pack("{so}", "state", agent_state_json(&state)), true);
+		server_say(c, json_pack("{so}", "state", agent_state_json(&state)), true);
 }
 
 void server_ended(struct server *s, struct task *t)
@@ -528,7 +529,7 @@ void server_ended(struct server *s, struct task *t)
 	(void)s;
 	if (c) {
 		c->task = NULL;
-		say(c, ended_json(t), false);
+		server_say(c, ended_json(t), false);
 	}
 	task_free(t);
 }

@@ -84,7 +84,7 @@ static int no_room(struct task *t, int err, const char *what)
 	return rec_error_set(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
-static int find_filter(struct task *t, struct cache *cache, const struct job_pace *pace)
+static int task_find_filter(struct task *t, struct cache *cache, const struct job_pace *pace)
 {
 	int ret;
 
@@ -102,7 +102,7 @@ static int find_target(struct task *t, struct cache *cache, const struct job_pac
 	int ret;
 
 	if (t->request.snapshot < 0)
-		return find_filter(t, cache, pace);
+		return task_find_filter(t, cache, pace);
 	t->phase = TASK_TARGET_FILL;
 	ret = cache_file(cache, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT, &t->target);
 	return ret ? no_room(t, ret, "the snapshot") : 0;
@@ -162,8 +162,8 @@ static __u64 about_keys(const struct task *t)
 	return fstat(t->fd[s->keys_fd], &st) ? 0 : (__u64)st.st_size / bytes;
 }
 
-static int fill(struct task *t, struct cache *cache, struct cache_entry *entry, int place,
-		enum task_phase next, const struct job_pace *pace)
+static int task_fill(struct task *t, struct cache *cache, struct cache_entry *entry, int place,
+		     enum task_phase next, const struct job_pace *pace)
 {
 	int ret = cache_fill(cache, entry, t->fd[place], about_keys(t), pace, &t->error);
 
@@ -206,7 +206,7 @@ static unsigned int so_many(unsigned int asked, unsigned int threads)
 	return asked > most ? most : asked ? asked : threads;
 }
 
-static int begin(struct task *t, unsigned int threads)
+static int task_begin(struct task *t, unsigned int threads)
 {
 	struct job_spec spec = t->request.spec;
 	int ret = choose_engine(t, &spec);
@@ -243,16 +243,16 @@ int task_step(struct task *t, struct cache *cache, __u64 keys, unsigned int thre
 		ret = find_target(t, cache, pace);
 		break;
 	case TASK_TARGET_FILL:
-		ret = fill(t, cache, t->target, t->request.snapshot, TASK_KEYS, pace);
+		ret = task_fill(t, cache, t->target, t->request.snapshot, TASK_KEYS, pace);
 		break;
 	case TASK_KEYS:
 		ret = find_keys(t, cache);
 		break;
 	case TASK_KEYS_FILL:
-		ret = fill(t, cache, t->keys, t->request.spec.keys_fd, TASK_BEGIN, pace);
+		ret = task_fill(t, cache, t->keys, t->request.spec.keys_fd, TASK_BEGIN, pace);
 		break;
 	case TASK_BEGIN:
-		ret = begin(t, threads);
+		ret = task_begin(t, threads);
 		break;
 	case TASK_ASK:
 		return job_step(t->job, keys, pace, &t->error);

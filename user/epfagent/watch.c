@@ -29,6 +29,9 @@
 #define SCAN_NAMES 256u
 #define TURN_NAMES 1024u
 #define LATER_USEC 10000000
+/* Old results are looked for each minute, in steps. */
+#define KEEP_USEC 60000000
+#define KEEP_STEP_USEC 1000
 /* Limit of files of a directory that are being written; beyond it the directory is
  * scanned again.
  */
@@ -56,6 +59,8 @@ struct name {
  * @task: audit in progress, or NULL
  * @result: result of @task
  * @filter: for @result, because settings may change during the audit
+ * @hook: program that runs after the last audit; no other audit begins meanwhile
+ * @keep: pass through old results in progress
  */
 struct watch {
 	sd_event_source *source;
@@ -73,6 +78,8 @@ struct watch {
 	struct task *task;
 	struct result result;
 	char *filter;
+	struct hook_run hook;
+	struct keep keep;
 };
 
 /**
@@ -81,10 +88,12 @@ struct watch {
  *	deferred source, because sd-event dispatches one that is enabled again before
  *	everything else: it is pending since it was created
  * @timer: for watches with @later set or names in @written
+ * @keeper: for the results that are kept
  */
 struct watches {
 	sd_event_source *more;
 	sd_event_source *timer;
+	sd_event_source *keeper;
 	struct watches_conf c;
 	TAILQ_HEAD(, watch) list;
 	bool quiet;
@@ -200,7 +209,7 @@ static void scan_some(struct watch *w)
 
 /* Audits */
 
-static int ended(struct task *t, int ret)
+static int watch_ended(struct task *t, int ret)
 {
 	struct watch *w = t->end_ctx;
 	const int part[RESULT_PARTS] = { t->fd[AGENT_BITMAP], t->fd[AGENT_AGES],
@@ -278,11 +287,11 @@ static void request(struct watch *w, struct task *t, const int *part)
 	t->fd[AGENT_RECORDS] = part[RESULT_RECORDS];
 	t->uid = TASK_NOBODY;
 	t->owner = t->end_ctx = w;
-	t->end = ended;
+	t->end = watch_ended;
 }
 
 /* Takes over @input: the task owns it, or it is closed. */
-static void begin(struct watch *w, int input)
+static void watch_begin(struct watch *w, int input)
 {
 	int part[RESULT_PARTS] = { -1, -1, -1 };
 	struct task *t = task_new();
@@ -337,14 +346,14 @@ static void try_name(struct watch *w, const char *name)
 	r->part[RESULT_BITMAP] = true;
 	r->part[RESULT_AGES] = w->conf->ages;
 	r->part[RESULT_RECORDS] = w->conf->records;
-	begin(w, input);
+	watch_begin(w, input);
 }
 
 static void next(struct watch *w)
 {
 	unsigned int left = TURN_NAMES;
 
-	while (!w->task && w->conf && !w->all->quiet) {
+	while (!w->task && !hook_is_running(&w->hook) && w->conf && !w->all->quiet) {
 		struct name *n = left ? take_name(w) : NULL;
 
 		if (!left--) {
@@ -363,7 +372,7 @@ static void next(struct watch *w)
 	}
 }
 
-static int go_on(sd_event_source *timer, uint64_t usec, void *arg)
+static int watch_go_on(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct watches *all = arg;
 	struct watch *w;
@@ -395,7 +404,7 @@ static int try_again(sd_event_source *timer, uint64_t usec, void *arg)
 /* Events */
 
 /* All directories share one queue, so an overflow concerns all of them. */
-static int heed(sd_event_source *source, const struct inotify_event *e, void *arg)
+static int watch_heed(sd_event_source *source, const struct inotify_event *e, void *arg)
 {
 	struct watch *w = arg;
 
@@ -416,6 +425,8 @@ static void leave(struct watch *w)
 {
 	struct name *n;
 
+	hook_kill(&w->hook);
+	keep_end(&w->keep);
 	take_written(w);
 	while ((n = take_name(w)))
 		free(n);
@@ -441,11 +452,11 @@ static int open_dir(struct watch *w)
 	if (flock(w->dir, LOCK_EX | LOCK_NB))
 		return -errno;
 	/* watch the open directory, whatever is at its path now */
-	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, heed, w);
+	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, watch_heed, w);
 	return ret < 0 ? ret : 0;
 }
 
-static void enter(struct watches *all, const struct conf_watch *conf)
+static void watch_enter(struct watches *all, const struct conf_watch *conf)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	int ret = -ENOMEM;
@@ -484,7 +495,7 @@ static bool in_place(const struct watch *w)
 }
 
 /* A directory that was removed or replaced is left, as if it had no settings. */
-static struct watch *find(struct watches *all, const char *dir)
+static struct watch *watch_find(struct watches *all, const char *dir)
 {
 	struct watch *w;
 
@@ -501,7 +512,7 @@ static void leave_old(struct watches *all)
 
 	for (; w; w = after) {
 		after = TAILQ_NEXT(w, link);
-		if (!w->conf && !w->task)
+		if (!w->conf && !w->task && !hook_is_running(&w->hook))
 			leave(w);
 	}
 }
@@ -514,19 +525,97 @@ void watches_set(struct watches *all, const struct conf *conf)
 	TAILQ_FOREACH(w, &all->list, link)
 	w->conf = NULL;
 	for (i = 0; i < conf->nr_watches; i++) {
-		w = find(all, conf->watches[i].dir);
+		w = watch_find(all, conf->watches[i].dir);
 		if (w && w->conf) {
 			fail("%s: configured twice", w->path);
 		} else if (w) {
 			w->conf = &conf->watches[i];
 			w->rescan = true;
 		} else {
-			enter(all, &conf->watches[i]);
+			watch_enter(all, &conf->watches[i]);
 		}
 	}
 	leave_old(all);
 	TAILQ_FOREACH(w, &all->list, link)
 	next(w);
+	sd_event_source_set_enabled(all->keeper, SD_EVENT_OFF); /* it may wait for its minute */
+	timer_start(all->keeper, 0);
+}
+
+/* Results that are kept */
+
+static bool keeps(const struct watch *w)
+{
+	return w->conf && (w->conf->keep.ns || w->conf->keep.bytes);
+}
+
+/* Return: there is more to do soon. */
+static bool keep_some(struct watch *w)
+{
+	unsigned int removed;
+	bool more = keep_step(&w->keep, w->dir, &w->conf->keep, w->task ? w->result.name : NULL,
+			      &removed);
+
+	if (removed)
+		log_info("%s: results of %u files removed", w->path, removed);
+	return more;
+}
+
+static int keep_all(sd_event_source *timer, uint64_t usec, void *arg)
+{
+	struct watches *all = arg;
+	bool more = false, any = false;
+	struct watch *w;
+
+	(void)timer;
+	(void)usec;
+	TAILQ_FOREACH(w, &all->list, link)
+	{
+		if (!keeps(w))
+			continue;
+		any = true;
+		more |= keep_some(w);
+	}
+	if (any)
+		timer_start(timer, more ? KEEP_STEP_USEC : KEEP_USEC);
+	return 0;
+}
+
+/* Hooks */
+
+static void go_on_after(struct watch *w)
+{
+	if (w->conf)
+		next(w);
+	else
+		leave(w);
+}
+
+static void hook_ended(void *ctx, const char *fault)
+{
+	struct watch *w = ctx;
+
+	if (fault)
+		warn("%s/%s: the hook %s", w->path, w->result.name, fault);
+	go_on_after(w);
+}
+
+/* Return: it runs, and its end goes on. */
+static bool run_hook(struct watch *w)
+{
+	char path[PATH_MAX + NAME_MAX + 16];
+	int ret;
+
+	if (!w->conf || !w->conf->hook.nr_words || w->all->quiet)
+		return false;
+	snprintf(path, sizeof(path), "%s/%s.audit.json", w->path, w->result.name);
+	w->hook.end = hook_ended;
+	w->hook.ctx = w;
+	ret = hook_start(&w->hook, w->all->c.loop, &w->conf->hook, path);
+	if (ret)
+		warn("%s/%s: the hook cannot be started: %s", w->path, w->result.name,
+		     strerror(-ret));
+	return !ret;
 }
 
 static void log_end(const struct watch *w, struct task *t)
@@ -553,20 +642,19 @@ json_t *watch_file_json(const struct task *t)
 void watches_ended(struct watches *all, struct task *t)
 {
 	struct watch *w = t->owner;
+	bool done = !w->result.later && t->ret != -ECANCELED && t->ret != -EAGAIN;
 
 	if (w->result.later)
 		try_later(w);
-	else if (t->ret != -ECANCELED && t->ret != -EAGAIN)
+	else if (done)
 		stats_add(&all->c.stats->files_done, 1);
 	log_end(w, t);
 	task_free(t);
 	w->task = NULL;
 	if (w->result.again)
 		add_name(w, w->result.name);
-	if (w->conf)
-		next(w);
-	else
-		leave(w);
+	if (!done || !run_hook(w))
+		go_on_after(w);
 }
 
 struct watches *watches_new(const struct watches_conf *c)
@@ -577,8 +665,9 @@ struct watches *watches_new(const struct watches_conf *c)
 		return NULL;
 	all->c = *c;
 	TAILQ_INIT(&all->list);
-	if (timer_new(&all->more, c->loop, go_on, all) >= 0 &&
-	    timer_new(&all->timer, c->loop, try_again, all) >= 0)
+	if (timer_new(&all->more, c->loop, watch_go_on, all) >= 0 &&
+	    timer_new(&all->timer, c->loop, try_again, all) >= 0 &&
+	    timer_new(&all->keeper, c->loop, keep_all, all) >= 0)
 		return all;
 	watches_free(all);
 	return NULL;
@@ -595,5 +684,6 @@ void watches_free(struct watches *all)
 		leave(TAILQ_FIRST(&all->list));
 	sd_event_source_disable_unref(all->more);
 	sd_event_source_disable_unref(all->timer);
+	sd_event_source_disable_unref(all->keeper);
 	free(all);
 }

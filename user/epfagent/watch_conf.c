@@ -115,6 +115,16 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name, 
 		return set_mode(&w->mode, what, value);
 	if (!strcmp(name, "group"))
 		return conf_find_group(what, value, &w->gid);
+	if (!strcmp(name, "keep-time"))
+		return parse_ns(what, value, &w->keep.ns);
+	if (!strcmp(name, "keep-bytes"))
+		return parse_bytes(what, value, &w->keep.bytes);
+	if (!strcmp(name, "hook"))
+		return hook_conf_words(&w->hook, what, value);
+	if (!strcmp(name, "user"))
+		return hook_conf_user(&w->hook, what, value);
+	if (!strcmp(name, "hook-time"))
+		return parse_ns(what, value, &w->hook.time_ns);
 	if (!strcmp(name, "format"))
 		good = rec_format_named(value, &r->spec.records.format);
 	else if (!strcmp(name, "separator"))
@@ -165,6 +175,10 @@ static bool check(struct conf_watch *w, const char *what)
 	}
 	if (!strchr(w->target, '/') && !parse_name(w->target))
 		return false;
+	if (!w->hook.nr_words && (w->hook.other || w->hook.time_ns)) {
+		fail("%s: 'user' and 'hook-time' are of a 'hook', which is missing", what);
+		return false;
+	}
 	if (w->records && r->format == REC_COLUMN) {
 		fail("%s: a column has no records: set 'format'", what);
 		return false;
@@ -197,7 +211,7 @@ static char *unquote(const char *from, const char *end)
 	return text;
 }
 
-static void defaults(struct conf_watch *w)
+static void watch_conf_defaults(struct conf_watch *w)
 {
 	struct rec_spec *r = &w->request.spec.records;
 
@@ -210,7 +224,7 @@ static void defaults(struct conf_watch *w)
 
 bool watch_conf_begin(struct conf_watch *w, const char *section)
 {
-	defaults(w);
+	watch_conf_defaults(w);
 	w->section = strdup(section);
 	if (!w->section)
 		fail("out of memory");
@@ -267,7 +281,7 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 		     what, text);
 		return false;
 	}
-	defaults(w);
+	watch_conf_defaults(w);
 	w->dir = unquote(text, filter);
 	w->target = unquote(filter + 1, options);
 	rest = strdup(*options ? options + 1 : "");
@@ -286,4 +300,5 @@ void watch_conf_free(struct conf_watch *w)
 	free(w->section);
 	free(w->dir);
 	free(w->target);
+	hook_conf_free(&w->hook);
 }

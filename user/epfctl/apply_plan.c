@@ -18,8 +18,9 @@ static bool no_memory(void)
 }
 
 /* Add a step, behind those of its kind. @text and @why are copied. */
-static struct apply_change *add(struct apply_plan *plan, enum apply_kind kind, const char *name,
-				const char *text, const char *why, const struct declared *d)
+static struct apply_change *apply_plan_add(struct apply_plan *plan, enum apply_kind kind,
+					   const char *name, const char *text, const char *why,
+					   const struct declared *d)
 {
 	struct apply_change *more = realloc(plan->all, (plan->nr + 1) * sizeof(*more));
 	struct apply_change new = { .kind = kind, .declared = d };
@@ -81,23 +82,6 @@ struct existing {
 	bool module;
 	bool timed;
 };
-
-/* Open filter @name by its name alone, in the backends that the command may use. */
-static int open_named(const char *name)
-{
-	int dev = open_device(), filter, second;
-
-	if (dev < 0)
-		return dev;
-	filter = epf_dev_filter(dev, name);
-	second = filter == -ENOENT ? epf_backend_second(dev) : -ENOENT;
-	if (second >= 0) {
-		filter = epf_dev_filter(second, name);
-		epf_close(second);
-	}
-	epf_close(dev);
-	return filter;
-}
 
 /* Return: 1; 0: there is none; -1: an error is printed. */
 static int read_existing(const char *name, struct existing *e)
@@ -180,13 +164,13 @@ static bool create_step(struct apply_plan *plan, const struct declared *d,
 	char text[64];
 
 	if (why) {
-		gone = add(plan, APPLY_DESTROY, d->name, NULL, why, d);
+		gone = apply_plan_add(plan, APPLY_DESTROY, d->name, NULL, why, d);
 		if (!gone)
 			return false;
 		gone->module = e->module;
 		plan->replaced++;
 	}
-	return add(plan, APPLY_CREATE, d->name, size_text(p, text), NULL, d);
+	return apply_plan_add(plan, APPLY_CREATE, d->name, size_text(p, text), NULL, d);
 }
 
 /* Compare a declared filter; @w and @p say what it is. */
@@ -238,8 +222,8 @@ static bool plan_filter(struct apply_plan *plan, const struct declared *d)
 /* Attachments */
 
 /* Does it stay? @why: room for the reason why not. */
-static bool stays(const struct apply_plan *plan, struct attached *is, struct attach_words *want,
-		  const char *text, char *why, size_t room)
+static bool apply_plan_stays(const struct apply_plan *plan, struct attached *is,
+			     struct attach_words *want, const char *text, char *why, size_t room)
 {
 	char *now;
 	bool same;
@@ -280,6 +264,20 @@ static bool has_filter(const struct declarations *all, struct xdp_want *want, bo
 	return false;
 }
 
+/* Attach what exists and cannot stay. */
+static bool again(struct apply_plan *plan, const char *name, const char *text, const char *why,
+		  const struct declared *d, bool gone)
+{
+	struct apply_change *c = apply_plan_add(plan, APPLY_DETACH, name, NULL, why, d);
+
+	if (c)
+		c->gone = gone;
+	c = c ? apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d) : NULL;
+	if (c)
+		c->gone = gone;
+	return c;
+}
+
 static bool attach_step(struct apply_plan *plan, const struct declared *d, struct xdp_want *want,
 			bool there)
 {
@@ -295,7 +293,7 @@ static bool attach_step(struct apply_plan *plan, const struct declared *d, struc
 	words = attach_wanted(want);
 	text = good ? attach_text(&words) : NULL;
 	err = good ? attached_read(name, is) : -ENOENT;
-	same = text && !err && stays(plan, is, &words, text, why, sizeof(why));
+	same = text && !err && apply_plan_stays(plan, is, &words, text, why, sizeof(why));
 	if (!text)
 		good = false;
 	else if (err && err != -ENOENT)
@@ -303,10 +301,9 @@ static bool attach_step(struct apply_plan *plan, const struct declared *d, struc
 	else if (same)
 		plan->same++;
 	else if (err == -ENOENT)
-		good = add(plan, APPLY_ATTACH, name, text, NULL, d);
+		good = apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d);
 	else
-		good = add(plan, APPLY_DETACH, name, NULL, why, d) &&
-		       add(plan, APPLY_ATTACH, name, text, NULL, d);
+		good = again(plan, name, text, why, d, !is->live);
 	if (good && !same && !err && is->live && !has(plan, APPLY_DESTROY, is->filter))
 		plan->replaced++;
 	free(text);
@@ -341,7 +338,7 @@ static bool prune_attached(struct apply_plan *plan, const struct declarations *d
 	for (i = 0; names && names[i]; i++) {
 		if (good && !strchr(names[i], '@') && !pin_is_name(names[i]) &&
 		    !declared_find(d, DECLARED_ATTACH, names[i]))
-			good = add(plan, APPLY_DETACH, names[i], NULL, NULL, NULL);
+			good = apply_plan_add(plan, APPLY_DETACH, names[i], NULL, NULL, NULL);
 		free(names[i]);
 	}
 	free(names);
@@ -366,7 +363,7 @@ static bool prune_in(struct apply_plan *plan, const struct declarations *d, int 
 		epf_close(filter);
 		if (!info.params.name[0] || declared_find(d, DECLARED_FILTER, info.params.name))
 			continue;
-		gone = add(plan, APPLY_DESTROY, info.params.name, NULL, NULL, NULL);
+		gone = apply_plan_add(plan, APPLY_DESTROY, info.params.name, NULL, NULL, NULL);
 		if (gone)
 			gone->module = epf_is_module(dev);
 		good = gone;

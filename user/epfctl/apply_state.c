@@ -11,10 +11,12 @@
  * wall clock, but at least the time since the boot.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +58,15 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name, cons
 	snprintf(path, PATH_MAX, "%s/%s.%s", dir, name, suffix);
 }
 
+int state_lock(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR && !interrupted)
+		;
+	return fd;
+}
+
 /* Saving */
 
 static int write_moment(const char *path, const struct moment *m)
@@ -90,7 +101,7 @@ static int save_patiently(int filter, const char *path, struct meter *meter,
 	return err;
 }
 
-static int save(int filter, const char *name, const char *dir)
+static int apply_state_save(int filter, const char *name, const char *dir)
 {
 	struct meter meter = { .what = "saving" };
 	char path[PATH_MAX], boot[PATH_MAX];
@@ -147,12 +158,12 @@ static int save_declared(const struct declared *d, const char *dir, bool due, js
 	__u64 ns;
 
 	if (filter < 0)
-		return EXIT_FAIL;
+		return EXIT_ABSENT;
 	if (epf_filter_info(filter, &info))
 		ret = fail("reading '%s'", d->name);
 	ns = ret ? 0 : period(d, &info.params);
 	if (ns && (!due || is_due(dir, d->name, ns))) {
-		ret = save(filter, d->name, dir);
+		ret = apply_state_save(filter, d->name, dir);
 		if (!ret && saved)
 			json_array_append_new(saved, json_string(d->name));
 		else if (!ret)
@@ -165,22 +176,25 @@ static int save_declared(const struct declared *d, const char *dir, bool due, js
 int state_save(const struct declarations *d, const char *dir, bool due)
 {
 	json_t *saved = out_mode == OUT_TEXT ? NULL : json_array();
-	int ret = EXIT_YES;
+	int ret = EXIT_YES, one, lock;
 	size_t i;
 
 	if (mkdir(dir, 0700) && errno != EEXIST) {
 		json_decref(saved);
 		return fail_errno(errno, "%s: %m", dir);
 	}
-	for (i = 0; i < d->nr && !interrupted; i++)
-		if (d->all[i].type == DECLARED_FILTER && d->all[i].saves &&
-		    save_declared(&d->all[i], dir, due, saved))
-			ret = EXIT_FAIL;
-	if (saved && !ret)
+	lock = state_lock(dir);
+	for (i = 0; i < d->nr && !interrupted; i++) {
+		if (d->all[i].type != DECLARED_FILTER || !d->all[i].saves)
+			continue;
+		one = save_declared(&d->all[i], dir, due, saved);
+		ret = one > ret ? one : ret;
+	}
+	if (lock >= 0)
+		close(lock);
+	if (saved)
 		out_json(json_pack("{so}", "saved", saved));
-	else
-		json_decref(saved);
-	return ret;
+	return interrupted ? EXIT_FAIL : ret;
 }
 
 /* Restoring */
@@ -197,7 +211,7 @@ static bool read_moment(const char *path, const struct epf_snap_header *h, struc
 }
 
 /* Return: false: the age cannot be known. */
-static bool age_of(const char *boot_path, const struct epf_snap_header *h, __u64 *age)
+static bool apply_state_age_of(const char *boot_path, const struct epf_snap_header *h, __u64 *age)
 {
 	struct moment then, here;
 	bool told = read_moment(boot_path, h, &then);
@@ -222,7 +236,7 @@ static bool by_time(const struct epf_params *p)
 }
 
 /* Is it a state of the filter as declared? Its key may be another one unless a file has it. */
-static bool fits(const struct epf_info *info, const struct epf_params *saved)
+static bool apply_state_fits(const struct epf_info *info, const struct epf_params *saved)
 {
 	struct epf_params p = *saved;
 
@@ -258,8 +272,8 @@ static void not_restored(struct state_told *told, const char *fmt, const char *a
 }
 
 /* @has_key: the declared key */
-static void fill(int filter, const struct epf_snap_file *file, const char *boot,
-		 const __u64 *has_key, struct state_told *told)
+static void apply_state_fill(int filter, const struct epf_snap_file *file, const char *boot,
+			     const __u64 *has_key, struct state_told *told)
 {
 	const struct epf_params *p = &file->header.params;
 	struct epf_info info;
@@ -267,13 +281,12 @@ static void fill(int filter, const struct epf_snap_file *file, const char *boot,
 	__u32 over;
 	int err = epf_filter_info(filter, &info);
 
-	if (err || !fits(&info, p)) {
+	if (err || !apply_state_fits(&info, p)) {
 		not_restored(told, "%s%s", "it was saved with other parameters", "");
 	} else if (has_key && memcmp(has_key, file->header.key, sizeof(file->header.key))) {
 		not_restored(told, "%s%s", "it was saved with another hash key", "");
-	} else if (!age_of(boot, &file->header, &age)) {
-		not_restored(told, "%s%s", "it is from the future by the clock of this machine: ",
-			     "set the clock, then 'epfctl restore' fills the filter");
+	} else if (!apply_state_age_of(boot, &file->header, &age)) {
+		told->future = true;
 	} else if (by_time(p) && age >= p->window_ns) {
 		not_restored(told, "saved %s ago, which is longer than its window of %s",
 			     fmt_ns(age).s, fmt_ns(p->window_ns).s);
@@ -290,6 +303,21 @@ static void fill(int filter, const struct epf_snap_file *file, const char *boot,
 			 fmt_ns(age).s, file->header.inserts,
 			 over ? "; epochs that are over meanwhile are ended" : "");
 	}
+}
+
+/* Keep a state from the future, of which the clock may be at fault. */
+static void keep_future(const char *name, const char *dir, struct state_told *told)
+{
+	char path[PATH_MAX], kept[PATH_MAX];
+
+	path_of(path, dir, name, "epf");
+	path_of(kept, dir, name, "future");
+	if (rename(path, kept))
+		snprintf(kept, sizeof(kept), "%s", path);
+	snprintf(told->text, sizeof(told->text),
+		 "it is from the future by the clock of this machine: if the clock is at fault, "
+		 "'epfctl restore --existing %s %.150s'",
+		 name, kept);
 }
 
 void state_restore(const char *name, const char *dir, const __u64 *key, struct state_told *told)
@@ -311,8 +339,10 @@ void state_restore(const char *name, const char *dir, const __u64 *key, struct s
 							   epf_snap_fault_text(fault));
 	filter = open_filter(name);
 	if (filter >= 0) {
-		fill(filter, &file, boot, key, told);
+		apply_state_fill(filter, &file, boot, key, told);
 		epf_close(filter);
 	}
 	epf_snap_close(&file);
+	if (told->future)
+		keep_future(name, dir, told);
 }

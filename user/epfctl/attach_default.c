@@ -23,7 +23,7 @@
 #define WAIT_MS 2000 /* until the kernel frees programs, or a process ends */
 #define MAPS_MAX 64  /* maps of one program; the verifier's own limit */
 
-static bool exists(int dev, const char *name)
+static bool attach_default_exists(int dev, const char *name)
 {
 	int filter = epf_dev_find(dev, name);
 
@@ -33,7 +33,7 @@ static bool exists(int dev, const char *name)
 	return true;
 }
 
-static int create(int dev, struct xdp_want *want)
+static int attach_default_create(int dev, struct xdp_want *want)
 {
 	struct epf_plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
 	struct epf_planned plan;
@@ -86,8 +86,8 @@ int default_filter(struct xdp_want *want)
 		return dev;
 	want->filter = want->ifname;
 	want->bpf = !epf_is_module(dev);
-	if (!exists(dev, want->filter))
-		err = create(dev, want);
+	if (!attach_default_exists(dev, want->filter))
+		err = attach_default_create(dev, want);
 	else if (!rotates_so(want))
 		err = -EEXIST;
 	epf_close(dev);
@@ -223,7 +223,7 @@ static bool wait_for(bool (*done)(const struct epf_xdp_conf *conf), const struct
 	return done(conf);
 }
 
-static bool let_go(const struct epf_xdp_conf *conf)
+static bool attach_default_let_go(const struct epf_xdp_conf *conf)
 {
 	return !ebpf_held(conf->filter);
 }
@@ -250,7 +250,7 @@ static void end_holder(const struct epf_xdp_conf *conf)
 	if (!conf->holder || !is_holder(conf->holder, conf->filter))
 		return;
 	kill((pid_t)conf->holder, SIGTERM);
-	wait_for(let_go, conf);
+	wait_for(attach_default_let_go, conf);
 }
 
 /* Is the filter of that name the one that was made? */
@@ -268,7 +268,7 @@ static bool same(int dev, const struct epf_xdp_conf *conf)
 	return is;
 }
 
-static void destroy(const struct epf_xdp_conf *conf)
+static void attach_default_destroy(const struct epf_xdp_conf *conf)
 {
 	int dev = epf_dev_open(), err = 0;
 
@@ -295,5 +295,5 @@ void default_undo(const struct epf_xdp_conf *conf)
 	}
 	end_holder(conf);
 	if (conf->made)
-		destroy(conf);
+		attach_default_destroy(conf);
 }

@@ -261,7 +261,7 @@ static int stopped(struct auditing *a)
 /* Work */
 
 /* Return: non-zero: stop. */
-static int tell(struct auditing *a)
+static int audit_tell(struct auditing *a)
 {
 	const struct job_state *s = &a->r.state;
 
@@ -295,7 +295,7 @@ static int ask_all(struct auditing *a, struct job *job)
 			step *= 2;
 		job_state(job, &a->r.state);
 		tell_fall(a);
-		if (more && tell(a))
+		if (more && audit_tell(a))
 			return stopped(a);
 	} while (more);
 	return 0;
@@ -330,7 +330,7 @@ static void warn_of_none(const struct auditing *a)
 	     a->r.state.mark.keys, there);
 }
 
-static void report(const struct auditing *a)
+static void epfctl_audit_report(const struct auditing *a)
 {
 	if (job_none_present(&a->r.state))
 		warn_of_none(a);
@@ -358,7 +358,7 @@ static int ask_here(struct auditing *a, struct job_spec *spec)
 	if (job_open(&job, &t->view, spec, &e))
 		return fail("%s: %s", a->r.keys, e.text);
 	job_state(job, &a->r.state);
-	tell(a);
+	audit_tell(a);
 	ret = ask_all(a, job);
 	keep_why(a, spec->engine && !a->ask->spec.engine && !a->r.fallen ? t->why : a->r.state.why);
 	job_close(job);
@@ -373,7 +373,7 @@ static int agent_tells(void *ctx, const struct job_state *state)
 	struct auditing *a = ctx;
 
 	a->r.state = *state;
-	return tell(a);
+	return audit_tell(a);
 }
 
 /* Is this error of the agent one that the audit in this process may not have? */
@@ -395,7 +395,7 @@ static bool agent_declines(const struct auditing *a, int err)
 	return false;
 }
 
-static void learn(struct asked *s, const struct agent_about *about)
+static void audit_learn(struct asked *s, const struct agent_about *about)
 {
 	s->t.place = about->place;
 	s->t.header = about->header;
@@ -464,7 +464,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 	struct rec_error e;
 	int err;
 
-	tell(a);
+	audit_tell(a);
 	err = agent_audit(a->ask->agent, s->snapshot_fd < 0 ? a->ask->target : NULL, s->snapshot_fd,
 			  spec, &state, &about, agent_tells, a, &e);
 	if (err == -ECANCELED && interrupted)
@@ -477,7 +477,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 	a->r.by_agent = true;
 	tell_fall(a);
 	keep_why(a, state.why);
-	learn(s, &about);
+	audit_learn(s, &about);
 	warn_of(&s->t);
 	a->r.fpr = s->fpr;
 	a->r.epoch = s->t.view.epoch;
@@ -495,7 +495,7 @@ static double error_of(const struct target *t, unsigned int threads)
 }
 
 /* This works for a live filter, too: random keys do not depend on what changes meanwhile. */
-static int probe(struct asked *s)
+static int audit_probe(struct asked *s)
 {
 	const struct audit_ask *ask = s->ask;
 	struct meter meter = { .what = "asking random keys", .unit = "keys" };
@@ -556,7 +556,7 @@ static int open_here(struct asked *s)
 	s->agent = false;
 	warn_of(&s->t);
 	s->fpr = error_of(&s->t, s->ask->spec.threads);
-	return s->ask->probe ? probe(s) : 0;
+	return s->ask->probe ? audit_probe(s) : 0;
 }
 
 static int draw(const struct auditing *a)
@@ -602,7 +602,7 @@ static int do_job(struct auditing *a)
 	if (!ret)
 		ret = commit(a);
 	if (!ret)
-		report(a);
+		epfctl_audit_report(a);
 	return ret;
 }
 

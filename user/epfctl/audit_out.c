@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int out_fails(const char *name, int err)
+static int audit_out_fails(const char *name, int err)
 {
 	return fail_write(name, err, false);
 }
@@ -54,7 +54,7 @@ static int partial_fails(struct audit_out *o, int err)
 		return fail("%s exists, but no state describes it: remove it to "
 			    "begin again, or give the output another name",
 			    name);
-	return out_fails(name, err);
+	return audit_out_fails(name, err);
 }
 
 int audit_out_open(struct audit_out *o, int what, const char *name, bool resume, bool known)
@@ -68,7 +68,7 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 		return 0;
 	if (what == OUT_RECORDS && !strcmp(name, "-")) {
 		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-		return o->fd < 0 ? out_fails("standard output", -errno) : 0;
+		return o->fd < 0 ? audit_out_fails("standard output", -errno) : 0;
 	}
 	if (epf_file_is_stream(name)) {
 		if (what != OUT_RECORDS)
@@ -76,14 +76,14 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 				    "only records can go there",
 				    name);
 		o->fd = open(name, O_WRONLY | O_CLOEXEC);
-		return o->fd < 0 ? out_fails(name, -errno) : 0;
+		return o->fd < 0 ? audit_out_fails(name, -errno) : 0;
 	}
 	if (resume) {
 		err = open_partial(o, known);
 		return err ? partial_fails(o, err) : 0;
 	}
 	o->fd = epf_file_open(&o->file, name, EPF_FILE_SHARED);
-	return o->fd < 0 ? out_fails(name, o->fd) : 0;
+	return o->fd < 0 ? audit_out_fails(name, o->fd) : 0;
 }
 
 int audit_out_sync(const struct audit_out *o)
@@ -98,7 +98,7 @@ int audit_out_finish(struct audit_out *o)
 	if (o->fd >= 0 && close(o->fd) && !err)
 		err = -errno;
 	o->fd = -1;
-	return err ? out_fails(o->name, err) : 0;
+	return err ? audit_out_fails(o->name, err) : 0;
 }
 
 int audit_out_commit(struct audit_out *o)

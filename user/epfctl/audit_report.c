@@ -12,7 +12,7 @@
 #define BAR_COLUMNS 40
 #define TICS_MAX 16 /* ages that have room for their names below the bars */
 
-static double share(__u64 part, __u64 all)
+static double audit_report_share(__u64 part, __u64 all)
 {
 	return all ? (double)part / (double)all : 0;
 }
@@ -79,7 +79,7 @@ static void print_counts(FILE *to, const struct audit_result *r)
 	const struct job_checkpoint *m = &r->state.mark;
 
 	fprintf(to, ROW "%llu of %llu keys, %.4g%%\n", "present", m->present, m->keys,
-		100 * share(m->present, m->keys));
+		100 * audit_report_share(m->present, m->keys));
 	if (r->state.keyless)
 		fprintf(to, ROW "%llu records\n", "without key", r->state.keyless);
 	if (r->state.bad)
@@ -238,10 +238,11 @@ json_t *audit_json(const struct target *t, const struct audit_result *r)
 	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}", "file", json_path(r->keys),
 			      "format", rec_format_name(r->state.format), "asked", asked_json(t, r),
 			      "keys", (json_int_t)m->keys, "present", (json_int_t)m->present,
-			      "present_share", share(m->present, m->keys), "none_present",
-			      job_none_present(&r->state), "keyless", (json_int_t)r->state.keyless,
-			      "bad", (json_int_t)r->state.bad, "ages", ages_json(t, r), "work",
-			      work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
+			      "present_share", audit_report_share(m->present, m->keys),
+			      "none_present", job_none_present(&r->state), "keyless",
+			      (json_int_t)r->state.keyless, "bad", (json_int_t)r->state.bad, "ages",
+			      ages_json(t, r), "work", work_json(r), "bitmap_xxh3",
+			      sum_json(r->state.bitmap_xxh3));
 	json_t *written = json_object();
 	int i;
 

@@ -4,7 +4,9 @@
  * it is undamaged, and belongs to this audit and to the files beside it.
  */
 #include "cmd_audit.h"
+#include "libepf/order.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,11 +27,22 @@ struct state_file {
 	__u64 sum;
 };
 
+/* To and from the byte order of the file. */
+static void order_file(struct state_file *f)
+{
+	f->magic = htole64(f->magic);
+	f->version = htole32(f->version);
+	f->bytes = htole32(f->bytes);
+	epf_order_words(&f->state, &f->state, sizeof(f->state));
+	f->sum = htole64(f->sum);
+}
+
 static __u64 file_sum(const struct state_file *f)
 {
 	struct state_file copy = *f;
 
 	copy.sum = 0;
+	order_file(&copy);
 	return XXH3_64bits(&copy, sizeof(copy));
 }
 
@@ -49,6 +62,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 	};
 	/* clang-format on */
 
+	epf_order_words(numbers, numbers, sizeof(numbers));
 	return XXH3_64bits_withSeed(fields, strlen(fields), XXH3_64bits(numbers, sizeof(numbers)));
 }
 
@@ -60,6 +74,7 @@ static __u64 header_sum(const struct target *t)
 	struct epf_snap_header h = t->header;
 
 	target_hide_key(&h);
+	epf_order_header(&h);
 	return XXH3_64bits(&h, sizeof(h));
 }
 
@@ -127,7 +142,7 @@ static ssize_t read_all(int fd, void *to, size_t len)
 int audit_state_load(struct audit_state *s, const char *path, const struct audit_out *out)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct state_file f;
+	struct state_file f = { 0 };
 	const char *why;
 	ssize_t got;
 	__u64 sum;
@@ -143,6 +158,7 @@ int audit_state_load(struct audit_state *s, const char *path, const struct audit
 	close(fd);
 	if (got < 0)
 		return fail_errno(errno, "%s: %m", path);
+	order_file(&f);
 	why = unfit(&f, (size_t)got, s, out);
 	if (why)
 		return fail("%s %s: remove it to begin again", path, why);
@@ -188,5 +204,6 @@ int audit_state_save(const struct audit_state *s, const char *path, const struct
 	f.bytes = sizeof(f);
 	f.state = *s;
 	f.sum = file_sum(&f);
+	order_file(&f);
 	return write_state(&f, path);
 }

@@ -98,7 +98,7 @@ static int plan(struct build *b)
 	return 0;
 }
 
-static int begin(struct build *b)
+static int build_begin(struct build *b)
 {
 	const struct build_ask *ask = b->ask;
 	struct epf_params *p = &b->r->planned.params;
@@ -157,7 +157,7 @@ static void note_gap(struct build *b, __u64 ns)
 	b->r->after_gap++;
 }
 
-static void insert(struct build *b, __u64 digest)
+static void build_insert(struct build *b, __u64 digest)
 {
 	if (b->r->planned.params.refresh == EPF_FIRST_SEEN)
 		epf_mem_test_and_insert(b->mem, digest, b->now_ns);
@@ -180,7 +180,7 @@ static int one_record(struct build *b, const struct stamped *record)
 	if (record->ns >= b->now_ns) {
 		note_gap(b, record->ns);
 		b->now_ns = record->ns;
-		insert(b, record->digest);
+		build_insert(b, record->digest);
 		return 0;
 	}
 	late = b->now_ns - record->ns;
@@ -191,7 +191,7 @@ static int one_record(struct build *b, const struct stamped *record)
 	r->late++;
 	if (late > r->late_ns)
 		r->late_ns = late;
-	insert(b, record->digest);
+	build_insert(b, record->digest);
 	return 0;
 }
 
@@ -218,7 +218,7 @@ static int all_records(struct build *b)
 	return err;
 }
 
-static int save(struct build *b)
+static int build_save(struct build *b)
 {
 	struct build_result *r = b->r;
 	struct meter meter = { .what = "saving" };
@@ -251,7 +251,7 @@ static void tell_damage(const struct order *o)
 			     o->feed[i].damaged.text);
 }
 
-static int finish(struct build *b)
+static int build_finish(struct build *b)
 {
 	struct build_result *r = b->r;
 
@@ -260,7 +260,7 @@ static int finish(struct build *b)
 	epf_mem_advance(b->mem, r->end_ns);
 	epf_mem_info(b->mem, r->end_ns, &r->info);
 	tell_damage(&b->order);
-	return save(b);
+	return build_save(b);
 }
 
 int build_run(struct build_ask *ask, struct build_result *result)
@@ -273,11 +273,11 @@ int build_run(struct build_ask *ask, struct build_result *result)
 	int err = check_names(ask);
 
 	if (!err)
-		err = begin(&b);
+		err = build_begin(&b);
 	if (!err)
 		err = all_records(&b);
 	if (!err)
-		err = finish(&b);
+		err = build_finish(&b);
 	order_close(&b.order);
 	epf_mem_free(b.mem);
 	explicit_bzero(b.key, sizeof(b.key));

@@ -90,7 +90,7 @@ int order_open(struct order *o, char **names, int nr, const struct rec_spec *spe
 	return 0;
 }
 
-static void exchange(struct stamped *a, struct stamped *b)
+static void build_order_exchange(struct stamped *a, struct stamped *b)
 {
 	struct stamped t = *a;
 
@@ -106,10 +106,10 @@ static void hold(struct order *o, struct stamped record)
 
 	h[i] = record;
 	for (; i > 1 && h[i].ns < h[i / 2].ns; i /= 2)
-		exchange(&h[i], &h[i / 2]);
+		build_order_exchange(&h[i], &h[i / 2]);
 }
 
-static struct stamped oldest(struct order *o)
+static struct stamped build_order_oldest(struct order *o)
 {
 	struct stamped *h = o->heap, record = h[1];
 	__u32 i = 1, child;
@@ -119,7 +119,7 @@ static struct stamped oldest(struct order *o)
 		child += child < o->held && h[child + 1].ns < h[child].ns;
 		if (h[i].ns <= h[child].ns)
 			break;
-		exchange(&h[i], &h[child]);
+		build_order_exchange(&h[i], &h[child]);
 		i = child;
 	}
 	return record;
@@ -148,7 +148,7 @@ int order_next(struct order *o, struct stamped *record)
 	}
 	if (!o->held)
 		return 0;
-	*record = oldest(o);
+	*record = build_order_oldest(o);
 	return 1;
 }
 

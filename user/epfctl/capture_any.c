@@ -67,7 +67,7 @@ static int open_pcap(struct source *s, const unsigned char *head, size_t len)
 }
 
 /* Read as much of the head as it takes to recognize pcapng. */
-static ssize_t read_head(struct source *s, unsigned char *head, size_t room)
+static ssize_t capture_any_read_head(struct source *s, unsigned char *head, size_t room)
 {
 	size_t len = 0;
 
@@ -110,10 +110,10 @@ static int open_ng(struct source *s, const unsigned char *head, size_t len)
 	return -1;
 }
 
-static int begin(struct source *s)
+static int capture_any_begin(struct source *s)
 {
 	unsigned char head[CAPTURE_HEAD_BYTES];
-	ssize_t len = read_head(s, head, sizeof(head));
+	ssize_t len = capture_any_read_head(s, head, sizeof(head));
 
 	if (len < 0)
 		return -1;
@@ -130,7 +130,7 @@ int source_open(struct source *s, const char *path)
 		fails(s, strerror(errno));
 	} else {
 		s->stream = stream_open(s->fd, STREAM_WINDOW_MAX);
-		if (s->stream && !begin(s))
+		if (s->stream && !capture_any_begin(s))
 			return 0;
 		if (!s->stream)
 			fails(s, "out of memory");

@@ -67,14 +67,14 @@ void ng_close(struct ng_in *in)
 	in->ifs = NULL;
 }
 
-static int bad(struct ng_in *in, const char *why)
+static int capture_ng_bad(struct ng_in *in, const char *why)
 {
 	in->why = why;
 	return -1;
 }
 
 /* Make room for @bytes from @at on. */
-static int make_room(struct ng_in *in, size_t bytes)
+static int capture_ng_make_room(struct ng_in *in, size_t bytes)
 {
 	unsigned char *room = in->room;
 
@@ -85,7 +85,7 @@ static int make_room(struct ng_in *in, size_t bytes)
 		return 0;
 	room = realloc(room, bytes);
 	if (!room)
-		return bad(in, "out of memory");
+		return capture_ng_bad(in, "out of memory");
 	in->room = room;
 	in->room_bytes = bytes;
 	return 0;
@@ -98,12 +98,12 @@ static int have(struct ng_in *in, size_t bytes)
 
 	if (in->end - in->at >= bytes)
 		return 1;
-	if (make_room(in, bytes))
+	if (capture_ng_make_room(in, bytes))
 		return -1;
 	while (in->end < bytes) {
 		n = stream_read(in->stream, in->room + in->end, in->room_bytes - in->end);
 		if (n < 0)
-			return bad(in, stream_why(in->stream));
+			return capture_ng_bad(in, stream_why(in->stream));
 		if (!n)
 			return 0;
 		in->end += n;
@@ -125,12 +125,12 @@ static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
 		if (get32(in, p + 8) != ORDER)
 			in->big = true;
 		if (get32(in, p + 8) != ORDER)
-			return bad(in, "a section has no byte order");
+			return capture_ng_bad(in, "a section has no byte order");
 		in->nr_ifs = 0;
 	}
 	*len = get32(in, p + 4);
 	if (*len < BLOCK_MIN || *len % 4 || *len > BLOCK_MAX)
-		return bad(in, "a block has an impossible length");
+		return capture_ng_bad(in, "a block has an impossible length");
 	return 0;
 }
 
@@ -165,9 +165,9 @@ static int take_section(struct ng_in *in, struct ng_block *b)
 {
 	b->kind = NG_IS_SECTION;
 	if (b->len < 28)
-		return bad(in, "a section header is too short");
+		return capture_ng_bad(in, "a section header is too short");
 	if (get16(in, b->bytes + 12) != 1)
-		return bad(in, "a section has a version other than 1");
+		return capture_ng_bad(in, "a section has a version other than 1");
 	b->options = take_options(in, b->bytes + 24, b->bytes + b->len - 4, NULL);
 	return 1;
 }
@@ -178,10 +178,10 @@ static int more_ifs(struct ng_in *in)
 	struct ng_if *ifs;
 
 	if (in->nr_ifs == IFS_MAX)
-		return bad(in, "a section has more than 65536 interfaces");
+		return capture_ng_bad(in, "a section has more than 65536 interfaces");
 	ifs = realloc(in->ifs, room * sizeof(*ifs));
 	if (!ifs)
-		return bad(in, "out of memory");
+		return capture_ng_bad(in, "out of memory");
 	in->ifs = ifs;
 	in->if_room = room;
 	return 0;
@@ -192,7 +192,7 @@ static int take_interface(struct ng_in *in, struct ng_block *b)
 	struct ng_if *i;
 
 	if (b->len < 20)
-		return bad(in, "the description of an interface is too short");
+		return capture_ng_bad(in, "the description of an interface is too short");
 	if ((in->nr_ifs == in->if_room || in->nr_ifs == IFS_MAX) && more_ifs(in))
 		return -1;
 	i = &in->ifs[in->nr_ifs++];
@@ -234,13 +234,13 @@ static int take_packet(struct ng_in *in, struct ng_block *b, __u32 id)
 
 	b->kind = NG_IS_PACKET;
 	if (b->len < 32)
-		return bad(in, "the block of a packet is too short");
+		return capture_ng_bad(in, "the block of a packet is too short");
 	if (id >= in->nr_ifs)
-		return bad(in, "a packet belongs to an interface that is not described");
+		return capture_ng_bad(in, "a packet belongs to an interface that is not described");
 	b->captured = get32(in, p + 20);
 	b->length = get32(in, p + 24);
 	if (b->captured > b->len - 32)
-		return bad(in, "a packet is longer than its block");
+		return capture_ng_bad(in, "a packet is longer than its block");
 	b->data = p + 28;
 	b->iface = &in->ifs[id];
 	b->has_stamp = true;
@@ -254,16 +254,16 @@ static int take_simple(struct ng_in *in, struct ng_block *b)
 {
 	b->kind = NG_IS_PACKET;
 	if (b->len < 16)
-		return bad(in, "the block of a packet is too short");
+		return capture_ng_bad(in, "the block of a packet is too short");
 	if (!in->nr_ifs)
-		return bad(in, "a packet belongs to an interface that is not described");
+		return capture_ng_bad(in, "a packet belongs to an interface that is not described");
 	b->iface = &in->ifs[0];
 	b->length = get32(in, b->bytes + 8);
 	b->captured = b->length;
 	if (b->iface->snaplen && b->captured > b->iface->snaplen)
 		b->captured = b->iface->snaplen;
 	if (b->captured > b->len - 16)
-		return bad(in, "a packet is longer than its block");
+		return capture_ng_bad(in, "a packet is longer than its block");
 	b->data = b->bytes + 12;
 	return 1;
 }
@@ -276,10 +276,10 @@ static int take_block(struct ng_in *in, __u32 type, struct ng_block *b)
 	case TYPE_INTERFACE:
 		return take_interface(in, b);
 	case TYPE_PACKET:
-		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
+		return b->len < 12 + 4 ? capture_ng_bad(in, "the block of a packet is too short") :
 					 take_packet(in, b, get32(in, b->bytes + 8));
 	case TYPE_PACKET_OLD:
-		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
+		return b->len < 12 + 4 ? capture_ng_bad(in, "the block of a packet is too short") :
 					 take_packet(in, b, get16(in, b->bytes + 8));
 	case TYPE_PACKET_SIMPLE:
 		return take_simple(in, b);
@@ -297,16 +297,16 @@ int ng_next(struct ng_in *in, struct ng_block *b)
 	if (got < 0 || (!got && in->end == in->at))
 		return got;
 	if (!got)
-		return bad(in, "it ends inside a block");
+		return capture_ng_bad(in, "it ends inside a block");
 	if (block_head(in, &type, &len))
 		return -1;
 	got = have(in, len);
 	if (got <= 0)
-		return got ? got : bad(in, "it ends inside a block");
+		return got ? got : capture_ng_bad(in, "it ends inside a block");
 	b->bytes = in->room + in->at;
 	b->len = len;
 	if (get32(in, b->bytes + len - 4) != len)
-		return bad(in, "a block has two different lengths");
+		return capture_ng_bad(in, "a block has two different lengths");
 	in->at += len;
 	return take_block(in, type, b);
 }
@@ -317,7 +317,7 @@ static size_t put32(unsigned char *to, __u32 v)
 	return 4;
 }
 
-static size_t put16(unsigned char *to, __u32 v)
+static size_t capture_ng_put16(unsigned char *to, __u32 v)
 {
 	__u16 half = (__u16)v;
 
@@ -330,11 +330,11 @@ static void put_interface(unsigned char *to, __u32 link, __u32 snaplen, bool nan
 	size_t n = put32(to, TYPE_INTERFACE);
 
 	n += put32(to + n, 32);
-	n += put16(to + n, link);
-	n += put16(to + n, 0);
+	n += capture_ng_put16(to + n, link);
+	n += capture_ng_put16(to + n, 0);
 	n += put32(to + n, snaplen);
-	n += put16(to + n, OPT_IF_TSRESOL);
-	n += put16(to + n, 1);
+	n += capture_ng_put16(to + n, OPT_IF_TSRESOL);
+	n += capture_ng_put16(to + n, 1);
 	n += put32(to + n, 0);
 	to[n - 4] = nano ? 9 : 6;
 	n += put32(to + n, 0); /* the end of the options */
@@ -347,8 +347,8 @@ void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
 
 	n += put32(to + n, 28);
 	n += put32(to + n, ORDER);
-	n += put16(to + n, 1);
-	n += put16(to + n, 0);
+	n += capture_ng_put16(to + n, 1);
+	n += capture_ng_put16(to + n, 0);
 	n += put32(to + n, ~0u);
 	n += put32(to + n, ~0u);
 	n += put32(to + n, 28);

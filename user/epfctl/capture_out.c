@@ -14,7 +14,7 @@
 #define SECTION_LENGTH_AT 16 /* in a section header, 8 bytes */
 #define SNAPLEN_AT 16        /* in the header of pcap, 4 bytes */
 
-static int out_fails(struct capture_out *out, int err)
+static int capture_out_fails(struct capture_out *out, int err)
 {
 	snprintf(out->why, sizeof(out->why), "%s", epf_file_why(-err));
 	capture_discard(out);
@@ -61,11 +61,11 @@ int capture_create(struct capture_out *out, const char *path, enum capture_forma
 	out->like = like;
 	fd = open_out(out, path);
 	if (fd < 0 || open_stream(out, fd))
-		return out_fails(out, errno);
+		return capture_out_fails(out, errno);
 	return 0;
 }
 
-static int put(struct capture_out *out, const void *bytes, size_t len)
+static int capture_out_put(struct capture_out *out, const void *bytes, size_t len)
 {
 	if (fwrite_unlocked(bytes, 1, len, out->stream) == len)
 		return 0;
@@ -109,7 +109,7 @@ static int begin_pcap(struct capture_out *out)
 
 	if (!like->is_ng)
 		return capture_header(out->stream, &like->pcap);
-	return put(out, &hdr, sizeof(hdr));
+	return capture_out_put(out, &hdr, sizeof(hdr));
 }
 
 static int begin_ng(struct capture_out *out)
@@ -117,11 +117,11 @@ static int begin_ng(struct capture_out *out)
 	unsigned char head[NG_HEAD_BYTES];
 
 	ng_put_head(head, out->link, out->like->snaplen, out->nano);
-	return put(out, head, sizeof(head));
+	return capture_out_put(out, head, sizeof(head));
 }
 
 /* Write the header, from what is known before the first packet. */
-static int begin(struct capture_out *out, __u32 link)
+static int capture_out_begin(struct capture_out *out, __u32 link)
 {
 	if (out->begun)
 		return 0;
@@ -137,11 +137,11 @@ static int put_block(struct capture_out *out, const struct ng_block *b)
 	__u32 at = SECTION_LENGTH_AT;
 
 	if (b->kind != NG_IS_SECTION)
-		return put(out, b->bytes, b->len);
-	if (put(out, b->bytes, at) || put(out, unknown, sizeof(unknown)))
+		return capture_out_put(out, b->bytes, b->len);
+	if (capture_out_put(out, b->bytes, at) || capture_out_put(out, unknown, sizeof(unknown)))
 		return -1;
 	at += sizeof(unknown);
-	return put(out, b->bytes + at, b->len - at);
+	return capture_out_put(out, b->bytes + at, b->len - at);
 }
 
 static int put_ng_packet(struct capture_out *out, const struct item *item)
@@ -149,9 +149,10 @@ static int put_ng_packet(struct capture_out *out, const struct item *item)
 	unsigned char head[NG_PACKET_HEAD_BYTES], tail[8];
 	size_t n = ng_put_packet(head, tail, item->ns, out->nano, item->captured, item->length);
 
-	if (put(out, head, sizeof(head)) || put(out, item->data, item->captured))
+	if (capture_out_put(out, head, sizeof(head)) ||
+	    capture_out_put(out, item->data, item->captured))
 		return -1;
-	return put(out, tail, n);
+	return capture_out_put(out, tail, n);
 }
 
 static int put_pcap_packet(struct capture_out *out, const struct item *item)
@@ -168,9 +169,9 @@ static int put_pcap_packet(struct capture_out *out, const struct item *item)
 		rec = item->record;
 	else
 		out->loss.stamps += !out->nano && frac % 1000;
-	if (put(out, &rec, sizeof(rec)))
+	if (capture_out_put(out, &rec, sizeof(rec)))
 		return -1;
-	return put(out, item->data, item->captured);
+	return capture_out_put(out, item->data, item->captured);
 }
 
 /* pcap has unsigned 32-bit seconds. */
@@ -217,7 +218,7 @@ int capture_put(struct capture_out *out, const struct item *item)
 	out->loss.blocks += b->kind == NG_IS_OTHER;
 	if (!item->is_packet)
 		return 0;
-	if (begin(out, item->link))
+	if (capture_out_begin(out, item->link))
 		return -1;
 	if (out->format == FORMAT_PCAPNG)
 		return put_ng_packet(out, item);
@@ -238,10 +239,10 @@ int capture_commit(struct capture_out *out)
 	FILE *stream = out->stream;
 	int err = 0;
 
-	if (needs_header(out) && begin(out, out->like->link))
-		return out_fails(out, errno);
+	if (needs_header(out) && capture_out_begin(out, out->like->link))
+		return capture_out_fails(out, errno);
 	if (fflush(stream) || ferror(stream))
-		return out_fails(out, errno);
+		return capture_out_fails(out, errno);
 	err = mend_snaplen(out);
 	if (!err && out->file.temp)
 		err = epf_file_sync(fileno(stream));
@@ -252,7 +253,7 @@ int capture_commit(struct capture_out *out)
 		err = epf_file_commit(&out->file);
 	free(out->buffer);
 	out->buffer = NULL;
-	return err ? out_fails(out, -err) : 0;
+	return err ? capture_out_fails(out, -err) : 0;
 }
 
 void capture_discard(struct capture_out *out)

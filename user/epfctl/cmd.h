@@ -212,6 +212,10 @@ int fail_limits(int err, const char *doing, const char *name, bool one_more, __u
 int open_device(void); /* negative: an error */
 /* @name may be an id if no filter has that name. */
 int open_filter(const char *name);
+/* Likewise, by the name alone, in the backends that the command may use. Prints no error
+ * about the filter.
+ */
+int open_named(const char *name);
 bool open_snapshot(const char *path, struct epf_snap_file *file);
 
 /* open_input.c: files with keys or records; "-" is standard input */

@@ -23,7 +23,7 @@ static int fail_agent(int err, const struct rec_error *e)
 }
 
 /* Return: the reply, which has @member; NULL: an error is printed. */
-static json_t *ask(const char *socket, json_t *request, const char *member)
+static json_t *cmd_agent_ask(const char *socket, json_t *request, const char *member)
 {
 	struct rec_error e = { "" };
 	json_t *reply;
@@ -40,7 +40,7 @@ static json_t *ask(const char *socket, json_t *request, const char *member)
 	return NULL;
 }
 
-static __u64 number(const json_t *o, const char *name)
+static __u64 agent_number(const json_t *o, const char *name)
 {
 	return (__u64)json_integer_value(json_object_get(o, name));
 }
@@ -67,7 +67,7 @@ static void print_last(const json_t *status)
 
 	if (json_is_object(last))
 		print_wrapped(15, "  last message %s (%s ago)", text_of(last, "text"),
-			      fmt_ns(number(last, "ago_ns")).s);
+			      fmt_ns(agent_number(last, "ago_ns")).s);
 	else if (json_is_null(last))
 		printf("  last message none\n");
 }
@@ -100,18 +100,19 @@ static void print_filters(const json_t *list)
 static void print_status(const json_t *s)
 {
 	printf("  version      %s\n", text_of(s, "version"));
-	printf("  up for       %s\n", fmt_ns(number(s, "uptime_ns")).s);
+	printf("  up for       %s\n", fmt_ns(agent_number(s, "uptime_ns")).s);
 	printf("  audits       %llu queued, %llu done, %llu failed, %llu cancelled\n",
-	       number(s, "queue"), number(s, "audits_done"), number(s, "audits_failed"),
-	       number(s, "audits_cancelled"));
-	printf("  keys         %s looked up, %s present\n", fmt_count(number(s, "keys_asked")).s,
-	       fmt_count(number(s, "keys_present")).s);
-	printf("  files        %llu done\n", number(s, "files_done"));
-	printf("  filters      %llu held, %llu mirrored\n", number(s, "holds"),
-	       number(s, "mirrors"));
-	printf("  copies       %s\n", fmt_bytes(number(s, "cache_bytes")).s);
-	printf("  clients      %llu, %llu requests refused\n", number(s, "clients"),
-	       number(s, "requests_refused"));
+	       agent_number(s, "queue"), agent_number(s, "audits_done"),
+	       agent_number(s, "audits_failed"), agent_number(s, "audits_cancelled"));
+	printf("  keys         %s looked up, %s present\n",
+	       fmt_count(agent_number(s, "keys_asked")).s,
+	       fmt_count(agent_number(s, "keys_present")).s);
+	printf("  files        %llu done\n", agent_number(s, "files_done"));
+	printf("  filters      %llu held, %llu mirrored\n", agent_number(s, "holds"),
+	       agent_number(s, "mirrors"));
+	printf("  copies       %s\n", fmt_bytes(agent_number(s, "cache_bytes")).s);
+	printf("  clients      %llu, %llu requests refused\n", agent_number(s, "clients"),
+	       agent_number(s, "requests_refused"));
 	print_filters(json_object_get(s, "filters"));
 	print_watches(json_object_get(s, "watches"));
 	print_last(s);
@@ -119,7 +120,7 @@ static void print_status(const json_t *s)
 
 static int status(const char *socket)
 {
-	json_t *reply = ask(socket, json_pack("{ss}", "op", "status"), "status");
+	json_t *reply = cmd_agent_ask(socket, json_pack("{ss}", "op", "status"), "status");
 	json_t *s = json_object_get(reply, "status");
 
 	if (!reply)
@@ -140,10 +141,10 @@ static const char *owner(const json_t *job, char *text, size_t room)
 
 	if (!json_object_get(job, "uid"))
 		return "watch";
-	pw = getpwuid((uid_t)number(job, "uid"));
+	pw = getpwuid((uid_t)agent_number(job, "uid"));
 	if (pw)
 		return pw->pw_name;
-	snprintf(text, room, "%llu", number(job, "uid"));
+	snprintf(text, room, "%llu", agent_number(job, "uid"));
 	return text;
 }
 
@@ -154,9 +155,9 @@ static void print_job(const json_t *job)
 
 	if (percent)
 		snprintf(done, sizeof(done), "%.0f%%", json_real_value(percent));
-	printf("%-6llu  %-10.10s  %-8s  %5s  %-9s", number(job, "job"),
-	       owner(job, user, sizeof(user)), fmt_count(number(job, "keys")).s, done,
-	       fmt_ns(number(job, "age_ns")).s);
+	printf("%-6llu  %-10.10s  %-8s  %5s  %-9s", agent_number(job, "job"),
+	       owner(job, user, sizeof(user)), fmt_count(agent_number(job, "keys")).s, done,
+	       fmt_ns(agent_number(job, "age_ns")).s);
 	printf("  %s", json_object_get(job, "filter") ? text_of(job, "filter") : "(snapshot)");
 	if (json_object_get(job, "file"))
 		printf(" %s", text_of(job, "file"));
@@ -181,7 +182,7 @@ static bool take_jobs(json_t *all, const json_t *reply, __u64 *after)
 	__u64 before = *after;
 
 	json_array_extend(all, some);
-	*after = number(json_array_get(some, json_array_size(some) - 1), "job");
+	*after = agent_number(json_array_get(some, json_array_size(some) - 1), "job");
 	return json_is_true(json_object_get(reply, "more")) && *after > before;
 }
 
@@ -192,8 +193,10 @@ static int jobs(const char *socket)
 	bool more = true;
 
 	while (more) {
-		reply = ask(socket, json_pack("{ss sI}", "op", "jobs", "after", (json_int_t)after),
-			    "jobs");
+		reply = cmd_agent_ask(socket,
+				      json_pack("{ss sI}", "op", "jobs", "after",
+						(json_int_t)after),
+				      "jobs");
 		if (!reply) {
 			json_decref(all);
 			return EXIT_FAIL;
@@ -218,8 +221,8 @@ static int cancel(const char *socket, const char *arg)
 
 	if (!parse_count("JOB", arg, 1ULL << 62, &job))
 		return EXIT_FAIL;
-	reply = ask(socket, json_pack("{ss sI}", "op", "cancel", "job", (json_int_t)job),
-		    "cancelled");
+	reply = cmd_agent_ask(socket, json_pack("{ss sI}", "op", "cancel", "job", (json_int_t)job),
+			      "cancelled");
 	if (!reply)
 		return EXIT_FAIL;
 	if (out_mode != OUT_TEXT)

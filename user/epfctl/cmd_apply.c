@@ -2,12 +2,22 @@
 /* epfctl apply: make what files declare. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apply.h"
 #include "attach.h"
 #include "create.h"
 
-enum { OPT_DRY_RUN = OPT_LONG, OPT_PRUNE, OPT_REPLACE, OPT_RESTORE, OPT_SAVE, OPT_DUE, OPT_STATE };
+enum {
+	OPT_DRY_RUN = OPT_LONG,
+	OPT_PRUNE,
+	OPT_REPLACE,
+	OPT_RESTORE,
+	OPT_SAVE,
+	OPT_DUE,
+	OPT_FOLLOW,
+	OPT_STATE
+};
 
 /**
  * struct want - the options
@@ -17,7 +27,10 @@ enum { OPT_DRY_RUN = OPT_LONG, OPT_PRUNE, OPT_REPLACE, OPT_RESTORE, OPT_SAVE, OP
  * @restore: fill new filters from saved states
  * @save: save states, and change nothing
  * @due: with @save: only those that are old enough
+ * @follow: go on, and make later what cannot be made yet
  * @state: directory of the states
+ * @paths: files and directories
+ * @nr_paths: how many
  */
 struct want {
 	bool dry_run;
@@ -26,7 +39,10 @@ struct want {
 	bool restore;
 	bool save;
 	bool due;
+	bool follow;
 	const char *state;
+	char **paths;
+	int nr_paths;
 };
 
 static const char *const kinds[APPLY_KINDS] = {
@@ -62,7 +78,16 @@ static json_t *change_json(const struct apply_change *c)
 	return o;
 }
 
-static void report(const struct apply_plan *plan, bool dry_run)
+static bool does_nothing(const struct apply_plan *plan)
+{
+	size_t i = 0;
+
+	while (i < plan->nr && plan->all[i].left)
+		i++;
+	return i == plan->nr;
+}
+
+static void apply_report(const struct apply_plan *plan, bool dry_run)
 {
 	json_t *all;
 	size_t i;
@@ -71,7 +96,8 @@ static void report(const struct apply_plan *plan, bool dry_run)
 		return;
 	all = json_array();
 	for (i = 0; i < plan->nr; i++)
-		json_array_append_new(all, change_json(&plan->all[i]));
+		if (!plan->all[i].left)
+			json_array_append_new(all, change_json(&plan->all[i]));
 	out_json(json_pack("{so sI sb}", "changes", all, "unchanged", (json_int_t)plan->same,
 			   "dry_run", dry_run));
 }
@@ -83,13 +109,14 @@ static void print_plan(const struct apply_plan *plan)
 	if (out_mode != OUT_TEXT)
 		return;
 	for (i = 0; i < plan->nr; i++)
-		print_change(&plan->all[i]);
+		if (!plan->all[i].left)
+			print_change(&plan->all[i]);
 	if (!plan->nr)
 		printf("nothing to do: %zu declared, all there\n", plan->same);
 	fflush(stdout);
 }
 
-static int destroy(const struct apply_change *c)
+static int apply_destroy(const struct apply_change *c)
 {
 	int dev = epf_backend_open_of(c->module ? EPF_BACKEND_MODULE : EPF_BACKEND_OTHER);
 	int err = dev < 0 ? dev : epf_dev_destroy(dev, c->name, false);
@@ -109,7 +136,7 @@ static void print_state(const struct apply_change *c)
 		       c->state.text);
 }
 
-static int create(const struct want *w, struct apply_change *c)
+static int apply_create(const struct want *w, struct apply_change *c)
 {
 	struct settings kept = declared_begin(c->declared);
 	struct epf_planned planned;
@@ -133,7 +160,7 @@ static int create(const struct want *w, struct apply_change *c)
 	return ret;
 }
 
-static int attach(const struct apply_change *c)
+static int apply_attach(const struct apply_change *c)
 {
 	struct settings kept = declared_begin(c->declared);
 	struct xdp_want want;
@@ -145,56 +172,92 @@ static int attach(const struct apply_change *c)
 	return ret;
 }
 
-static int make(const struct want *w, struct apply_change *c)
+static int apply_make(const struct want *w, struct apply_change *c)
 {
 	switch (c->kind) {
 	case APPLY_DETACH:
 		return detach_run(c->name);
 	case APPLY_DESTROY:
-		return destroy(c);
+		return apply_destroy(c);
 	case APPLY_CREATE:
-		return create(w, c);
+		return apply_create(w, c);
 	default:
-		return attach(c);
+		return apply_attach(c);
 	}
 }
 
-/* Make the changes in their order. What is done when one fails stays, and the next 'apply'
- * goes on from there.
+/* Make the changes in their order, and go on after one that fails, so that what does not need
+ * it is there. The next 'apply' goes on from there.
  */
 static int make_all(const struct want *w, struct apply_plan *plan)
 {
-	size_t i;
-	int ret;
+	size_t i, nr = 0, failed = 0;
 
 	for (i = 0; i < plan->nr; i++) {
-		ret = interrupted ? fail("stopped") : make(w, &plan->all[i]);
-		if (ret) {
-			warn("%zu of %zu changes are made, and stay: '%s %s' failed", i, plan->nr,
-			     kinds[plan->all[i].kind], plan->all[i].name);
-			return ret;
-		}
-		plan->all[i].done = true;
+		if (plan->all[i].left)
+			continue;
+		nr++;
+		plan->all[i].done = !interrupted && !apply_make(w, &plan->all[i]);
+		failed += !plan->all[i].done;
 	}
-	return EXIT_YES;
+	if (!failed)
+		return EXIT_YES;
+	warn("partly applied: %zu of %zu changes are made, and stay", nr - failed, nr);
+	return interrupted ? fail("stopped") : EXIT_ABSENT;
 }
 
-static int apply(const struct want *w, const struct declarations *d)
+/* @open: what is still to be made, for the next round; NULL: there is none. @all: this round is
+ * not only for that.
+ */
+static int apply_declared(const struct want *w, const struct declarations *d,
+			  struct apply_open *open, bool all)
 {
 	struct apply_plan plan;
 	int ret = EXIT_FAIL;
 
 	if (apply_plan(&plan, d, w->prune)) {
-		print_plan(&plan);
-		if (plan.replaced && !w->replace && !w->dry_run)
+		if (!all)
+			apply_open_choose(open, &plan);
+		if (all || !does_nothing(&plan))
+			print_plan(&plan);
+		if (all && plan.replaced && !w->replace && !w->dry_run)
 			fail("%zu of these exist and differ, and would have to be made again: give "
 			     "--replace; nothing is changed",
 			     plan.replaced);
 		else
 			ret = w->dry_run ? EXIT_YES : make_all(w, &plan);
-		report(&plan, w->dry_run);
+		if (all || !does_nothing(&plan))
+			apply_report(&plan, w->dry_run);
+		if (open && ret != EXIT_FAIL && !apply_open_note(open, &plan))
+			ret = EXIT_FAIL;
 	}
 	apply_plan_free(&plan);
+	return ret;
+}
+
+/* A round of apply_follow(), and all there is without --follow. */
+static int apply_files(void *ctx, struct apply_open *open, bool all)
+{
+	const struct want *w = ctx;
+	int lock = w->dry_run ? -1 : state_lock(w->state), ret = EXIT_FAIL;
+	struct declarations d;
+
+	if (declared_read(&d, w->paths, w->nr_paths))
+		ret = apply_declared(w, &d, open, all);
+	declared_free(&d);
+	if (lock >= 0)
+		close(lock);
+	return ret;
+}
+
+static int save_files(const struct want *w)
+{
+	struct declarations d;
+	int ret = EXIT_FAIL;
+
+	if (declared_read(&d, w->paths, w->nr_paths))
+		ret = state_save(&d, w->state, w->due);
+	declared_free(&d);
 	return ret;
 }
 
@@ -205,6 +268,7 @@ static const struct option longs[] = {
 	{ "restore", no_argument, NULL, OPT_RESTORE },
 	{ "save", no_argument, NULL, OPT_SAVE },
 	{ "due", no_argument, NULL, OPT_DUE },
+	{ "follow", no_argument, NULL, OPT_FOLLOW },
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ 0 },
 };
@@ -225,47 +289,59 @@ static const struct spec spec = {
 "                   these are older than the window\n"
 "      --save       save the states of the declared filters, and change nothing\n"
 "      --due        with --save: only those whose state is old enough\n"
+"      --follow     go on: make what could not be made when it can be, and attach\n"
+"                   again to interfaces that come back\n"
 "      --state DIR  directory of the states (" STATE_DIR ")\n"
-"exit status: 0 all is as declared, 2 failure; what was done until then stays\n",
+"exit status: 0 all is as declared, 1 partly: some changes failed, or a filter\n"
+"that was to be saved does not exist, which errors say, 2 failure\n",
 	/* clang-format on */
 	.shorts = "",
 	.longs = longs,
 };
 
-static bool take_option(struct want *w, int opt)
+static bool apply_take_option(struct want *w, int opt)
 {
-	bool *const flags[] = {
-		&w->dry_run, &w->prune, &w->replace, &w->restore, &w->save, &w->due
-	};
+	bool *const flags[] = { &w->dry_run, &w->prune, &w->replace, &w->restore,
+				&w->save,    &w->due,   &w->follow };
 
 	if (opt == OPT_STATE)
 		w->state = optarg;
-	else if (opt >= OPT_DRY_RUN && opt <= OPT_DUE)
+	else if (opt >= OPT_DRY_RUN && opt <= OPT_FOLLOW)
 		*flags[opt - OPT_DRY_RUN] = true;
 	else
 		return false;
 	return true;
 }
 
+static bool options_ok(const struct want *w)
+{
+	if (w->save && (w->dry_run || w->prune || w->replace || w->restore || w->follow))
+		fail("--save goes with --due and --state only");
+	else if (w->due && !w->save)
+		fail("--due goes with --save only");
+	else if (w->follow && (w->dry_run || w->prune || w->replace))
+		fail("--follow goes with --restore and --state only");
+	else
+		return true;
+	return false;
+}
+
 int cmd_apply(int argc, char **argv)
 {
 	struct want w = { .state = STATE_DIR };
-	struct declarations d;
-	int opt, first, ret = EXIT_FAIL;
+	int opt;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(&w, opt))
+		if (!apply_take_option(&w, opt))
 			return EXIT_FAIL;
-	if (w.save && (w.dry_run || w.prune || w.replace || w.restore))
-		return fail("--save goes with --due and --state only");
-	if (w.due && !w.save)
-		return fail("--due goes with --save only");
-	first = optind;
+	if (!options_ok(&w))
+		return EXIT_FAIL;
+	w.paths = argv + optind;
+	w.nr_paths = argc - optind;
 	catch_signals();
 	if (xdp_obj_quiet)
 		xdp_obj_quiet();
-	if (declared_read(&d, argv + first, argc - first))
-		ret = w.save ? state_save(&d, w.state, w.due) : apply(&w, &d);
-	declared_free(&d);
-	return ret;
+	if (w.save)
+		return save_files(&w);
+	return w.follow ? apply_follow(apply_files, &w) : apply_files(&w, NULL, true);
 }

@@ -214,7 +214,7 @@ struct told {
 	bool mode;
 };
 
-static void tell(struct told *told, int opt, const char *arg)
+static void attach_tell(struct told *told, int opt, const char *arg)
 {
 	if (opt == OPT_FRAGMENTS)
 		told->fragments = arg;
@@ -327,7 +327,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 		if (opt == '?' || (opt != OPT_FRAGMENTS && opt != OPT_IF_UNKNOWN &&
 				   !attach_option(want, opt, optarg)))
 			return false;
-		tell(&told, opt, optarg);
+		attach_tell(&told, opt, optarg);
 	}
 	if (!told.key)
 		want->opts.key = usual_key();
@@ -376,7 +376,7 @@ bool attach_parse(int argc, char **argv, struct xdp_want *want)
 }
 
 /* Set id and backend of the filter. Return: false: an error is printed. */
-static bool find_filter(struct xdp_want *want)
+static bool attach_find_filter(struct xdp_want *want)
 {
 	struct epf_info info;
 	int filter = open_filter(want->filter);
@@ -408,11 +408,11 @@ static bool provide(struct xdp_want *want, bool named)
 {
 	if (!named && default_filter(want))
 		return false;
-	return find_filter(want) && (named || !default_holder(want));
+	return attach_find_filter(want) && (named || !default_holder(want));
 }
 
 /* Undo what was begun for @want. */
-static void withdraw(const struct xdp_want *want)
+static void attach_withdraw(const struct xdp_want *want)
 {
 	struct epf_xdp_conf conf = {
 		.id = want->id,
@@ -427,7 +427,7 @@ static void withdraw(const struct xdp_want *want)
 	default_undo(&conf);
 }
 
-static void report(const struct xdp_want *want, bool named)
+static void attach_report(const struct xdp_want *want, bool named)
 {
 	struct xdp_state state;
 
@@ -489,7 +489,7 @@ struct attach_words attach_wanted(const struct xdp_want *want)
 
 bool attach_find(struct xdp_want *want)
 {
-	return find_filter(want);
+	return attach_find_filter(want);
 }
 
 /* On a port that carries traffic few want this. */
@@ -518,7 +518,7 @@ int attach_run(struct xdp_want *want)
 	if (alone)
 		want->prio = 0;
 	if (!provide(want, named) || (nf.on ? nf_attach(want, &nf) : xdp_attach(want))) {
-		withdraw(want);
+		attach_withdraw(want);
 		return EXIT_FAIL;
 	}
 	if (alone)
@@ -539,7 +539,7 @@ int cmd_attach(int argc, char **argv)
 	named = want.filter;
 	if (attach_run(&want))
 		return EXIT_FAIL;
-	report(&want, named);
+	attach_report(&want, named);
 	return EXIT_YES;
 }
 

@@ -125,7 +125,7 @@ static bool take_number(const char *what, const char *arg, __u64 max, __u32 *to)
 	return true;
 }
 
-static bool take_option(struct audit_ask *ask, int opt, const char *arg)
+static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 {
 	struct rec_spec *r = &ask->spec.records;
 
@@ -190,7 +190,7 @@ static bool has_twice(const struct audit_ask *ask, const char *name)
 }
 
 /* The error for options that contradict each other; NULL: none do. */
-static const char *contradiction(const struct audit_ask *ask)
+static const char *audit_contradiction(const struct audit_ask *ask)
 {
 	const struct rec_spec *r = &ask->spec.records;
 	bool column = r->format == REC_COLUMN;
@@ -229,7 +229,7 @@ int cmd_audit(int argc, char **argv)
 	int opt;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
-		if (!take_option(&ask, opt, optarg))
+		if (!audit_take_option(&ask, opt, optarg))
 			return EXIT_FAIL;
 		has_key |= opt == OPT_KEY;
 		has_opts |= is_pkt_option(opt);
@@ -240,7 +240,7 @@ int cmd_audit(int argc, char **argv)
 	while (optind < argc)
 		ask.keys[ask.nr_keys++] = argv[optind++];
 	settle_format(&ask, has_key, has_opts);
-	why = contradiction(&ask);
+	why = audit_contradiction(&ask);
 	if (why)
 		return fail("%s", why);
 	if (!pkt_options_ok(&ask.spec.records.pkt, EPF_PKT_VLAN))

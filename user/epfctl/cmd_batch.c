@@ -47,7 +47,7 @@ static FILE *take_standard(void)
 }
 
 /* A failure counts more than "not known", that more than "absent", and that more than 0. */
-static void note(struct batch *b, int code)
+static void batch_note(struct batch *b, int code)
 {
 	static const int rank[] = {
 		[EXIT_YES] = 0, [EXIT_ABSENT] = 1, [EXIT_UNKNOWN] = 2, [EXIT_FAIL] = 3
@@ -99,7 +99,7 @@ static bool next_line(struct batch *b, struct words *w)
 		fail("%s", w->why);
 	else
 		code = run_line(b, w);
-	note(b, code);
+	batch_note(b, code);
 	if (code == EXIT_FAIL && (interrupted || got == -2))
 		return false;
 	return code != EXIT_FAIL || b->force;

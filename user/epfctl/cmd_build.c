@@ -82,7 +82,7 @@ static bool take_name(struct build_ask *ask, const char *arg)
 	return true;
 }
 
-static bool take_option(struct build_ask *ask, int opt, const char *arg)
+static bool build_take_option(struct build_ask *ask, int opt, const char *arg)
 {
 	struct rec_spec *r = &ask->records;
 
@@ -153,7 +153,7 @@ static void name_filter(struct build_ask *ask)
 }
 
 /* The error for options that contradict each other; NULL: none do. */
-static const char *contradiction(const struct build_ask *ask, bool shaped)
+static const char *build_contradiction(const struct build_ask *ask, bool shaped)
 {
 	int i, standard = 0;
 
@@ -191,7 +191,7 @@ int cmd_build(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s", plan_help, records_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
-		if (!take_option(&ask, opt, optarg))
+		if (!build_take_option(&ask, opt, optarg))
 			return EXIT_FAIL;
 		shaped |= is_shape(opt);
 		if (opt >= OPT_KEY && opt < OPT_PKT_END)
@@ -203,7 +203,7 @@ int cmd_build(int argc, char **argv)
 	ask.files = argv + optind + 1;
 	ask.nr_files = argc - optind - 1;
 	name_filter(&ask);
-	why = contradiction(&ask, shaped);
+	why = build_contradiction(&ask, shaped);
 	if (why)
 		return fail("%s", why);
 	if (!pkt_options_ok(&ask.records.pkt, EPF_PKT_VLAN))

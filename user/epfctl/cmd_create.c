@@ -26,14 +26,14 @@ const struct option create_longs[] = {
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "hash", required_argument, NULL, OPT_HASH },
-	{ "key", required_argument, NULL, OPT_KEY },
+	{ "key", required_argument, NULL, OPT_KEY }, /* else it would abbreviate --key-file */
 	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
 	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	{ 0 },
 };
 
-static bool take_option(struct create_request *w, int opt)
+static bool create_take_option(struct create_request *w, int opt)
 {
 	switch (opt) {
 	case OPT_FIRST_SEEN:
@@ -50,8 +50,9 @@ static bool take_option(struct create_request *w, int opt)
 	case OPT_ROTATE:
 		return parse_rotate(optarg, &w->rotate);
 	case OPT_KEY:
-		w->has_key = true;
-		return parse_hash_key("--key", optarg, w->key);
+		fail("--key: other users see the arguments of a command: put the key into a "
+		     "file of mode 600, and give --key-file");
+		return false;
 	case OPT_KEY_FILE:
 		w->has_key = true;
 		return read_key_file(optarg, w->key);
@@ -60,7 +61,7 @@ static bool take_option(struct create_request *w, int opt)
 	}
 }
 
-static void report(const struct epf_planned *plan, __u32 id)
+static void create_report(const struct epf_planned *plan, __u32 id)
 {
 	__u64 bytes = plan->bytes;
 
@@ -97,7 +98,7 @@ bool create_plan(const struct create_request *w, const char *name, struct epf_pl
 /* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
  * yet.
  */
-static bool refused(int err)
+static bool create_refused(int err)
 {
 	/* libbpf loads BTF only if it may; without BTF the verifier complains. */
 	if ((err == -EPERM || err == -EINVAL) && caps_token_denied("creating a filter", false))
@@ -172,14 +173,14 @@ int create_planned(struct create_request *w, const struct epf_planned *plan, __u
 	if (w->align && err == -EINVAL)
 		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");
-	if (err && !module && refused(err))
+	if (err && !module && create_refused(err))
 		return EXIT_FAIL;
 	if (err)
 		return fail_limits(err, "creating a filter", NULL, true, plan->bytes);
 	return EXIT_YES;
 }
 
-static int create(struct create_request *w, const char *name)
+static int create_filter(struct create_request *w, const char *name)
 {
 	struct epf_planned plan;
 	bool module;
@@ -189,7 +190,7 @@ static int create(struct create_request *w, const char *name)
 		return EXIT_FAIL;
 	if (!module && out_mode == OUT_TEXT)
 		tell_backend(w, name);
-	report(&plan, id);
+	create_report(&plan, id);
 	pace_warn(&w->plan_request, &plan.params);
 	return EXIT_YES;
 }
@@ -217,13 +218,12 @@ const char *create_parse(int argc, char **argv, struct create_request *w)
 		 "      --key-file FILE     hash key, 32 hex digits (default: random; whoever\n"
 		 "                          knows it can craft false positives); without '/' a\n"
 		 "                          credential of the systemd unit\n"
-		 "      --key HEX           the same; all users of the machine can see it\n"
 		 "      --align             end epochs by the wall clock, for 'merge'\n"
 		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
 		 "                          which is 'epfctl hold' or epfagent (default), or\n"
 		 "                          'kernel', which is a BPF timer\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(w, opt))
+		if (!create_take_option(w, opt))
 			return NULL;
 	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
 		return NULL;
@@ -235,5 +235,5 @@ int cmd_create(int argc, char **argv)
 	struct create_request w;
 	const char *name = create_parse(argc, argv, &w);
 
-	return name ? create(&w, name) : EXIT_FAIL;
+	return name ? create_filter(&w, name) : EXIT_FAIL;
 }

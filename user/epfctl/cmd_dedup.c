@@ -184,7 +184,7 @@ static bool take_method(struct dedup_ask *ask, enum dedup_method method)
 	return false;
 }
 
-static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
+static bool dedup_take_option(struct dedup_ask *ask, int opt, const char *arg)
 {
 	switch (opt) {
 	case 'D':
@@ -236,7 +236,7 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 }
 
 /* The error for options that contradict each other; NULL: none do. */
-static const char *contradiction(const struct dedup_ask *a)
+static const char *dedup_contradiction(const struct dedup_ask *a)
 {
 	if (a->window && a->time_ns)
 		return "-D and -w exclude each other: give one of them";
@@ -282,13 +282,13 @@ int cmd_dedup(int argc, char **argv)
 	int opt;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!take_option(&ask, opt, optarg))
+		if (!dedup_take_option(&ask, opt, optarg))
 			return EXIT_FAIL;
 	if (!operands(argc, argv, 2, 2, &spec))
 		return EXIT_FAIL;
 	ask.in = argv[optind];
 	ask.out = argv[optind + 1];
-	why = contradiction(&ask);
+	why = dedup_contradiction(&ask);
 	if (why)
 		return fail("%s", why);
 	if (!pkt_options_ok(&ask.key, EPF_PKT_VLAN))

@@ -30,12 +30,13 @@ enum need {
 	NEED_BPF,
 	NEED_HOLD,
 	NEED_SPEED,
+	NEED_DECLARED,
 	NR_NEEDS,
 	BPF_TOO = 0x100,
 };
 
 static const char *const needs[NR_NEEDS] = {
-	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold", "speed",
+	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold", "speed", "declared",
 };
 
 /**
@@ -50,15 +51,15 @@ struct check {
 	bool (*ask)(const struct machine *m, char *state, char *remedy);
 };
 
-static void put(char *to, const char *text)
+static void doctor_put(char *to, const char *text)
 {
 	snprintf(to, LEN, "%s", text);
 }
 
 static bool ask_kernel(const struct machine *m, char *state, char *remedy)
 {
-	put(state, m->release);
-	put(remedy, "boot Linux 6.1 or newer; 6.12 is the one most tested");
+	doctor_put(state, m->release);
+	doctor_put(remedy, "boot Linux 6.1 or newer; 6.12 is the one most tested");
 	return m->major > KERNEL_MIN_MAJOR ||
 	       (m->major == KERNEL_MIN_MAJOR && m->minor >= KERNEL_MIN_MINOR);
 }
@@ -66,9 +67,9 @@ static bool ask_kernel(const struct machine *m, char *state, char *remedy)
 static bool ask_modules(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "CONFIG_MODULES");
-	put(remedy, "this kernel cannot load modules: boot one that can "
-		    "(Debian's do)");
+	doctor_put(state, "CONFIG_MODULES");
+	doctor_put(remedy, "this kernel cannot load modules: boot one that can "
+			   "(Debian's do)");
 	return doctor_file("%s", "/proc/modules");
 }
 
@@ -86,11 +87,11 @@ static bool ask_config(const struct machine *m, char *state, char *remedy)
 
 	lacking = doctor_config(m, options, &known);
 	if (!known) {
-		put(state, "not known: no /boot/config-*, no /proc/config.gz");
+		doctor_put(state, "not known: no /boot/config-*, no /proc/config.gz");
 		return true;
 	}
 	snprintf(state, LEN, lacking ? "without %s" : "BPF and BTF", lacking);
-	put(remedy, "boot a kernel built with it (Debian's are)");
+	doctor_put(remedy, "boot a kernel built with it (Debian's are)");
 	return !lacking;
 }
 
@@ -105,9 +106,9 @@ static bool ask_headers(const struct machine *m, char *state, char *remedy)
 	if (doctor_has_package(package))
 		snprintf(remedy, LEN, "apt install %s", package);
 	else
-		put(remedy, "no package has the headers of this kernel: boot a kernel "
-			    "of the distribution, 6.12 or newer (if this is one, "
-			    "the package lists are old: apt update)");
+		doctor_put(remedy, "no package has the headers of this kernel: boot a kernel "
+				   "of the distribution, 6.12 or newer (if this is one, "
+				   "the package lists are old: apt update)");
 	return false;
 }
 
@@ -119,22 +120,22 @@ static bool ask_header_btf(const struct machine *m, char *state, char *remedy)
 				m->modules);
 
 	if (!doctor_file("%s/build/Makefile", m->modules)) {
-		put(state, "no headers");
-		put(remedy, "install the headers, see above");
+		doctor_put(state, "no headers");
+		doctor_put(remedy, "install the headers, see above");
 		return false;
 	}
 	snprintf(state, LEN, "%s, %s", vmlinux ? "vmlinux" : "no vmlinux",
 		 tool ? "resolve_btfids" : "no resolve_btfids");
-	put(remedy, "a module built with these headers has no kfuncs: use a "
-		    "6.12 or newer kernel of the distribution and its headers");
+	doctor_put(remedy, "a module built with these headers has no kfuncs: use a "
+			   "6.12 or newer kernel of the distribution and its headers");
 	return vmlinux && tool;
 }
 
 static bool ask_kernel_btf(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "/sys/kernel/btf/vmlinux");
-	put(remedy, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
+	doctor_put(state, "/sys/kernel/btf/vmlinux");
+	doctor_put(remedy, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
 	return doctor_file("%s", state);
 }
 
@@ -143,23 +144,25 @@ static bool ask_installed(const struct machine *m, char *state, char *remedy)
 	char path[LEN], line[1024];
 
 	snprintf(path, sizeof(path), "%s/modules.dep", m->modules);
-	put(state, "epochfilter.ko in modules.dep");
-	put(remedy, "make && make install in the source, or install its DKMS "
-		    "package; then depmod");
+	doctor_put(state, "epochfilter.ko in modules.dep");
+	doctor_put(remedy, "make && make install in the source, or install its DKMS "
+			   "package; then depmod");
 	return doctor_line(path, "/epochfilter.ko", line, sizeof(line));
 }
 
 static bool ask_signature(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, doctor_wants_signature() ? "only signed modules load (Secure Boot or lockdown)" :
-					      "no signature needed");
-	put(remedy,
-	    doctor_file("%s", DKMS_KEY) ?
-		    "modprobe epochfilter; if the key is rejected: mokutil --import " DKMS_KEY
-		    ", reboot, enroll the key" :
-		    "sign epochfilter.ko with a key enrolled by mokutil, or "
-		    "switch Secure Boot off");
+	doctor_put(state, doctor_wants_signature() ?
+				  "only signed modules load (Secure Boot or lockdown)" :
+				  "no signature needed");
+	doctor_put(
+		remedy,
+		doctor_file("%s", DKMS_KEY) ?
+			"modprobe epochfilter; if the key is rejected: mokutil --import " DKMS_KEY
+			", reboot, enroll the key" :
+			"sign epochfilter.ko with a key enrolled by mokutil, or "
+			"switch Secure Boot off");
 	return !doctor_wants_signature() || doctor_file("%s", "/sys/module/epochfilter");
 }
 
@@ -170,7 +173,7 @@ static bool ask_loaded(const struct machine *m, char *state, char *remedy)
 	(void)m;
 	doctor_line("/sys/module/epochfilter/version", "", version, sizeof(version));
 	snprintf(state, LEN, "epochfilter%s%s", *version ? " " : "", version);
-	put(remedy, "modprobe epochfilter");
+	doctor_put(remedy, "modprobe epochfilter");
 	return doctor_file("%s", "/sys/module/epochfilter");
 }
 
@@ -181,9 +184,9 @@ static bool ask_device(const struct machine *m, char *state, char *remedy)
 	(void)m;
 	snprintf(state, LEN, "%s%s%s", EPF_DEVICE, dev < 0 ? ": " : "",
 		 dev < 0 ? strerror(err) : "");
-	put(remedy, dev < 0 && (err == EACCES || err == EPERM) ?
-			    "run as root, or join the group that owns it" :
-			    "modprobe epochfilter");
+	doctor_put(remedy, dev < 0 && (err == EACCES || err == EPERM) ?
+				   "run as root, or join the group that owns it" :
+				   "modprobe epochfilter");
 	if (dev >= 0)
 		close(dev);
 	return dev >= 0;
@@ -192,19 +195,19 @@ static bool ask_device(const struct machine *m, char *state, char *remedy)
 static bool ask_net_admin(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "CAP_NET_ADMIN");
-	put(remedy, "run as root; without it: list, show, test, watch");
+	doctor_put(state, "CAP_NET_ADMIN");
+	doctor_put(remedy, "run as root; without it: list, show, test, watch");
 	return caps_has(CAP_NET_ADMIN);
 }
 
 static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "/sys/kernel/btf/epochfilter");
-	put(remedy, doctor_file("%s", "/sys/module/epochfilter") ?
-			    "the module was built without BTF: build it with headers "
-			    "that have vmlinux and resolve_btfids" :
-			    "modprobe epochfilter");
+	doctor_put(state, "/sys/kernel/btf/epochfilter");
+	doctor_put(remedy, doctor_file("%s", "/sys/module/epochfilter") ?
+				   "the module was built without BTF: build it with headers "
+				   "that have vmlinux and resolve_btfids" :
+				   "modprobe epochfilter");
 	return doctor_file("%s", "/sys/kernel/btf/epochfilter");
 }
 
@@ -213,27 +216,27 @@ static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 	bool inside = ebpf_user_namespace && ebpf_user_namespace();
 
 	(void)m;
-	put(state, inside ? "CAP_BPF, a BPF token" : "CAP_BPF");
-	put(remedy, inside ? "let root outside mount a BPF file system for this "
-			     "user namespace that delegates (see epfctl(8))" :
-			     "run as root, or with it and CAP_NET_ADMIN");
+	doctor_put(state, inside ? "CAP_BPF, a BPF token" : "CAP_BPF");
+	doctor_put(remedy, inside ? "let root outside mount a BPF file system for this "
+				    "user namespace that delegates (see epfctl(8))" :
+				    "run as root, or with it and CAP_NET_ADMIN");
 	return (caps_has(CAP_SYS_ADMIN) || caps_has(CAP_BPF)) && (!inside || ebpf_token());
 }
 
 static bool ask_bpffs(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "bpffs on /sys/fs/bpf");
-	put(remedy, "mount -t bpf bpf /sys/fs/bpf");
+	doctor_put(state, "bpffs on /sys/fs/bpf");
+	doctor_put(remedy, "mount -t bpf bpf /sys/fs/bpf");
 	return doctor_bpffs();
 }
 
 static bool ask_libxdp(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "libxdp's xdp-dispatcher.o");
-	put(remedy, "apt install libxdp1; without it one program has the "
-		    "interface to itself");
+	doctor_put(state, "libxdp's xdp-dispatcher.o");
+	doctor_put(remedy, "apt install libxdp1; without it one program has the "
+			   "interface to itself");
 	return doctor_glob("{/usr,/usr/local}/{lib,lib64,lib/*-linux-gnu}/bpf/"
 			   "xdp-dispatcher.o");
 }
@@ -246,11 +249,11 @@ static bool ask_memlock(const struct machine *m, char *state, char *remedy)
 
 	getrlimit(RLIMIT_MEMLOCK, &r);
 	if (charged)
-		put(state, "memlock: this kernel does not limit BPF by it");
+		doctor_put(state, "memlock: this kernel does not limit BPF by it");
 	else
 		snprintf(state, LEN, "memlock: %s",
 			 r.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt_bytes(r.rlim_cur).s);
-	put(remedy, "ulimit -l unlimited");
+	doctor_put(remedy, "ulimit -l unlimited");
 	return charged || r.rlim_cur == RLIM_INFINITY;
 }
 
@@ -266,7 +269,7 @@ static bool ask_vlan(const struct machine *m, char *state, char *remedy)
 
 	(void)m;
 	(void)remedy;
-	put(state, "no card takes them off");
+	doctor_put(state, "no card takes them off");
 	for (i = all; i && i->if_name && used + IF_NAMESIZE + 2 < LEN / 2; i++)
 		if (!vlan_offloads(i->if_name, &on) && on)
 			used += (size_t)snprintf(state + used, LEN - used, "%s%s", used ? ", " : "",
@@ -286,8 +289,8 @@ static bool ask_gpu(const struct machine *m, char *state, char *remedy)
 	bool there = epf_gpu_there(text);
 
 	(void)m;
-	put(state, there || doctor_nvidia() ? text : "no NVIDIA card");
-	put(remedy, "nothing: audits are done by the CPU, with the same answers");
+	doctor_put(state, there || doctor_nvidia() ? text : "no NVIDIA card");
+	doctor_put(remedy, "nothing: audits are done by the CPU, with the same answers");
 	return there;
 }
 
@@ -315,14 +318,17 @@ static const struct check checks[] = {
 	{ "BPF by users", NEED_BPF, ask_bpf_users },
 	{ "holders", NEED_HOLD, ask_bpf_held },
 	{ "interfaces", NEED_ATTACH, ask_bpf_attached },
+	{ "declared", NEED_DECLARED, ask_declared },
 };
 
 /* Run one check and print it, or append it to @all. */
 static bool examine(const struct check *c, const struct machine *m, json_t *all)
 {
 	char state[LEN] = "", remedy[LEN] = "";
-	bool good = c->ask(m, state, remedy);
+	bool good = c->ask ? c->ask(m, state, remedy) : true;
 
+	if (!c->ask) /* in a build without libbpf */
+		return true;
 	if (!all) {
 		print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing", c->what, state);
 		if (!good)

@@ -24,7 +24,7 @@ struct holding {
 	__u64 at_ns;
 };
 
-static bool begin(struct holding *h)
+static bool hold_begin(struct holding *h)
 {
 	int ret = ebpf_hold_begin(h->name, &h->hold);
 
@@ -45,7 +45,7 @@ static bool begin(struct holding *h)
 }
 
 /* Return: 1: the filter is still held; 0: it was destroyed; -1: an error is printed. */
-static int step(struct holding *h)
+static int hold_step(struct holding *h)
 {
 	__u64 wait_ns = 0;
 	int ret = ebpf_hold_step(h->hold, &wait_ns);
@@ -82,7 +82,7 @@ static int step_all(struct holding *h, int nr, __u64 *next_ns)
 	for (i = 0; i < nr; i++) {
 		if (!h[i].hold)
 			continue;
-		ret = h[i].at_ns <= now_ns() ? step(&h[i]) : 1;
+		ret = h[i].at_ns <= now_ns() ? hold_step(&h[i]) : 1;
 		if (ret < 0)
 			return -1;
 		left += ret;
@@ -136,7 +136,7 @@ int cmd_hold(int argc, char **argv)
 		return fail("out of memory");
 	for (i = 0; i < nr && good; i++) {
 		h[i].name = argv[optind + i];
-		good = parse_name(h[i].name) && begin(&h[i]);
+		good = parse_name(h[i].name) && hold_begin(&h[i]);
 	}
 	ret = good ? hold_all(h, nr) : EXIT_FAIL;
 	for (i = 0; i < nr; i++)

@@ -67,7 +67,7 @@ static int insert_batch(void *ctx, const struct keys *keys)
 	return 0;
 }
 
-static int insert(const char *name, const struct key_input *in)
+static int insert_keys(const char *name, const struct key_input *in)
 {
 	struct insertion ins = {
 		.name = name,
@@ -112,5 +112,5 @@ int cmd_insert(int argc, char **argv)
 		return EXIT_FAIL;
 	in.args = argv + optind + 1;
 	in.nr_args = argc - optind - 1;
-	return insert(argv[optind], &in);
+	return insert_keys(argv[optind], &in);
 }

@@ -14,7 +14,7 @@
 
 enum { OPT_NAMES = OPT_LONG };
 
-static const char *kind_of(const struct epf_params *p)
+static const char *list_kind_of(const struct epf_params *p)
 {
 	const char *name = epf_kind_name(p->kind);
 
@@ -36,7 +36,7 @@ static void list_row(const struct epf_info *info, bool bpf)
 		puts(head);
 		*head = '\0';
 	}
-	printf(LIST_REST, NAME_COLUMNS, head, kind_of(p), mode_name(p->mode),
+	printf(LIST_REST, NAME_COLUMNS, head, list_kind_of(p), mode_name(p->mode),
 	       fmt_bytes(info->memory_bytes).s, fmt_count(info->stats.inserts).s,
 	       fmt_ppt(p->budget_ppt).s,
 	       info->flags & EPF_INFO_SATURATED ? "SATURATED" : fmt_ppt(info->fpr_ppt).s,
@@ -164,7 +164,7 @@ static const struct epf_shape *shape_of(const struct epf_snap_file *file)
 }
 
 /* The complete epochs in a window. */
-static __u32 epochs_of(const struct epf_snap_file *file)
+static __u32 list_epochs_of(const struct epf_snap_file *file)
 {
 	const struct epf_params *p = &file->header.params;
 
@@ -181,7 +181,7 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%F %T %z", &tm);
 	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
-	params_print(&h->params, shape_of(file), epochs_of(file));
+	params_print(&h->params, shape_of(file), list_epochs_of(file));
 	desc_print(&file->desc);
 	printf("  %-12s %s\n", file->locked ? "memory" : "lines",
 	       fmt_bytes(file->locked ? file->locked->words * sizeof(__u64) :

@@ -45,14 +45,14 @@ struct logging {
 	bool done;
 };
 
-static void finish(struct logging *l, int code)
+static void log_finish(struct logging *l, int code)
 {
 	l->done = true;
 	l->code = code;
 }
 
 /* Print one record. Return: as libbpf wants it; negative: stop after this record. */
-static int take(void *ctx, void *data, size_t len)
+static int log_take(void *ctx, void *data, size_t len)
 {
 	struct epf_ingress_record r;
 	struct logging *l = ctx;
@@ -63,9 +63,9 @@ static int take(void *ctx, void *data, size_t len)
 	if (!l->ipfix)
 		log_print(&l->from, &r);
 	else if (!log_ipfix_put(l->ipfix, &l->from, &r))
-		finish(l, EXIT_FAIL);
+		log_finish(l, EXIT_FAIL);
 	if (l->left && !--l->left)
-		finish(l, EXIT_YES);
+		log_finish(l, EXIT_YES);
 	return l->done ? -ECANCELED : 0;
 }
 
@@ -127,12 +127,12 @@ static void check(struct logging *l)
 	set_clock(l);
 	l->check_ns = now_ns() + CHECK_NS;
 	if (!attached_yet(l)) {
-		finish(l, fail("'%s' was detached: there are no more records", l->from.ifname));
+		log_finish(l, fail("'%s' was detached: there are no more records", l->from.ifname));
 		return;
 	}
 	tell_missing(l);
 	if (l->ipfix && !log_ipfix_flush(l->ipfix))
-		finish(l, EXIT_FAIL);
+		log_finish(l, EXIT_FAIL);
 }
 
 static void follow(struct logging *l)
@@ -141,9 +141,10 @@ static void follow(struct logging *l)
 		int got = ring_buffer__poll(l->ring, POLL_MS);
 
 		if (got < 0 && got != -EINTR && got != -ECANCELED)
-			finish(l, fail_errno(-got, "reading the log of '%s': %m", l->from.ifname));
+			log_finish(l,
+				   fail_errno(-got, "reading the log of '%s': %m", l->from.ifname));
 		if (fflush(stdout) || ferror(stdout))
-			finish(l, EXIT_FAIL); /* main() says why */
+			log_finish(l, EXIT_FAIL); /* main() says why */
 		if (!l->done && now_ns() >= l->check_ns)
 			check(l);
 	}
@@ -169,7 +170,7 @@ static int lock(const char *ifname)
 }
 
 /* Find the attachment. If there is none, prints an error. */
-static bool find(struct logging *l, const char *ifname)
+static bool log_find(struct logging *l, const char *ifname)
 {
 	struct xdp_state state;
 	int err = xdp_read(ifname, &state);
@@ -197,7 +198,7 @@ static bool open_ring(struct logging *l)
 
 	if (fd >= 0) {
 		l->ring_id = map_id(fd);
-		l->ring = ring_buffer__new(fd, take, l, NULL);
+		l->ring = ring_buffer__new(fd, log_take, l, NULL);
 		close(fd);
 	}
 	if (!l->ring)
@@ -205,7 +206,7 @@ static bool open_ring(struct logging *l)
 	return l->ring;
 }
 
-static int run(struct logging *l, bool wait)
+static int log_run(struct logging *l, bool wait)
 {
 	set_clock(l);
 	catch_signals();
@@ -214,7 +215,7 @@ static int run(struct logging *l, bool wait)
 	} else {
 		ring_buffer__consume(l->ring);
 		if (!l->done)
-			finish(l, EXIT_YES);
+			log_finish(l, EXIT_YES);
 	}
 	if (attached_yet(l))
 		tell_missing(l);
@@ -225,7 +226,7 @@ static int read_log(struct logging *l, const char *ifname, const char *path, boo
 {
 	int code = EXIT_FAIL;
 
-	if (!find(l, ifname))
+	if (!log_find(l, ifname))
 		return EXIT_FAIL;
 	l->lock = lock(ifname);
 	if (l->lock < 0)
@@ -233,7 +234,7 @@ static int read_log(struct logging *l, const char *ifname, const char *path, boo
 	if (path)
 		l->ipfix = log_ipfix_open(path);
 	if ((!path || l->ipfix) && open_ring(l))
-		code = run(l, wait);
+		code = log_run(l, wait);
 	if (l->ipfix && !log_ipfix_close(l->ipfix))
 		code = EXIT_FAIL;
 	ring_buffer__free(l->ring);

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "epf/geometry.h"
 #include "libepf/atomic_file.h"
 #include "libepf/merge.h"
+#include "libepf/snap.h"
 
 enum { OPT_LOOSE = OPT_PROMISE_END };
 
@@ -29,7 +29,7 @@ struct order {
 	bool loose;
 };
 
-static int refused(enum epf_merge_fault fault, const char *path, const char *other)
+static int merge_refused(enum epf_merge_fault fault, const char *path, const char *other)
 {
 	switch (fault) {
 	case EPF_MERGE_OK:
@@ -46,7 +46,7 @@ static int refused(enum epf_merge_fault fault, const char *path, const char *oth
 		return fail("%s has impossible times: save it again", path);
 	case EPF_MERGE_KEY:
 		return fail("%s has another hash key than %s: create filters that "
-			    "will be merged with the same --key",
+			    "will be merged with the same --key-file",
 			    path, other);
 	case EPF_MERGE_HASH:
 		return fail("%s has another hash than %s: create both with "
@@ -91,7 +91,7 @@ static int open_all(const struct order *o, struct epf_snap_file *file)
 		if (!open_snapshot(o->path[i], &file[i]))
 			break;
 		/* pages that have been checked need not stay until they are merged */
-		madvise(file[i].map, file[i].map_bytes, MADV_DONTNEED);
+		epf_snap_let_go(&file[i], 0, file[i].map_bytes);
 	}
 	return i;
 }
@@ -113,7 +113,7 @@ static json_t *sources_json(const struct epf_merge *m, const struct order *o)
 	return all;
 }
 
-static void report(const struct epf_merge *m, const struct order *o)
+static void merge_report(const struct epf_merge *m, const struct order *o)
 {
 	const struct epf_snap_header *h = &m->header;
 	__u64 bytes = h->header_bytes + h->params.nr_lines * EPF_LINE_BYTES;
@@ -151,7 +151,7 @@ static void remark(const struct epf_merge *m, const struct order *o)
 		     fmt_rate(m->fpr).s, fmt_ppt(p->budget_ppt).s);
 }
 
-static int save(struct epf_merge *m, const struct order *o)
+static int merge_save(struct epf_merge *m, const struct order *o)
 {
 	struct meter meter = { .what = "merging" };
 	bool saved;
@@ -165,7 +165,7 @@ static int save(struct epf_merge *m, const struct order *o)
 		return fail("%s: stopped; nothing was changed", o->out);
 	if (err)
 		return fail_write(o->out, err, saved);
-	report(m, o);
+	merge_report(m, o);
 	remark(m, o);
 	return EXIT_YES;
 }
@@ -176,16 +176,16 @@ static int merge(struct epf_merge *m, const struct order *o)
 	enum epf_merge_fault fault = epf_merge_plan(m);
 
 	if (fault)
-		return refused(fault, o->path[m->which], o->path[m->with]);
+		return merge_refused(fault, o->path[m->which], o->path[m->with]);
 	if (o->limit && epf_rate_ppt(o->limit) < p->budget_ppt)
 		return fail("--limit %s is below the budget of %s", fmt_rate(o->limit).s,
 			    fmt_ppt(p->budget_ppt).s);
 	if (o->limit)
 		p->limit_ppt = epf_rate_ppt(o->limit);
-	return save(m, o);
+	return merge_save(m, o);
 }
 
-static int run(const struct order *o)
+static int merge_run(const struct order *o)
 {
 	struct epf_snap_file *file = calloc((size_t)o->nr, sizeof(*file));
 	struct epf_merge *m = calloc(1, sizeof(*m));
@@ -256,5 +256,5 @@ int cmd_merge(int argc, char **argv)
 	o.path = argv + optind;
 	o.nr = argc - optind;
 	o.limit = p.limit;
-	return run(&o);
+	return merge_run(&o);
 }

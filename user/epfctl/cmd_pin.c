@@ -140,7 +140,7 @@ static bool option(struct xt_epf_rule *r, int opt, const char *arg)
 }
 
 /* The error if options do not fit together; NULL: none. */
-static const char *misfit(const struct xt_epf_rule *r)
+static const char *pin_misfit(const struct xt_epf_rule *r)
 {
 	if (r->key.key < EPF_PKT_FLOW)
 		return "--key must be flow, conversation, peer or peer-port";
@@ -158,7 +158,7 @@ static const char *misfit(const struct xt_epf_rule *r)
 
 static bool rule_ok(struct xt_epf_rule *r)
 {
-	const char *why = misfit(r);
+	const char *why = pin_misfit(r);
 
 	if (why)
 		fail("%s", why);
@@ -196,7 +196,7 @@ static int load_failed(const char *name, int err)
 }
 
 /* The program that does what the rule says; NULL: there is none. */
-static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_rule *r)
+static struct bpf_program *pin_choose(struct bpf_object *obj, const struct xt_epf_rule *r)
 {
 	static const char *const asking[XT_EPF_LEARNS] = {
 		[XT_EPF_LEARN_NOTHING] = "epf_match",
@@ -211,7 +211,7 @@ static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_ru
 	return prog;
 }
 
-static int map_fd(struct bpf_object *obj, const char *name)
+static int pin_map_fd(struct bpf_object *obj, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(obj, name);
 }
@@ -223,8 +223,8 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog, struct p
 	__u32 len = sizeof(info);
 
 	want->prog = bpf_program__fd(prog);
-	want->rule = map_fd(obj, ".rodata");
-	want->counts = map_fd(obj, "match_counts");
+	want->rule = pin_map_fd(obj, ".rodata");
+	want->counts = pin_map_fd(obj, "match_counts");
 	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
 		return fail_errno(errno, "cannot read the number of the program: %m");
 	want->conf.prog_id = info.id;
@@ -234,7 +234,7 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog, struct p
 static int load_and_pin(struct bpf_object *obj, struct pin_want *want, const struct xt_epf_rule *r)
 {
 	const char *name = want->conf.filter;
-	struct bpf_program *prog = choose(obj, r);
+	struct bpf_program *prog = pin_choose(obj, r);
 	int err = ebpf_reuse_maps(obj, name);
 
 	if (err)
@@ -247,7 +247,7 @@ static int load_and_pin(struct bpf_object *obj, struct pin_want *want, const str
 	return pin_loaded(obj, prog, want);
 }
 
-static int pin(struct pin_want *want, const struct xt_epf_rule *r)
+static int pin_program(struct pin_want *want, const struct xt_epf_rule *r)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_match");
 	struct bpf_object *obj = bpf_object__open_mem(epf_match_start,
@@ -262,7 +262,7 @@ static int pin(struct pin_want *want, const struct xt_epf_rule *r)
 	return ret;
 }
 
-static void tell(const char *name, const char *path)
+static void pin_tell(const char *name, const char *path)
 {
 	if (out_mode == OUT_TEXT)
 		printf("%s: -m bpf --object-pinned %s\n", name, path);
@@ -289,11 +289,11 @@ static int pin_filter(const char *called, const char *path, const struct xt_epf_
 	} else if (!epf_filter_info(filter, &info)) {
 		want.conf.id = info.id;
 		memcpy(want.conf.filter, info.params.name, sizeof(want.conf.filter));
-		ret = pin(&want, r);
+		ret = pin_program(&want, r);
 		if (!ret && r->learn)
 			epf_filter_describe(filter, &desc);
 		if (!ret)
-			tell(info.params.name, path);
+			pin_tell(info.params.name, path);
 	} else {
 		fail("cannot read '%s'", called);
 	}

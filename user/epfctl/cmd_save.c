@@ -38,8 +38,8 @@ int save_failed(int err, const char *name, const char *path, bool renamed)
 	}
 }
 
-static void report(const char *verb, const char *name, const char *path,
-		   const struct epf_snap_header *h)
+static void save_report(const char *verb, const char *name, const char *path,
+			const struct epf_snap_header *h)
 {
 	struct stat st;
 	__u64 bytes = stat(path, &st) ? 0 : (__u64)st.st_size;
@@ -79,12 +79,12 @@ int cmd_save(int argc, char **argv)
 	epf_close(filter);
 	if (err)
 		return save_failed(err, argv[optind], argv[optind + 1], header.magic);
-	report("saved", argv[optind], argv[optind + 1], &header);
+	save_report("saved", argv[optind], argv[optind + 1], &header);
 	return EXIT_YES;
 }
 
 /* The memory of a filter that is restored from @file. */
-static __u64 bytes_of(const struct epf_snap_file *file)
+static __u64 save_bytes_of(const struct epf_snap_file *file)
 {
 	return file->locked ? file->locked->words * sizeof(__u64) :
 			      file->header.params.nr_lines * EPF_LINE_BYTES;
@@ -111,7 +111,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like, _
 		strcpy(params.name, name); /* parse_name() has checked the length */
 		err = epf_dev_create_opts(dev, &params, &opts, NULL);
 		if (err) {
-			fail_limits(err, "creating a filter", NULL, true, bytes_of(like));
+			fail_limits(err, "creating a filter", NULL, true, save_bytes_of(like));
 			return err;
 		}
 		filter = epf_dev_filter(dev, name);
@@ -125,7 +125,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like, _
 }
 
 /* For pure BPF new contents are a new map, and a new filter also has a program. */
-static bool allowed(int dev, const char *name)
+static bool save_allowed(int dev, const char *name)
 {
 	int filter;
 
@@ -144,7 +144,7 @@ static int restore_into(int dev, const char *name, const char *path,
 	int filter, err;
 	bool made;
 
-	if (!allowed(dev, name))
+	if (!save_allowed(dev, name))
 		return EXIT_FAIL;
 	filter = target(dev, name, file, flags, existing, &made);
 	if (filter < 0)
@@ -152,7 +152,7 @@ static int restore_into(int dev, const char *name, const char *path,
 	err = epf_snap_restore(filter, file);
 	epf_close(filter);
 	if (!err) {
-		report("restored", name, path, &file->header);
+		save_report("restored", name, path, &file->header);
 		return EXIT_YES;
 	}
 	if (made)
@@ -166,7 +166,7 @@ static int restore_into(int dev, const char *name, const char *path,
 			    "'modprobe epochfilter_kinds', or install the modules "
 			    "of this version",
 			    path);
-	return fail_limits(err, "restoring a filter", NULL, false, bytes_of(file));
+	return fail_limits(err, "restoring a filter", NULL, false, save_bytes_of(file));
 }
 
 int cmd_restore(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "declared.h"
 #include "ingress.h"
 #include "nf.h"
 #include "pin.h"
@@ -19,7 +20,7 @@ static const struct spec spec = {
 "Print what is attached where, and the counters by reason and verdict. PATH is\n"
 "where 'epfctl pin' has pinned a program. Without an operand print everything,\n"
 "and the filters that rules of iptables use. NAME@N is in another network\n"
-"namespace.\n"
+"namespace. What is declared (epochfilter.conf(5)) and not attached is named too.\n"
 "exit status: 0 done, 1 nothing is attached there, or, without an operand, not\n"
 "everything could be read, which a warning says\n",
 	/* clang-format on */
@@ -126,7 +127,7 @@ static int status_of(const char *name, json_t *list)
 }
 
 /* The name for @operand. Return: 0; 1: an error is printed; -ENOENT; another error. */
-static int name_of(const char *operand, char name[PATH_MAX])
+static int status_name_of(const char *operand, char name[PATH_MAX])
 {
 	if (pin_is_path(operand))
 		return pin_find(operand, name);
@@ -152,7 +153,7 @@ static int nothing(const char *operand)
 static int status_one(const char *operand)
 {
 	char name[PATH_MAX];
-	int err = name_of(operand, name);
+	int err = status_name_of(operand, name);
 
 	if (err > 0)
 		return EXIT_FAIL;
@@ -196,6 +197,8 @@ static int status_all(void)
 	}
 	free(names);
 	xt_show(list);
+	if (!declared_status(list) && code == EXIT_YES)
+		code = EXIT_ABSENT;
 	if (list && code != EXIT_FAIL)
 		out_json(list);
 	else

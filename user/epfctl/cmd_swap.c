@@ -28,7 +28,7 @@ static bool attached(int dev, const char *name)
 	return is;
 }
 
-static int destroy(const char *name, bool force)
+static int swap_destroy(const char *name, bool force)
 {
 	int dev = open_device();
 	int err;
@@ -74,7 +74,7 @@ int cmd_destroy(int argc, char **argv)
 	}
 	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
 		return EXIT_FAIL;
-	return destroy(argv[optind], force);
+	return swap_destroy(argv[optind], force);
 }
 
 /* Report which of the two filters does not exist. */

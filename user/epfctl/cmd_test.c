@@ -180,7 +180,8 @@ static bool test_open(struct testing *t)
 /* A module that does not know EPF_BATCH_UNKNOWN reports saturation for the whole batch.
  * Then all keys that it calls absent may be unknown.
  */
-static int ask(const struct testing *t, const struct keys *keys, struct epf_batch *b, __u8 *ages)
+static int test_ask(const struct testing *t, const struct keys *keys, struct epf_batch *b,
+		    __u8 *ages)
 {
 	int err;
 	__u32 i;
@@ -245,7 +246,7 @@ static int test_batch(void *ctx, const struct keys *keys)
 	if (!ages)
 		return fail("out of memory");
 	b.ages = (__u64)(uintptr_t)ages;
-	err = ask(t, keys, &b, ages);
+	err = test_ask(t, keys, &b, ages);
 	forget_old(t, &b, ages);
 	if (!err && !t->quiet)
 		print_batch(t, keys, ages);

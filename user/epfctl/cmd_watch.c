@@ -83,7 +83,7 @@ static bool event(struct watching *w, const char *what, const struct epf_info *i
 }
 
 /* Report what changed since the last call. Return: false: stop. */
-static bool look(struct watching *w, const struct epf_info *i)
+static bool watch_look(struct watching *w, const struct epf_info *i)
 {
 	bool saturated = i->flags & EPF_INFO_SATURATED;
 	bool go_on = true;
@@ -115,7 +115,7 @@ static int wait_ms(const struct watching *w)
 }
 
 /* Return: an exit code; -1: continue. */
-static int step(struct watching *w)
+static int watch_step(struct watching *w)
 {
 	int got = epf_wait(w->filter, wait_ms(w));
 	struct epf_info info;
@@ -130,7 +130,7 @@ static int step(struct watching *w)
 		return fail("'%s' cannot be watched: its module does not support poll", w->name);
 	if (err)
 		return fail_call(err, "watching", w->name);
-	return look(w, &info) && !ferror(stdout) ? -1 : EXIT_YES;
+	return watch_look(w, &info) && !ferror(stdout) ? -1 : EXIT_YES;
 }
 
 static int watch(struct watching *w)
@@ -150,7 +150,7 @@ static int watch(struct watching *w)
 	w->next_ns = now_ns() + w->interval_ns;
 	catch_signals();
 	while (ret < 0 && !interrupted)
-		ret = step(w);
+		ret = watch_step(w);
 	epf_close(w->filter);
 	return ret < 0 ? EXIT_FAIL : ret; /* a signal: main() says which */
 }

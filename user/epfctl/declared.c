@@ -49,7 +49,7 @@ static bool push(struct declared *d, const char *word, const char *where)
 	return true;
 }
 
-static void drop(struct declared *d)
+static void declared_drop(struct declared *d)
 {
 	while (d->nr--) {
 		free(d->word[d->nr]);
@@ -75,7 +75,7 @@ static enum declared_type type_of(const char *section, const char **name)
 }
 
 /* A hook has several spellings; the one that 'status' prints is its name. */
-static char *name_of(enum declared_type type, const char *text)
+static char *declared_name_of(enum declared_type type, const char *text)
 {
 	char hook[XDP_NAME_BYTES];
 
@@ -103,7 +103,7 @@ static bool begin_section(struct declarations *all, const struct conf_line *line
 		     line->section);
 		return false;
 	}
-	new.name = name_of(new.type, name);
+	new.name = declared_name_of(new.type, name);
 	if (!new.name)
 		return false;
 	other = declared_find(all, new.type, new.name);
@@ -146,7 +146,7 @@ static const struct option *option_of(const struct declared *d, const char *name
 	return NULL;
 }
 
-static bool take_option(struct declared *d, const struct conf_line *line)
+static bool declared_take_option(struct declared *d, const struct conf_line *line)
 {
 	const struct option *o = option_of(d, line->name);
 	char word[512];
@@ -165,7 +165,7 @@ static bool take_option(struct declared *d, const struct conf_line *line)
 	return !strcmp(line->value, "no");
 }
 
-static bool take_line(void *ctx, const struct conf_line *line)
+static bool declared_take_line(void *ctx, const struct conf_line *line)
 {
 	struct declarations *all = ctx;
 	struct declared *d;
@@ -186,7 +186,7 @@ static bool take_line(void *ctx, const struct conf_line *line)
 	if (good && d->type == DECLARED_FILTER && !strcmp(line->name, "save"))
 		good = take_save(d, line->value);
 	else if (good)
-		good = take_option(d, line);
+		good = declared_take_option(d, line);
 	if (good)
 		out_at(NULL);
 	return good;
@@ -214,7 +214,7 @@ bool declared_read(struct declarations *d, char **paths, int nr_paths)
 
 	memset(d, 0, sizeof(*d));
 	for (i = 0; good && i < (nr_paths ?: 1); i++)
-		good = conffile_read_all((nr_paths ? paths : usual)[i], take_line, d);
+		good = conffile_read_all((nr_paths ? paths : usual)[i], declared_take_line, d);
 	for (n = 0; good && n < d->nr; n++)
 		good = end_words(&d->all[n]);
 	out_at(NULL);
@@ -224,7 +224,7 @@ bool declared_read(struct declarations *d, char **paths, int nr_paths)
 void declared_free(struct declarations *d)
 {
 	while (d->nr)
-		drop(&d->all[--d->nr]);
+		declared_drop(&d->all[--d->nr]);
 	free(d->all);
 	d->all = NULL;
 }

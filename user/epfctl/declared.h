@@ -65,4 +65,9 @@ const struct declared *declared_find(const struct declarations *d, enum declared
 struct settings declared_begin(const struct declared *d);
 void declared_end(const struct settings *s);
 
+/* declared_show.c: the attachments that are declared and not there, for 'status'. @list: an
+ * array to add them to; NULL: print them. Return: false: an error is printed.
+ */
+bool declared_status(json_t *list);
+
 #endif /* EPFCTL_DECLARED_H */

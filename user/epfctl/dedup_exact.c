@@ -57,7 +57,7 @@ struct exact {
 	__u64 most_bytes;
 };
 
-static __u64 bytes_of(__u64 slots)
+static __u64 dedup_exact_bytes_of(__u64 slots)
 {
 	return slots * sizeof(struct entry);
 }
@@ -69,13 +69,13 @@ static __u64 plus(__u64 a, __u64 b)
 
 static struct entry *new_slots(__u64 nr)
 {
-	void *map = mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
+	void *map = mmap(NULL, dedup_exact_bytes_of(nr), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return NULL;
-	if (bytes_of(nr) >= HUGE_PAGE_BYTES)
-		madvise(map, bytes_of(nr), MADV_HUGEPAGE); /* it may fail */
+	if (dedup_exact_bytes_of(nr) >= HUGE_PAGE_BYTES)
+		madvise(map, dedup_exact_bytes_of(nr), MADV_HUGEPAGE); /* it may fail */
 	return map;
 }
 
@@ -87,7 +87,7 @@ struct exact *exact_new(const struct exact_ask *ask)
 		return NULL;
 	e->ask = *ask;
 	e->nr = SLOTS_FIRST;
-	e->most_bytes = bytes_of(e->nr);
+	e->most_bytes = dedup_exact_bytes_of(e->nr);
 	if (e->most_bytes <= ask->max_bytes)
 		e->slots = new_slots(e->nr);
 	if (e->slots)
@@ -100,7 +100,7 @@ void exact_free(struct exact *e)
 {
 	if (!e)
 		return;
-	munmap(e->slots, bytes_of(e->nr));
+	munmap(e->slots, dedup_exact_bytes_of(e->nr));
 	free(e);
 }
 
@@ -116,7 +116,7 @@ static __u64 home(const struct exact *e, const __u64 digest[2], __u64 span)
 }
 
 /* The slot of the key in the span, or the empty slot for it. */
-static struct entry *find(const struct exact *e, const __u64 digest[2], __u64 span)
+static struct entry *dedup_exact_find(const struct exact *e, const __u64 digest[2], __u64 span)
 {
 	__u64 i = home(e, digest, span);
 
@@ -140,7 +140,7 @@ static bool is_dead(const struct exact *e, const struct entry *s)
 static void put_back(struct exact *e, const struct entry *s)
 {
 	if (!is_dead(e, s)) {
-		*find(e, s->digest, span_of(e, s->last)) = *s;
+		*dedup_exact_find(e, s->digest, span_of(e, s->last)) = *s;
 		e->held++;
 		return;
 	}
@@ -152,7 +152,7 @@ static void put_back(struct exact *e, const struct entry *s)
 /* Forget what can be forgotten. Each entry is taken out and put back, beginning behind an
  * empty slot, so its new slot is never behind its old one.
  */
-static void sweep(struct exact *e)
+static void dedup_exact_sweep(struct exact *e)
 {
 	__u64 begin = 0, n;
 
@@ -171,12 +171,12 @@ static void sweep(struct exact *e)
 }
 
 /* Double the slots. Return: 0 or -ENOMEM. */
-static int grow(struct exact *e)
+static int dedup_exact_grow(struct exact *e)
 {
 	struct entry *old = e->slots;
 	__u64 nr = e->nr, n;
 
-	if (nr >= SLOTS_LAST || bytes_of(3 * nr) > e->ask.max_bytes)
+	if (nr >= SLOTS_LAST || dedup_exact_bytes_of(3 * nr) > e->ask.max_bytes)
 		return -ENOMEM;
 	e->slots = new_slots(2 * nr);
 	if (!e->slots) {
@@ -185,23 +185,23 @@ static int grow(struct exact *e)
 	}
 	e->nr = 2 * nr;
 	e->held = 0;
-	e->most_bytes = bytes_of(3 * nr);
+	e->most_bytes = dedup_exact_bytes_of(3 * nr);
 	for (n = 0; n < nr; n++)
 		if (old[n].digest[0])
 			put_back(e, &old[n]);
-	munmap(old, bytes_of(nr));
+	munmap(old, dedup_exact_bytes_of(nr));
 	return 0;
 }
 
 /* Make room for one more: at most three quarters are full. A table that may not grow
  * continues while an eighth of it is free, so that the next sweep is worth its cost.
  */
-static int make_room(struct exact *e)
+static int dedup_exact_make_room(struct exact *e)
 {
 	if (e->held < e->nr / 4 * 3)
 		return 0;
-	sweep(e);
-	if (e->held <= e->nr / 2 || !grow(e))
+	dedup_exact_sweep(e);
+	if (e->held <= e->nr / 2 || !dedup_exact_grow(e))
 		return 0;
 	return e->held <= e->nr / 8 * 5 ? 0 : -ENOMEM;
 }
@@ -209,7 +209,7 @@ static int make_room(struct exact *e)
 /* Is an entry of the key in @span near @place? */
 static bool is_near(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
-	const struct entry *s = find(e, digest, span);
+	const struct entry *s = dedup_exact_find(e, digest, span);
 
 	return s->digest[0] && plus(s->last, e->ask.reach) >= place &&
 	       s->first <= plus(place, e->ask.reach);
@@ -221,18 +221,18 @@ static bool near_any(const struct exact *e, const __u64 digest[2], __u64 span, _
 	       (!e->ask.grows && is_near(e, digest, span + 1, place));
 }
 
-static int enter(struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
+static int dedup_exact_enter(struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
-	struct entry *s = find(e, digest, span);
+	struct entry *s = dedup_exact_find(e, digest, span);
 
 	if (s->digest[0]) {
 		s->first = place < s->first ? place : s->first;
 		s->last = place > s->last ? place : s->last;
 		return 0;
 	}
-	if (make_room(e))
+	if (dedup_exact_make_room(e))
 		return -ENOMEM;
-	s = find(e, digest, span); /* make_room() moves entries */
+	s = dedup_exact_find(e, digest, span); /* dedup_exact_make_room() moves entries */
 	s->digest[0] = digest[0];
 	s->digest[1] = digest[1];
 	s->first = s->last = place;
@@ -246,7 +246,7 @@ int exact_seen(struct exact *e, const __u64 digest[2], __u64 place)
 	__u64 span = span_of(e, place);
 	bool seen = near_any(e, key, span, place);
 
-	if ((!seen || !e->ask.first_seen) && enter(e, key, span, place))
+	if ((!seen || !e->ask.first_seen) && dedup_exact_enter(e, key, span, place))
 		return -ENOMEM;
 	return seen;
 }
@@ -263,7 +263,7 @@ bool exact_is_unsure(const struct exact *e, __u64 place)
 
 __u64 exact_bytes(const struct exact *e)
 {
-	return bytes_of(e->nr);
+	return dedup_exact_bytes_of(e->nr);
 }
 
 __u64 exact_most_bytes(const struct exact *e)
@@ -282,5 +282,5 @@ __u64 exact_bytes_for(__u64 keys)
 
 	while (nr / 2 < keys && nr < SLOTS_LAST)
 		nr *= 2;
-	return nr == SLOTS_FIRST ? bytes_of(nr) : bytes_of(nr + nr / 2);
+	return nr == SLOTS_FIRST ? dedup_exact_bytes_of(nr) : dedup_exact_bytes_of(nr + nr / 2);
 }

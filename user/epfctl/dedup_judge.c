@@ -104,7 +104,8 @@ static __u64 keys_at_once(const struct judge *j, const struct source *in)
 }
 
 /* Choose the table or the filter. For a stream without a bound the table is tried. */
-static int choose(struct judge *j, const struct source *in, struct meter *m, bool *exact)
+static int dedup_judge_choose(struct judge *j, const struct source *in, struct meter *m,
+			      bool *exact)
 {
 	const struct dedup_ask *ask = j->ask;
 	__u64 keys;
@@ -231,7 +232,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask, const struct sourc
 	bool exact;
 
 	j->ask = ask;
-	if (choose(j, in, meter, &exact))
+	if (dedup_judge_choose(j, in, meter, &exact))
 		return EXIT_FAIL;
 	r->exact = exact;
 	if (exact ? make_exact(j) : make_filter(j, in, meter, r))
@@ -331,7 +332,7 @@ static int view(struct judge *j, const struct item *item, struct subject *s, str
 }
 
 /* Let the table forget keys that are near no packet that is still to come. */
-static void forget(struct judge *j)
+static void dedup_judge_forget(struct judge *j)
 {
 	__u64 i = j->packets;
 
@@ -358,7 +359,7 @@ static int exact_packet(struct judge *j, const struct subject *s, struct dedup_r
 	__u64 digest[2];
 	int seen;
 
-	forget(j);
+	dedup_judge_forget(j);
 	if (!has_key(epf_pkt_digest(&j->hash[0], &s->pkt, &s->key, &digest[0]), r))
 		return 0;
 	epf_pkt_digest(&j->hash[1], &s->pkt, &s->key, &digest[1]);

@@ -41,4 +41,8 @@ bool ask_bpf_users(const struct machine *m, char *state, char *remedy);
 bool ask_bpf_held(const struct machine *m, char *state, char *remedy);
 bool ask_bpf_attached(const struct machine *m, char *state, char *remedy);
 
+/* declared_show.c */
+
+bool ask_declared(const struct machine *m, char *state, char *remedy) __attribute__((weak));
+
 #endif /* EPFCTL_DOCTOR_H */

@@ -12,13 +12,13 @@
 
 #define LEN DOCTOR_LEN
 
-static void put(char *to, const char *text)
+static void doctor_bpf_put(char *to, const char *text)
 {
 	snprintf(to, LEN, "%s", text);
 }
 
 /* Append; text without room is left out. */
-static void add(char *to, const char *fmt, ...)
+static void doctor_bpf_add(char *to, const char *fmt, ...)
 {
 	size_t len = strlen(to);
 	va_list ap;
@@ -31,8 +31,8 @@ static void add(char *to, const char *fmt, ...)
 bool ask_bpf_built(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, ebpf_backend_add ? "in this epfctl" : "not in this epfctl");
-	put(remedy, "install libbpf-dev and clang, and rebuild epfctl");
+	doctor_bpf_put(state, ebpf_backend_add ? "in this epfctl" : "not in this epfctl");
+	doctor_bpf_put(remedy, "install libbpf-dev and clang, and rebuild epfctl");
 	return ebpf_backend_add;
 }
 
@@ -44,9 +44,9 @@ bool ask_bpf_jit(const struct machine *m, char *state, char *remedy)
 		  doctor_line(path, "2", line, sizeof(line));
 
 	(void)m;
-	put(state, on ? "on" : "off: programs are interpreted");
-	put(remedy, "sysctl net.core.bpf_jit_enable=1, or boot a kernel with "
-		    "CONFIG_BPF_JIT");
+	doctor_bpf_put(state, on ? "on" : "off: programs are interpreted");
+	doctor_bpf_put(remedy, "sysctl net.core.bpf_jit_enable=1, or boot a kernel with "
+			       "CONFIG_BPF_JIT");
 	return on;
 }
 
@@ -57,11 +57,11 @@ bool ask_bpf_users(const struct machine *m, char *state, char *remedy)
 
 	(void)m;
 	(void)remedy;
-	put(state,
-	    doctor_line("/proc/sys/kernel/unprivileged_bpf_disabled", "0", line, sizeof(line)) ?
-		    "any user may load programs (sysctl "
-		    "kernel.unprivileged_bpf_disabled=2 ends that)" :
-		    "refused");
+	doctor_bpf_put(state, doctor_line("/proc/sys/kernel/unprivileged_bpf_disabled", "0", line,
+					  sizeof(line)) ?
+				      "any user may load programs (sysctl "
+				      "kernel.unprivileged_bpf_disabled=2 ends that)" :
+				      "refused");
 	return true;
 }
 
@@ -73,9 +73,9 @@ static void add_holder(char *state, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	if (pid && doctor_line(path, "", comm, sizeof(comm)))
-		add(state, "%s%s by %s (%d)", *state ? ", " : "", name, comm, pid);
+		doctor_bpf_add(state, "%s%s by %s (%d)", *state ? ", " : "", name, comm, pid);
 	else
-		add(state, "%s%s by %s", *state ? ", " : "", name, comm);
+		doctor_bpf_add(state, "%s%s by %s", *state ? ", " : "", name, comm);
 }
 
 static bool look_at_holders(char **names, int nr, char *state, char *remedy)
@@ -85,11 +85,11 @@ static bool look_at_holders(char **names, int nr, char *state, char *remedy)
 
 	for (i = 0; i < nr; i++)
 		if (ebpf_held(names[i]) && ebpf_is_timed(names[i]))
-			add(state, "%s%s by the kernel", *state ? ", " : "", names[i]);
+			doctor_bpf_add(state, "%s%s by the kernel", *state ? ", " : "", names[i]);
 		else if (ebpf_held(names[i]))
 			add_holder(state, names[i]);
 		else
-			add(left, " %s", names[i]);
+			doctor_bpf_add(left, " %s", names[i]);
 	if (!*left)
 		return true;
 	snprintf(state, LEN, "nobody ends the epochs of%s", left);
@@ -109,7 +109,7 @@ bool ask_bpf_held(const struct machine *m, char *state, char *remedy)
 	else if (nr)
 		good = look_at_holders(names, nr, state, remedy);
 	else
-		put(state, "there are no such filters");
+		doctor_bpf_put(state, "there are no such filters");
 	for (i = 0; i < nr; i++)
 		free(names[i]);
 	free(names);
@@ -125,10 +125,10 @@ bool ask_bpf_attached(const struct machine *m, char *state, char *remedy)
 	(void)remedy;
 	while (dir && (d = readdir(dir)))
 		if (d->d_name[0] == '@')
-			add(state, "%s%s", *state ? ", " : "", d->d_name + 1);
+			doctor_bpf_add(state, "%s%s", *state ? ", " : "", d->d_name + 1);
 	if (dir)
 		closedir(dir);
 	if (!*state)
-		put(state, "none");
+		doctor_bpf_put(state, "none");
 	return true;
 }

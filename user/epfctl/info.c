@@ -12,7 +12,7 @@
 #define ROW "  %-12s "
 #define INDENT 15 /* columns of ROW */
 
-static json_t *count(__u64 v)
+static json_t *info_count(__u64 v)
 {
 	return json_integer((json_int_t)v);
 }
@@ -24,7 +24,7 @@ static __u32 other_users(const struct epf_info *info)
 }
 
 /* A module that does not report the number, as older ones do not, has that of lanes. */
-static __u32 epochs_of(const struct epf_info *info)
+static __u32 info_epochs_of(const struct epf_info *info)
 {
 	return info->window_epochs ? info->window_epochs : EPF_LIVE_EPOCHS;
 }
@@ -106,15 +106,15 @@ json_t *params_json(const struct epf_params *p, const struct epf_shape *shape)
 	json_object_set_new(o, "mode", json_string(mode_name(p->mode)));
 	json_object_set_new(o, "refresh", json_string(refresh_name(p->refresh)));
 	if (p->window_inserts)
-		json_object_set_new(o, "window_inserts", count(p->window_inserts));
+		json_object_set_new(o, "window_inserts", info_count(p->window_inserts));
 	if (p->window_ns)
-		json_object_set_new(o, "window_ns", count(p->window_ns));
+		json_object_set_new(o, "window_ns", info_count(p->window_ns));
 	if (p->kind) {
 		json_object_set_new(o, "shape", shape_json(p->kind, shape));
 	} else {
-		json_object_set_new(o, "lines", count(p->nr_lines));
-		json_object_set_new(o, "lines_per_key", count(p->lines_per_key));
-		json_object_set_new(o, "bits_per_key", count(p->bits_per_key));
+		json_object_set_new(o, "lines", info_count(p->nr_lines));
+		json_object_set_new(o, "lines_per_key", info_count(p->lines_per_key));
+		json_object_set_new(o, "bits_per_key", info_count(p->bits_per_key));
 	}
 	json_object_set_new(o, "budget", json_real(ppt_to_rate(p->budget_ppt)));
 	json_object_set_new(o, "limit", json_real(ppt_to_rate(p->limit_ppt)));
@@ -178,7 +178,7 @@ void info_print(const struct epf_info *info, bool bpf)
 		      info->flags & EPF_INFO_PINNED ? ", rotation held by a snapshot" : "",
 		      info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" : "");
 	print_backend(info, bpf);
-	params_print(p, &info->shape, epochs_of(info));
+	params_print(p, &info->shape, info_epochs_of(info));
 	desc_print(&info->desc);
 	if (info->flags & EPF_INFO_ALIGNED)
 		printf(ROW "epochs end by the wall clock\n", "aligned");
@@ -260,22 +260,22 @@ json_t *info_json(const struct epf_info *info, bool bpf)
 				      "worker", !!(info->needs & EPF_NEEDS_WORKER), "memory",
 				      !!(info->needs & EPF_NEEDS_MEMORY)));
 	pace_json(o, &info->params);
-	json_object_set_new(o, "window_epochs", count(epochs_of(info)));
+	json_object_set_new(o, "window_epochs", info_count(info_epochs_of(info)));
 	json_object_set_new(o, "keys", desc_json(&info->desc));
-	json_object_set_new(o, "slices", count(info->slices));
-	json_object_set_new(o, "waits", count(info->waits));
+	json_object_set_new(o, "slices", info_count(info->slices));
+	json_object_set_new(o, "waits", info_count(info->waits));
 	json_object_set_new(o, "id", json_integer(info->id));
 	json_object_set_new(o, "users", json_integer(other_users(info)));
 	json_object_set_new(o, "saturated", json_boolean(info->flags & EPF_INFO_SATURATED));
 	json_object_set_new(o, "pinned", json_boolean(info->flags & EPF_INFO_PINNED));
 	json_object_set_new(o, "journal", json_boolean(info->flags & EPF_INFO_JOURNAL));
 	json_object_set_new(o, "aligned", json_boolean(info->flags & EPF_INFO_ALIGNED));
-	json_object_set_new(o, "epoch", count(info->epoch));
-	json_object_set_new(o, "memory_bytes", count(info->memory_bytes));
-	json_object_set_new(o, "covered_inserts", count(info->covered_inserts));
-	json_object_set_new(o, "covered_ns", count(info->covered_ns));
+	json_object_set_new(o, "epoch", info_count(info->epoch));
+	json_object_set_new(o, "memory_bytes", info_count(info->memory_bytes));
+	json_object_set_new(o, "covered_inserts", info_count(info->covered_inserts));
+	json_object_set_new(o, "covered_ns", info_count(info->covered_ns));
 	json_object_set_new(o, "fpr", json_real(ppt_to_rate(info->fpr_ppt)));
-	json_object_set_new(o, "age_ns", count(info->age_ns));
+	json_object_set_new(o, "age_ns", info_count(info->age_ns));
 	json_object_set_new(o, "stats", stats_json(&info->stats));
 	if (bpf)
 		add_overdue(json_object_get(o, "stats"), info->params.name);

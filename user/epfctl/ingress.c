@@ -65,7 +65,7 @@ static struct epf_ingress_rule rule_here(const struct xdp_want *want)
 	return rule;
 }
 
-static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
+static int ingress_make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
 {
 	struct epf_ingress_rule rule = rule_here(want);
 	int err = 0;
@@ -78,7 +78,7 @@ static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *con
 
 int ingress_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
-	int err = make_maps(want, conf) ?: xdp_attach_prog(want, -1, conf);
+	int err = ingress_make_maps(want, conf) ?: xdp_attach_prog(want, -1, conf);
 
 	if (!err) {
 		err = xdp_conf_note(want->ifname, conf);

@@ -18,14 +18,14 @@ static const char *const reason_names[EPF_INGRESS_REASONS] = {
 };
 
 /* For --log-new, new means that a record was written. */
-static const char *name_of(const struct xdp_state *s, int reason)
+static const char *ingress_show_name_of(const struct xdp_state *s, int reason)
 {
 	return s->conf.action == EPF_XDP_LOG && reason == EPF_INGRESS_NEW ? "recorded" :
 									    reason_names[reason];
 }
 
 /* Can a packet of @side have this reason? */
-static bool possible(const struct xdp_state *s, int side, int reason)
+static bool ingress_show_possible(const struct xdp_state *s, int side, int reason)
 {
 	if (s->conf.action == EPF_XDP_LOG)
 		return side == EPF_INGRESS_BELOW;
@@ -34,7 +34,7 @@ static bool possible(const struct xdp_state *s, int side, int reason)
 	return reason != EPF_INGRESS_RING_FULL;
 }
 
-static const char *verdict(const struct xdp_state *s, int side, int reason)
+static const char *ingress_show_verdict(const struct xdp_state *s, int side, int reason)
 {
 	bool drops = side == EPF_INGRESS_ABOVE &&
 		     (reason == EPF_INGRESS_LEFT_OUT ||
@@ -51,10 +51,10 @@ static void show_one(const struct xdp_state *s, int side, int reason)
 	if (!c->packets)
 		return;
 	if (s->conf.action == EPF_XDP_LOG)
-		printf("  %-9s", name_of(s, reason));
+		printf("  %-9s", ingress_show_name_of(s, reason));
 	else
-		printf("  %s %-9s %s", side_names[side], name_of(s, reason),
-		       verdict(s, side, reason));
+		printf("  %s %-9s %s", side_names[side], ingress_show_name_of(s, reason),
+		       ingress_show_verdict(s, side, reason));
 	printf(" %12llu packets %16llu bytes\n", c->packets, c->bytes);
 }
 
@@ -75,10 +75,10 @@ static json_t *side_json(const struct xdp_state *s, int side)
 	for (i = 0; i < EPF_INGRESS_REASONS; i++) {
 		const struct epf_xdp_count *c = &s->ingress_counts.side[side][i];
 
-		if (possible(s, side, i))
-			json_object_set_new(o, name_of(s, i),
+		if (ingress_show_possible(s, side, i))
+			json_object_set_new(o, ingress_show_name_of(s, i),
 					    json_pack("{s:s, s:I, s:I}", "verdict",
-						      verdict(s, side, i), "packets",
+						      ingress_show_verdict(s, side, i), "packets",
 						      (json_int_t)c->packets, "bytes",
 						      (json_int_t)c->bytes));
 	}

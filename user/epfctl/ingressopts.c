@@ -71,29 +71,29 @@ bool ingress_option(struct ingress_want *want, int opt, const char *arg)
 	return false;
 }
 
-static bool said(const struct ingress_want *want, int opt)
+static bool ingressopts_said(const struct ingress_want *want, int opt)
 {
 	return want->said & BIT(opt);
 }
 
 /* The error if options do not fit together; NULL: none. */
-static const char *misfit(const struct ingress_want *want)
+static const char *ingressopts_misfit(const struct ingress_want *want)
 {
-	if (said(want, OPT_ADMIT) && said(want, OPT_LOG_NEW))
+	if (ingressopts_said(want, OPT_ADMIT) && ingressopts_said(want, OPT_LOG_NEW))
 		return "--admit and --log-new exclude each other";
-	if (said(want, OPT_NEW_RATE) && !said(want, OPT_ADMIT))
+	if (ingressopts_said(want, OPT_NEW_RATE) && !ingressopts_said(want, OPT_ADMIT))
 		return "--new-rate goes with --admit only";
-	if (said(want, OPT_LOG_RATE) && !said(want, OPT_LOG_NEW))
+	if (ingressopts_said(want, OPT_LOG_RATE) && !ingressopts_said(want, OPT_LOG_NEW))
 		return "--log-rate goes with --log-new only";
-	if (said(want, OPT_INGRESS_UNKNOWN) && said(want, OPT_LOG_NEW))
+	if (ingressopts_said(want, OPT_INGRESS_UNKNOWN) && ingressopts_said(want, OPT_LOG_NEW))
 		return "--if-unknown does not go with --log-new, which passes all "
 		       "packets";
-	if (!said(want, OPT_ADMIT))
+	if (!ingressopts_said(want, OPT_ADMIT))
 		return NULL;
-	if (!said(want, OPT_NEW_RATE))
+	if (!ingressopts_said(want, OPT_NEW_RATE))
 		return "--admit needs --new-rate: the packets a second that pass above "
 		       "its rate although they are not in the filter; 0: none";
-	if (!said(want, OPT_INGRESS_UNKNOWN))
+	if (!ingressopts_said(want, OPT_INGRESS_UNKNOWN))
 		return "--admit needs --if-unknown drop or accept: what happens above "
 		       "its rate while the filter does not know (saturated, or nobody "
 		       "ends its epochs)";
@@ -117,7 +117,7 @@ static const char *misfit_key(const struct epf_pkt_opts *opts)
 
 bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
 {
-	const char *why = misfit(want);
+	const char *why = ingressopts_misfit(want);
 
 	if (!why && want->action)
 		why = misfit_key(opts);
@@ -127,7 +127,7 @@ bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
 	}
 	if (!want->action)
 		return true;
-	if (want->action == EPF_XDP_LOG && !said(want, OPT_LOG_RATE))
+	if (want->action == EPF_XDP_LOG && !ingressopts_said(want, OPT_LOG_RATE))
 		epf_bucket_init(&want->rule.fresh, LOG_RATE, LOG_RATE / 10);
 	opts->flags |= EPF_PKT_PASS_CONTROL;
 	want->rule.opts = *opts;

@@ -85,7 +85,7 @@ struct reader {
 	__u64 sent;
 };
 
-static bool bad(const struct reader *r, const char *why)
+static bool keys_bad(const struct reader *r, const char *why)
 {
 	if (r->sent)
 		fail("%s:%llu: %s (the %llu keys before this batch are done, "
@@ -97,7 +97,7 @@ static bool bad(const struct reader *r, const char *why)
 }
 
 /* Room for one more key of any length. */
-static bool grow(struct keys *k)
+static bool keys_grow(struct keys *k)
 {
 	if (k->room - k->used < EPF_KEY_MAX) {
 		size_t room = 2 * k->room + 4096;
@@ -126,9 +126,9 @@ static bool add_bytes(struct reader *r, const void *key, size_t len)
 	struct keys *k = &r->keys;
 
 	if (why)
-		return bad(r, why);
-	if (!grow(k))
-		return bad(r, "out of memory");
+		return keys_bad(r, why);
+	if (!keys_grow(k))
+		return keys_bad(r, "out of memory");
 	memcpy(k->bytes + k->used, key, len);
 	k->used += len;
 	k->lens[k->count++] = (__u16)len;
@@ -137,7 +137,7 @@ static bool add_bytes(struct reader *r, const void *key, size_t len)
 
 static bool add_key(struct reader *r, const struct keytext *key, const char *why)
 {
-	return why ? bad(r, why) : add_bytes(r, key->bytes, key->len);
+	return why ? keys_bad(r, why) : add_bytes(r, key->bytes, key->len);
 }
 
 static bool add_json(struct reader *r, const char *text, size_t len)
@@ -147,14 +147,14 @@ static bool add_json(struct reader *r, const char *text, size_t len)
 	const char *why;
 
 	if (!v)
-		return bad(r, "not JSON: write \"key\", {\"key\": \"...\"} or "
-			      "{\"hex\": \"...\"}");
+		return keys_bad(r, "not JSON: write \"key\", {\"key\": \"...\"} or "
+				   "{\"hex\": \"...\"}");
 	why = keytext_json(&key, v, r->in->digests);
 	json_decref(v);
 	return add_key(r, &key, why);
 }
 
-static bool add(struct reader *r, const char *text, size_t len)
+static bool keys_add(struct reader *r, const char *text, size_t len)
 {
 	struct keytext key;
 
@@ -195,7 +195,7 @@ static ssize_t take_lines(struct reader *r, const char *buf, size_t len, bool eo
 		if (!stop && !eof)
 			break;
 		r->line++;
-		if (!add(r, buf + done, n))
+		if (!keys_add(r, buf + done, n))
 			return -1;
 		done += n + !!stop;
 	}
@@ -224,7 +224,7 @@ static int read_chunks(struct reader *r, struct stream *s, char *buf, keys_fn fn
 		memmove(buf, buf + taken, held);
 		if (held == READ_BYTES) {
 			r->line++;
-			bad(r, "the line is longer than 1 MiB");
+			keys_bad(r, "the line is longer than 1 MiB");
 			return EXIT_FAIL;
 		}
 		ret = send(r, fn, ctx);
@@ -234,7 +234,7 @@ static int read_chunks(struct reader *r, struct stream *s, char *buf, keys_fn fn
 	return 0;
 }
 
-static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
+static int keys_read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 {
 	bool standard = !strcmp(path, "-");
 	struct stream *s;
@@ -315,13 +315,13 @@ static int read_args(struct reader *r, keys_fn fn, void *ctx)
 		r->name = "argument";
 		r->line = (__u64)i + 1;
 		if (strcmp(arg, "-")) {
-			if (!add(r, arg, strlen(arg)))
+			if (!keys_add(r, arg, strlen(arg)))
 				return EXIT_FAIL;
 			continue;
 		}
 		ret = send(r, fn, ctx);
 		if (!ret)
-			ret = read_file(r, arg, fn, ctx);
+			ret = keys_read_file(r, arg, fn, ctx);
 	}
 	return ret ? ret : send(r, fn, ctx);
 }
@@ -337,7 +337,7 @@ int keys_read(const struct key_input *in, keys_fn fn, void *ctx)
 	catch_signals();
 	ret = read_args(&r, fn, ctx);
 	for (i = 0; i < in->nr_files && !ret; i++)
-		ret = read_file(&r, in->files[i], fn, ctx);
+		ret = keys_read_file(&r, in->files[i], fn, ctx);
 	free(r.keys.bytes);
 	free(r.keys.lens);
 	return ret;

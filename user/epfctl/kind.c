@@ -164,10 +164,10 @@ void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)
 
 static json_t *number_json(const struct epf_shape *s, const struct number *n)
 {
-	__u64 value = 0;
+	const char *at = (const char *)s + n->off;
 
-	memcpy(&value, (const char *)s + n->off, n->bytes); /* little-endian */
-	return json_integer((json_int_t)value);
+	return json_integer(n->bytes == sizeof(__u64) ? (json_int_t) * (const __u64 *)at :
+							*(const __u32 *)at);
 }
 
 json_t *shape_json(__u8 kind, const struct epf_shape *s)

@@ -38,7 +38,7 @@ static bool read_parameter(const char *path, __u64 *value)
 	return good;
 }
 
-static __u64 bytes_of(int dev, __u32 id)
+static __u64 limits_bytes_of(int dev, __u32 id)
 {
 	int filter = epf_dev_filter_id(dev, id);
 	struct epf_info info = { 0 };
@@ -61,7 +61,7 @@ static bool count_filters(struct limits *l)
 		nr = epf_dev_list(dev, &ids);
 	if (nr >= 0) {
 		for (i = 0; i < nr; i++)
-			l->bytes += bytes_of(dev, ids[i]);
+			l->bytes += limits_bytes_of(dev, ids[i]);
 		l->filters = (__u32)nr;
 		free(ids);
 	}
@@ -78,7 +78,7 @@ static bool read_limits(struct limits *l)
 	       read_parameter(PARAMETERS "max_total_mib", &l->total_mib) && count_filters(l);
 }
 
-static __u64 allowed(__u64 mib)
+static __u64 limits_allowed(__u64 mib)
 {
 	struct sysinfo info;
 
@@ -102,7 +102,7 @@ static int too_large(const struct limits *l, const char *doing, const char *besi
 {
 	return fail("%s takes %s%s, and one filter may have %s (max_filter_mib is "
 		    "%llu%s): ask for less, or 'echo %llu > " PARAMETERS "max_filter_mib'",
-		    doing, fmt_bytes(bytes).s, beside, fmt_bytes(allowed(l->filter_mib)).s,
+		    doing, fmt_bytes(bytes).s, beside, fmt_bytes(limits_allowed(l->filter_mib)).s,
 		    l->filter_mib, where_from(l->filter_mib), mib_for(bytes));
 }
 
@@ -119,15 +119,15 @@ static int too_much(const struct limits *l, const char *doing, const char *besid
 		    "together may have %s (max_total_mib is %llu%s): destroy "
 		    "one, or 'echo %llu > " PARAMETERS "max_total_mib'",
 		    doing, fmt_bytes(bytes).s, beside, l->filters, fmt_bytes(l->bytes).s,
-		    fmt_bytes(allowed(l->total_mib)).s, l->total_mib, where_from(l->total_mib),
-		    mib_for(bytes + l->bytes));
+		    fmt_bytes(limits_allowed(l->total_mib)).s, l->total_mib,
+		    where_from(l->total_mib), mib_for(bytes + l->bytes));
 }
 
 bool limits_forbid(__u64 bytes)
 {
 	struct limits l;
 
-	return read_limits(&l) && bytes + MIB > allowed(l.filter_mib);
+	return read_limits(&l) && bytes + MIB > limits_allowed(l.filter_mib);
 }
 
 int fail_limits(int err, const char *doing, const char *name, bool one_more, __u64 bytes)

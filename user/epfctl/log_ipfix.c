@@ -76,15 +76,15 @@ struct log_ipfix {
 };
 
 /* Print the error. Return: false, which the caller returns. */
-static bool failed(const struct log_ipfix *to, GError *error)
+static bool log_ipfix_failed(const struct log_ipfix *to, GError *error)
 {
 	fail_errno(errno, "%s: %s", to->path, error ? error->message : strerror(errno));
 	g_clear_error(&error);
 	return false;
 }
 
-static bool add(const struct log_ipfix *to, fbSession_t *session, bool internal, __u16 id,
-		__u32 flags, GError **error)
+static bool log_ipfix_add(const struct log_ipfix *to, fbSession_t *session, bool internal, __u16 id,
+			  __u32 flags, GError **error)
 {
 	fbTemplate_t *t = fbTemplateAlloc(to->model);
 
@@ -99,30 +99,32 @@ static bool add_templates(const struct log_ipfix *to, fbSession_t *session, GErr
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (!add(to, session, false, template_id(IP4 | kinds[i]), IP4 | kinds[i], error) ||
-		    !add(to, session, false, template_id(IP6 | kinds[i]), IP6 | kinds[i], error))
+		if (!log_ipfix_add(to, session, false, template_id(IP4 | kinds[i]), IP4 | kinds[i],
+				   error) ||
+		    !log_ipfix_add(to, session, false, template_id(IP6 | kinds[i]), IP6 | kinds[i],
+				   error))
 			return false;
-	return add(to, session, true, INTERNAL_ID, ~0u, error);
+	return log_ipfix_add(to, session, true, INTERNAL_ID, ~0u, error);
 }
 
-static bool begin(struct log_ipfix *to)
+static bool log_ipfix_begin(struct log_ipfix *to)
 {
 	fbSession_t *session;
 	GError *error = NULL;
 
 	to->file = fopen(to->path, "wbe");
 	if (!to->file)
-		return failed(to, NULL);
+		return log_ipfix_failed(to, NULL);
 	to->model = fbInfoModelAlloc();
 	session = fbSessionAlloc(to->model);
 	to->fbuf = fBufAllocForExport(session, fbExporterAllocFP(to->file));
 	if (add_templates(to, session, &error) && fbSessionExportTemplates(session, &error) &&
 	    fBufSetInternalTemplate(to->fbuf, INTERNAL_ID, &error))
 		return true;
-	return failed(to, error);
+	return log_ipfix_failed(to, error);
 }
 
-static void end(struct log_ipfix *to)
+static void log_ipfix_end(struct log_ipfix *to)
 {
 	if (to->fbuf)
 		fBufFree(to->fbuf);
@@ -140,15 +142,15 @@ struct log_ipfix *log_ipfix_open(const char *path)
 		return NULL;
 	}
 	to->path = path;
-	if (begin(to))
+	if (log_ipfix_begin(to))
 		return to;
 	if (to->file)
 		fclose(to->file);
-	end(to);
+	log_ipfix_end(to);
 	return NULL;
 }
 
-static __u32 kind_of(const struct epf_ingress_record *r)
+static __u32 log_ipfix_kind_of(const struct epf_ingress_record *r)
 {
 	__u32 version = r->version == 4 ? IP4 : IP6;
 
@@ -191,10 +193,10 @@ bool log_ipfix_put(struct log_ipfix *to, const struct log_source *from,
 	struct flow f = flow_of(from, r);
 	GError *error = NULL;
 
-	if (fBufSetExportTemplate(to->fbuf, template_id(kind_of(r)), &error) &&
+	if (fBufSetExportTemplate(to->fbuf, template_id(log_ipfix_kind_of(r)), &error) &&
 	    fBufAppend(to->fbuf, (uint8_t *)&f, sizeof(f), &error))
 		return true;
-	return failed(to, error);
+	return log_ipfix_failed(to, error);
 }
 
 bool log_ipfix_flush(struct log_ipfix *to)
@@ -202,8 +204,8 @@ bool log_ipfix_flush(struct log_ipfix *to)
 	GError *error = NULL;
 
 	if (!fBufEmit(to->fbuf, &error))
-		return failed(to, error);
-	return !fflush(to->file) || failed(to, NULL);
+		return log_ipfix_failed(to, error);
+	return !fflush(to->file) || log_ipfix_failed(to, NULL);
 }
 
 bool log_ipfix_close(struct log_ipfix *to)
@@ -211,7 +213,7 @@ bool log_ipfix_close(struct log_ipfix *to)
 	bool good = log_ipfix_flush(to);
 
 	if (fclose(to->file) && good)
-		good = failed(to, NULL);
-	end(to);
+		good = log_ipfix_failed(to, NULL);
+	log_ipfix_end(to);
 	return good;
 }

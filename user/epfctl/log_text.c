@@ -77,7 +77,7 @@ static void put_end(const struct epf_ingress_record *r, const __u64 *a, const __
 		       epf_be16(port));
 }
 
-static void put_record(const struct log_source *from, const struct epf_ingress_record *r)
+static void log_text_put_record(const struct log_source *from, const struct epf_ingress_record *r)
 {
 	int shift;
 
@@ -99,7 +99,7 @@ static void put_record(const struct log_source *from, const struct epf_ingress_r
 void log_print(const struct log_source *from, const struct epf_ingress_record *r)
 {
 	if (out_mode == OUT_TEXT)
-		put_record(from, r);
+		log_text_put_record(from, r);
 	else
 		out_json(record_json(from, r));
 }

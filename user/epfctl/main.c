@@ -141,7 +141,7 @@ static int run_verb(int argc, char **argv)
 }
 
 /* The exit status. If a signal interrupted the work, it is that of a shell. */
-static int ended(int code)
+static int main_ended(int code)
 {
 	if (help_was_printed())
 		code = EXIT_YES;
@@ -221,7 +221,7 @@ int run_command(int argc, char **argv)
 {
 	out_verb(NULL);
 	out_json_errors(json_word(argc, argv));
-	return ended(run_words(argc, argv));
+	return main_ended(run_words(argc, argv));
 }
 
 int main(int argc, char **argv)

@@ -68,20 +68,22 @@ static const struct xdp_map counts_map = { "nf_counts", EPF_NF_PIN_COUNTS,
 					   BPF_MAP_TYPE_PERCPU_ARRAY,
 					   sizeof(struct epf_nf_counts) };
 
-static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
-		     const struct epf_xdp_conf *conf)
+static int nf_make_maps(const struct xdp_want *want, const struct nf_want *nf,
+			const struct epf_xdp_conf *conf)
 {
 	const char *hook = want->ifname;
+	int err;
 
-	/* clang-format off */
-	return xdp_map_pin(hook, &rule_map, &nf->rule) ?:
-	       xdp_map_pin(hook, &counts_map, NULL) ?: xdp_conf_pin(hook, conf) ?:
-	       xdp_hold(want);
-	/* clang-format on */
+	err = xdp_map_pin(hook, &rule_map, &nf->rule);
+	if (!err)
+		err = xdp_map_pin(hook, &counts_map, NULL);
+	if (!err)
+		err = xdp_conf_pin(hook, conf);
+	return err ? err : xdp_hold(want);
 }
 
 /* Load the program, with the pinned maps and those of the filter. */
-static int load(const struct xdp_want *want, struct bpf_object **obj)
+static int nf_load(const struct xdp_want *want, struct bpf_object **obj)
 {
 	struct bpf_program *prog;
 	int err;
@@ -93,10 +95,13 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 	prog = bpf_object__find_program_by_name(*obj, "nf_look");
 	bpf_program__set_type(prog, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
 	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)ATTACH_NETFILTER);
-	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE)             ?:
-		      xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
-		      xdp_use(want, *obj)                                               ?:
-		      bpf_object__load(*obj);
+	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE);
+	if (!err)
+		err = xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS);
+	if (!err)
+		err = xdp_use(want, *obj);
+	if (!err)
+		err = bpf_object__load(*obj);
 	if (!err)
 		return 0;
 	if (xdp_obj_refused())
@@ -174,12 +179,13 @@ static __u32 prog_id(int fd)
 }
 
 /* Make everything below the directory of pins; on error the caller unpins. */
-static int attach(const struct xdp_want *want, const struct nf_want *nf, struct epf_xdp_conf *conf)
+static int epfctl_nf_attach(const struct xdp_want *want, const struct nf_want *nf,
+			    struct epf_xdp_conf *conf)
 {
-	int err = make_maps(want, nf, conf), family, prog;
+	int err = nf_make_maps(want, nf, conf), family, prog;
 	struct bpf_object *obj;
 
-	err = err ?: load(want, &obj);
+	err = err ?: nf_load(want, &obj);
 	if (err)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
@@ -247,7 +253,7 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	if (err == -EEXIST)
 		err = clear_stale(want->ifname);
 	if (!err) {
-		err = attach(want, nf, &conf);
+		err = epfctl_nf_attach(want, nf, &conf);
 		if (err)
 			give_up(want->ifname);
 	}
@@ -277,9 +283,11 @@ int nf_read(const char *name, struct nf_state *state)
 	int family, fd, err;
 
 	memset(state, 0, sizeof(*state));
-	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf)        ?:
-		      xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule) ?:
-		      xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
+	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf);
+	if (!err)
+		err = xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule);
+	if (!err)
+		err = xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
 	if (err)
 		return err;
 	state->here = !strchr(name, '@');

@@ -8,7 +8,7 @@ static const char *reason_name(int reason)
 }
 
 /* Packets with a reason that only hooks have are accepted. */
-static const char *verdict(const struct epf_nf_rule *rule, int reason)
+static const char *nf_show_verdict(const struct epf_nf_rule *rule, int reason)
 {
 	if (reason >= EPF_REFLEX_REASONS)
 		return "accept";
@@ -23,7 +23,7 @@ static const char *verdict(const struct epf_nf_rule *rule, int reason)
 }
 
 /* Can a packet have this reason? */
-static bool possible(const struct epf_nf_rule *rule, int reason)
+static bool nf_show_possible(const struct epf_nf_rule *rule, int reason)
 {
 	bool asks = rule->op & EPF_NF_ASK;
 
@@ -55,10 +55,11 @@ static void show_counts(const struct nf_state *s)
 	for (i = 0; i < EPF_NF_REASONS; i++)
 		if (s->count[i].packets)
 			printf("  %-9s %-6s %12llu packets %16llu bytes\n", reason_name(i),
-			       verdict(&s->rule, i), s->count[i].packets, s->count[i].bytes);
+			       nf_show_verdict(&s->rule, i), s->count[i].packets,
+			       s->count[i].bytes);
 }
 
-static void show(const char *name, const struct nf_state *s)
+static void nf_show_link(const char *name, const struct nf_state *s)
 {
 	const struct epf_xdp_conf *c = &s->conf;
 	struct epf_pkt_opts key = c->opts;
@@ -93,10 +94,10 @@ static json_t *json_counts(const struct nf_state *s)
 	int i;
 
 	for (i = 0; i < EPF_NF_REASONS; i++)
-		if (possible(&s->rule, i))
+		if (nf_show_possible(&s->rule, i))
 			json_object_set_new(all, reason_name(i),
 					    json_pack("{s:s, s:I, s:I}", "verdict",
-						      verdict(&s->rule, i), "packets",
+						      nf_show_verdict(&s->rule, i), "packets",
 						      (json_int_t)s->count[i].packets, "bytes",
 						      (json_int_t)s->count[i].bytes));
 	return all;
@@ -136,7 +137,7 @@ int nf_status(const char *name, json_t *list)
 	if (list)
 		json_array_append_new(list, json_of(name, &state));
 	else if (out_mode == OUT_TEXT)
-		show(name, &state);
+		nf_show_link(name, &state);
 	else
 		out_json(json_of(name, &state));
 	return any_live(&state) ? 0 : 1;

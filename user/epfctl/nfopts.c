@@ -106,7 +106,7 @@ bool nf_option(struct nf_want *want, int opt, const char *arg)
 	return false;
 }
 
-static bool said(const struct nf_want *want, int opt)
+static bool nfopts_said(const struct nf_want *want, int opt)
 {
 	return want->said & BIT(opt);
 }
@@ -118,8 +118,8 @@ static bool portless(const struct nf_want *want, const struct epf_pkt_opts *opts
 }
 
 /* The error if an option is missing or does not fit the others; NULL: none. */
-static const char *misfit(const struct nf_want *want, const struct reflex_want *reflex,
-			  const struct epf_pkt_opts *opts)
+static const char *nfopts_misfit(const struct nf_want *want, const struct reflex_want *reflex,
+				 const struct epf_pkt_opts *opts)
 {
 	const struct epf_nf_rule *rule = &want->rule;
 	bool asks = rule->op & EPF_NF_ASK;
@@ -134,7 +134,7 @@ static const char *misfit(const struct nf_want *want, const struct reflex_want *
 	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) || reflex->within))
 		return "--fragments, --if-unknown and --within need a lookup: give "
 		       "--if-recent or --else together with --learn";
-	if (said(want, OPT_IF_NEW) && !said(want, OPT_LEARN))
+	if (nfopts_said(want, OPT_IF_NEW) && !nfopts_said(want, OPT_LEARN))
 		return "--if-new goes with --learn only";
 	if (drops && !reflex_said(reflex, OPT_IF_UNKNOWN))
 		return "a hook that drops needs --if-unknown drop or accept: what happens "
@@ -152,11 +152,11 @@ static __u32 op_of(const struct nf_want *want, const struct reflex_want *reflex)
 {
 	__u32 op = 0;
 
-	if (said(want, OPT_LEARN))
+	if (nfopts_said(want, OPT_LEARN))
 		op |= EPF_NF_LEARN;
-	if (!op || said(want, OPT_IF_RECENT) || reflex_said(reflex, OPT_ELSE))
+	if (!op || nfopts_said(want, OPT_IF_RECENT) || reflex_said(reflex, OPT_ELSE))
 		op |= EPF_NF_ASK;
-	if (said(want, OPT_IF_NEW))
+	if (nfopts_said(want, OPT_IF_NEW))
 		op |= EPF_NF_IF_NEW;
 	return op;
 }
@@ -175,7 +175,7 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 	rule->op = op_of(want, reflex);
 	rule->all = !reflex_said(reflex, OPT_MATCH);
 	rule->dport = !!reflex->dport;
-	why = misfit(want, reflex, opts);
+	why = nfopts_misfit(want, reflex, opts);
 	if (why) {
 		fail("%s", why);
 		return false;

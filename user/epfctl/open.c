@@ -71,3 +71,19 @@ bool open_snapshot(const char *path, struct epf_snap_file *file)
 		fail("%s %s: %s", path, epf_snap_fault_text(fault), epf_snap_fault_advice(fault));
 	return false;
 }
+
+int open_named(const char *name)
+{
+	int dev = open_device(), filter, second;
+
+	if (dev < 0)
+		return dev;
+	filter = epf_dev_filter(dev, name);
+	second = filter == -ENOENT ? epf_backend_second(dev) : -ENOENT;
+	if (second >= 0) {
+		filter = epf_dev_filter(second, name);
+		epf_close(second);
+	}
+	epf_close(dev);
+	return filter;
+}

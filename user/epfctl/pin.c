@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The '@' at the end says that it belongs to no network namespace. */
-static void name_of(__u32 prog, char *name)
+static void pin_name_of(__u32 prog, char *name)
 {
 	snprintf(name, XDP_NAME_BYTES, EPF_MATCH_NAME "%u@", prog);
 }
@@ -113,20 +113,24 @@ static int pin_failed(const char *path, int err)
 }
 
 /* The program is pinned last: if this process ends before, nobody uses it. */
-static int pin(const char *name, const struct pin_want *want)
+static int pin_pin(const char *name, const struct pin_want *want)
 {
-	int err = xdp_conf_pin(name, &want->conf)                              ?:
-			  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE)     ?:
-			  xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS) ?:
-			  make_link(name, want->path);
+	int err;
 
+	err = xdp_conf_pin(name, &want->conf);
+	if (!err)
+		err = xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE);
+	if (!err)
+		err = xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS);
+	if (!err)
+		err = make_link(name, want->path);
 	if (!err && bpf_obj_pin(want->prog, want->path))
 		err = pin_failed(want->path, -errno);
 	return err;
 }
 
 /* Call it with the lock held. */
-static void sweep(void)
+static void epfctl_pin_sweep(void)
 {
 	char path[PATH_MAX], **names;
 	int i;
@@ -147,11 +151,11 @@ int pin_add(const struct pin_want *want)
 
 	if (lock < 0)
 		return lock;
-	sweep();
-	name_of(want->conf.prog_id, name);
+	epfctl_pin_sweep();
+	pin_name_of(want->conf.prog_id, name);
 	err = xdp_pin_dir(name);
 	if (!err) {
-		err = pin(name, want);
+		err = pin_pin(name, want);
 		if (err)
 			xdp_unpin(name);
 	}
@@ -194,7 +198,7 @@ void pin_sweep(void)
 	int lock = open(EPF_XDP_BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (lock >= 0 && !flock(lock, LOCK_EX))
-		sweep();
+		epfctl_pin_sweep();
 	if (lock >= 0)
 		close(lock);
 }
@@ -205,12 +209,17 @@ static const struct xdp_map counts_map = { "match_counts", EPF_MATCH_PIN_COUNTS,
 
 int pin_read(const char *name, struct pin_state *state)
 {
+	int err;
+
 	memset(state, 0, sizeof(*state));
 	if (!pin_there(name, state->path))
 		return -ENOENT;
-	return xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf)           ?:
-		       xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule) ?:
-		       xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf);
+	if (!err)
+		err = xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule);
+	if (!err)
+		err = xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+	return err;
 }
 
 int pin_find(const char *path, char *name)
@@ -219,6 +228,6 @@ int pin_find(const char *path, char *name)
 
 	if (prog <= 0)
 		return prog ? (int)prog : -ENOENT;
-	name_of((__u32)prog, name);
+	pin_name_of((__u32)prog, name);
 	return 0;
 }

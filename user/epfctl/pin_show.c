@@ -26,7 +26,7 @@ static const struct {
 	[EPF_MATCH_ERROR] = { "error", -EINVAL },
 };
 
-static const char *verdict(const struct xt_epf_rule *r, int reason)
+static const char *pin_show_verdict(const struct xt_epf_rule *r, int reason)
 {
 	return epf_rule_holds(r, reasons[reason].ret) ? "match" : "no-match";
 }
@@ -34,7 +34,7 @@ static const char *verdict(const struct xt_epf_rule *r, int reason)
 /* Can a packet have this reason? An insertion does not check how full the filter is, nor
  * who ends its epochs.
  */
-static bool possible(const struct xt_epf_rule *r, int reason)
+static bool pin_show_possible(const struct xt_epf_rule *r, int reason)
 {
 	switch (reason) {
 	case EPF_MATCH_INSERTED:
@@ -89,7 +89,7 @@ static void print_rule(const struct xt_epf_rule *r)
 		printf(" --unknown %s", is_text(r->unknown));
 }
 
-static void show(const struct pin_state *s)
+static void pin_show_one(const struct pin_state *s)
 {
 	char filter[EPF_NAME_LEN];
 	int i;
@@ -108,7 +108,8 @@ static void show(const struct pin_state *s)
 	for (i = 0; i < EPF_MATCH_REASONS; i++)
 		if (s->count[i].packets)
 			printf("  %-9s %-8s %12llu packets %16llu bytes\n", reasons[i].name,
-			       verdict(&s->rule, i), s->count[i].packets, s->count[i].bytes);
+			       pin_show_verdict(&s->rule, i), s->count[i].packets,
+			       s->count[i].bytes);
 }
 
 static json_t *json_rule(const struct xt_epf_rule *r)
@@ -132,10 +133,10 @@ static json_t *json_counts(const struct pin_state *s)
 	int i;
 
 	for (i = 0; i < EPF_MATCH_REASONS; i++)
-		if (possible(&s->rule, i))
+		if (pin_show_possible(&s->rule, i))
 			json_object_set_new(all, reasons[i].name,
 					    json_pack("{s:s, s:I, s:I}", "verdict",
-						      verdict(&s->rule, i), "packets",
+						      pin_show_verdict(&s->rule, i), "packets",
 						      (json_int_t)s->count[i].packets, "bytes",
 						      (json_int_t)s->count[i].bytes));
 	return all;
@@ -166,7 +167,7 @@ int pin_status(const char *name, json_t *list)
 	if (list)
 		json_array_append_new(list, json_of(&state));
 	else if (out_mode == OUT_TEXT)
-		show(&state);
+		pin_show_one(&state);
 	else
 		out_json(json_of(&state));
 	return 0;

@@ -23,20 +23,24 @@ static const struct xdp_map counts_map = { "epf_counts", EPF_REFLEX_PIN_COUNTS,
 
 int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
-	return xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE)             ?:
-		       xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
-		       xdp_use(want, obj);
+	int err = xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE);
+
+	if (!err)
+		err = xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS);
+	return err ? err : xdp_use(want, obj);
 }
 
-static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
+static int reflex_make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
 {
 	const char *ifname = want->ifname;
+	int err;
 
-	/* clang-format off */
-	return xdp_map_pin(ifname, &rule_map, &want->reflex->rule) ?:
-	       xdp_map_pin(ifname, &counts_map, NULL) ?: xdp_conf_pin(ifname, conf) ?:
-	       xdp_hold(want);
-	/* clang-format on */
+	err = xdp_map_pin(ifname, &rule_map, &want->reflex->rule);
+	if (!err)
+		err = xdp_map_pin(ifname, &counts_map, NULL);
+	if (!err)
+		err = xdp_conf_pin(ifname, conf);
+	return err ? err : xdp_hold(want);
 }
 
 static const char *prog_of(enum epf_reflex_side side)
@@ -160,7 +164,7 @@ int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 
 	if (!has_ether(want->ifname))
 		return -EPROTONOSUPPORT;
-	err = make_maps(want, conf);
+	err = reflex_make_maps(want, conf);
 	if (err)
 		return err;
 	err = attach_tc(want, EPF_REFLEX_LEARN, conf) ?: attach_ask(want, conf);

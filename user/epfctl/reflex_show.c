@@ -8,7 +8,7 @@ static const char *const side_names[EPF_REFLEX_SIDES] = {
 };
 
 /* Can a packet of @side have this reason? */
-static bool possible(const struct xdp_state *s, int side, int reason)
+static bool reflex_show_possible(const struct xdp_state *s, int side, int reason)
 {
 	switch (reason) {
 	case EPF_REFLEX_LEARNT:
@@ -25,7 +25,7 @@ static bool possible(const struct xdp_state *s, int side, int reason)
 }
 
 /* Packets that are sent are passed in any case. */
-static const char *verdict(const struct xdp_state *s, int side, int reason)
+static const char *reflex_show_verdict(const struct xdp_state *s, int side, int reason)
 {
 	return side == EPF_REFLEX_ASK ? reflex_verdict(&s->rule, (enum epf_reflex_reason)reason) :
 					"pass";
@@ -41,7 +41,8 @@ void reflex_show_counts(const struct xdp_state *s)
 				printf("  %-5s %-9s %s %12llu packets %16llu "
 				       "bytes\n",
 				       side_names[side], reflex_reason_names[i],
-				       verdict(s, side, i), s->counts.side[side][i].packets,
+				       reflex_show_verdict(s, side, i),
+				       s->counts.side[side][i].packets,
 				       s->counts.side[side][i].bytes);
 }
 
@@ -53,11 +54,11 @@ json_t *reflex_json_counts(const struct xdp_state *s)
 	for (side = 0; side < EPF_REFLEX_SIDES; side++) {
 		o = json_object();
 		for (i = 0; i < EPF_REFLEX_REASONS; i++)
-			if (possible(s, side, i))
+			if (reflex_show_possible(s, side, i))
 				json_object_set_new(
 					o, reflex_reason_names[i],
-					json_pack("{s:s, s:I, s:I}", "verdict", verdict(s, side, i),
-						  "packets",
+					json_pack("{s:s, s:I, s:I}", "verdict",
+						  reflex_show_verdict(s, side, i), "packets",
 						  (json_int_t)s->counts.side[side][i].packets,
 						  "bytes",
 						  (json_int_t)s->counts.side[side][i].bytes));

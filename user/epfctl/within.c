@@ -16,7 +16,8 @@ static bool has_clock(const struct epf_params *params)
 /* The number of epochs that hold everything younger than @ns. No epoch of a filter but
  * its first is shorter than ceil(T/r) (window.h), so no more can have begun since.
  */
-static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *epochs, __u64 *ns)
+static bool within_epochs_of(const char *arg, const struct epf_params *params, __u64 *epochs,
+			     __u64 *ns)
 {
 	__u64 epoch_ns;
 
@@ -44,7 +45,7 @@ bool parse_within(const char *arg, const struct epf_params *params, __u32 *withi
 
 	*ns = 0;
 	if (!*arg || arg[strspn(arg, "0123456789")]) {
-		if (!epochs_of(arg, params, &epochs, ns))
+		if (!within_epochs_of(arg, params, &epochs, ns))
 			return false;
 	} else if (!parse_count("--within", arg, max, &epochs)) {
 		return false;

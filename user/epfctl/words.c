@@ -12,7 +12,7 @@ static void begin_word(struct words *w)
 		w->word[w->nr++] = w->text + w->used;
 }
 
-static void add(struct words *w, int c)
+static void words_add(struct words *w, int c)
 {
 	if (w->used < sizeof(w->text))
 		w->text[w->used++] = (char)c;
@@ -22,7 +22,7 @@ static void add(struct words *w, int c)
 
 static void end_word(struct words *w)
 {
-	add(w, 0);
+	words_add(w, 0);
 }
 
 static int next(FILE *in, struct words *w)
@@ -45,8 +45,8 @@ static void quoted(FILE *in, struct words *w, enum state state)
 		return;
 	}
 	if (state == DOUBLE && c != '"' && c != '\\')
-		add(w, '\\');
-	add(w, c);
+		words_add(w, '\\');
+	words_add(w, c);
 }
 
 /* Does a backslash between words only join two lines? If so, both are taken. */
@@ -69,11 +69,11 @@ static void step_in_quotes(FILE *in, struct words *w, int c, enum state *state)
 	else if (c == '\\' && *state == DOUBLE)
 		quoted(in, w, DOUBLE);
 	else
-		add(w, c);
+		words_add(w, c);
 }
 
 /* A character of a word, or between words. */
-static void step(FILE *in, struct words *w, int c, enum state *state)
+static void words_step(FILE *in, struct words *w, int c, enum state *state)
 {
 	if (c == ' ' || c == '\t') {
 		if (*state == WORD)
@@ -89,11 +89,11 @@ static void step(FILE *in, struct words *w, int c, enum state *state)
 	if (c == '\\')
 		quoted(in, w, WORD);
 	else if (*state == WORD)
-		add(w, c);
+		words_add(w, c);
 }
 
 /* Skip the rest of a bad line. */
-static void skip(FILE *in, struct words *w, int c)
+static void words_skip(FILE *in, struct words *w, int c)
 {
 	while (c != '\n' && c != EOF)
 		c = next(in, w);
@@ -113,14 +113,14 @@ static int read_line(FILE *in, struct words *w)
 		else if (state == SINGLE || state == DOUBLE)
 			step_in_quotes(in, w, c, &state);
 		else if (state != COMMENT)
-			step(in, w, c, &state);
+			words_step(in, w, c, &state);
 	}
 	if (!w->why && (state == SINGLE || state == DOUBLE))
 		w->why = "a quote is not closed";
 	if (!w->why && state == WORD)
 		end_word(w);
 	if (w->why) {
-		skip(in, w, c);
+		words_skip(in, w, c);
 		return -1;
 	}
 	return c != EOF || w->nr > 1;

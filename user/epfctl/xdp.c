@@ -33,7 +33,7 @@ int xdp_fail_load(int err)
 	return err;
 }
 
-static int map_fd(struct bpf_object *obj, const char *name)
+static int xdp_map_fd(struct bpf_object *obj, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(obj, name);
 }
@@ -201,7 +201,7 @@ void xdp_explain_refused(const struct xdp_want *want, const char *name)
 	     kernel.release, name, xdp_obj_complaint());
 }
 
-static void explain(const struct xdp_want *want, int err)
+static void xdp_explain(const struct xdp_want *want, int err)
 {
 	const char *said = xdp_obj_complaint();
 
@@ -240,12 +240,12 @@ int xdp_attach_prog(const struct xdp_want *want, int slot, struct epf_xdp_conf *
 		err = try_xdp(want, slot, conf);
 	}
 	if (err)
-		explain(want, err);
+		xdp_explain(want, err);
 	return err;
 }
 
 /* Without libxdp it is unknown here where its programs are attached. */
-static bool exists(__u32 prog_id)
+static bool xdp_exists(__u32 prog_id)
 {
 	int fd = bpf_prog_get_fd_by_id(prog_id);
 
@@ -258,7 +258,7 @@ bool xdp_prog_live(const struct epf_xdp_conf *conf)
 {
 	if (!conf->prio)
 		return plain_live(conf);
-	return shared_live ? shared_live(conf) : exists(conf->prog_id);
+	return shared_live ? shared_live(conf) : xdp_exists(conf->prog_id);
 }
 
 /* Release the filter now, not when the kernel frees the map. Packets that are processed
@@ -349,7 +349,7 @@ static int detach(const char *ifname)
 	return 0;
 }
 
-static const char *kind_of(const struct epf_xdp_conf *conf)
+static const char *xdp_kind_of(const struct epf_xdp_conf *conf)
 {
 	switch (conf->action) {
 	case EPF_XDP_REFLEX:
@@ -370,7 +370,7 @@ static int clear_stale(const char *ifname)
 
 	if (!xdp_read(ifname, &state) && state.live) {
 		fail("'%s' has %s already: run 'epfctl detach %s' first", ifname,
-		     kind_of(&state.conf), ifname);
+		     xdp_kind_of(&state.conf), ifname);
 		return -EBUSY;
 	}
 	return detach(ifname);
@@ -472,7 +472,8 @@ static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 		return -EINVAL;
 	err = bind_filter(bind, want);
 	if (!err) {
-		err = attach_bound(want, map_fd(bind, "epf_slot"), map_fd(bind, "epf_conf"), conf);
+		err = attach_bound(want, xdp_map_fd(bind, "epf_slot"), xdp_map_fd(bind, "epf_conf"),
+				   conf);
 		if (err)
 			xdp_call(bind, "epf_unbind", NULL);
 	}

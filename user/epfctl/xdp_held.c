@@ -31,7 +31,7 @@ static bool kernel_can(const struct xdp_want *want)
 	return false;
 }
 
-static int take(struct bpf_object *obj, const struct xdp_want *want)
+static int xdp_held_take(struct bpf_object *obj, const struct xdp_want *want)
 {
 	struct epf_xdp_bind arg = { .id = want->id };
 	int err = bpf_object__load(obj);
@@ -60,7 +60,7 @@ int xdp_hold(const struct xdp_want *want)
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (!obj)
 		return -EINVAL;
-	err = take(obj, want);
+	err = xdp_held_take(obj, want);
 	bpf_object__close(obj);
 	return err;
 }
@@ -74,9 +74,11 @@ void xdp_let_go(const char *ifname)
 		return;
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (obj) {
-		err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_held"), fd) ?:
-			      bpf_object__load(obj)                                        ?:
-			      xdp_call(obj, "epf_let_go", NULL);
+		err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_held"), fd);
+		if (!err)
+			err = bpf_object__load(obj);
+		if (!err)
+			err = xdp_call(obj, "epf_let_go", NULL);
 		if (err)
 			warn("cannot release the filter at once: %s%s%s", strerror(-err),
 			     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());

@@ -119,7 +119,7 @@ static void note_program(const char *text)
 	snprintf(program, sizeof(program), "%.*s", (int)strcspn(name, "'"), name);
 }
 
-static void note(const char *text)
+static void xdp_obj_note(const char *text)
 {
 	static const char kernels[] = "Kernel error message: ";
 	const char *said = strstr(text, kernels);
@@ -141,12 +141,12 @@ int xdp_obj_keep(const char *fmt, va_list ap)
 
 	if (vasprintf(&text, fmt, ap) < 0)
 		return -1;
-	note(text);
+	xdp_obj_note(text);
 	free(text);
 	return 0;
 }
 
-static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int epfctl_xdp_obj_keep(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBBPF_WARN ? xdp_obj_keep(fmt, ap) : 0;
 }
@@ -155,7 +155,7 @@ void xdp_obj_quiet(void)
 {
 	telling = SAYS_NOTHING;
 	complaint[0] = 0;
-	libbpf_set_print(keep);
+	libbpf_set_print(epfctl_xdp_obj_keep);
 }
 
 const char *xdp_obj_complaint(void)

@@ -11,7 +11,7 @@
 
 #include "cmd.h"
 
-static int make(const struct xdp_map *m)
+static int xdp_pinned_make(const struct xdp_map *m)
 {
 	int fd;
 
@@ -23,7 +23,7 @@ static int make(const struct xdp_map *m)
 
 int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value)
 {
-	int fd = make(m), err = 0;
+	int fd = xdp_pinned_make(m), err = 0;
 	__u32 zero = 0;
 
 	if (fd < 0)

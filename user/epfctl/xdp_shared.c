@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
-static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
+static int xdp_shared_keep(enum libxdp_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBXDP_WARN ? xdp_obj_keep(fmt, ap) : 0;
 }
@@ -73,7 +73,7 @@ bool shared_live(const struct epf_xdp_conf *conf)
 	struct xdp_multiprog *mp;
 	bool live;
 
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	if (!conf->prog_id)
 		return false;
 	mp = xdp_multiprog__get_from_ifindex((int)conf->ifindex);
@@ -105,14 +105,16 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_x
 	struct xdp_program *p;
 	int err;
 
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	p = xdp_program__create(&opts);
 	err = (int)libxdp_get_error(p);
 	if (err)
 		return err;
-	err = xdp_program__set_run_prio(p, conf->prio)                       ?:
-		      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
-		      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+	err = xdp_program__set_run_prio(p, conf->prio);
+	if (!err)
+		err = xdp_program__set_xdp_frags_support(p, xdp_frags(conf));
+	if (!err)
+		err = xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
 	conf->prog_id = xdp_program__id(p);
 	xdp_program__close(p);
 	if (!err && !shared_live(conf))
@@ -134,6 +136,6 @@ int shared_detach(const struct epf_xdp_conf *conf)
 
 void shared_clean(const struct epf_xdp_conf *conf)
 {
-	libxdp_set_print(keep);
+	libxdp_set_print(xdp_shared_keep);
 	libxdp_clean_references((int)conf->ifindex);
 }

@@ -21,7 +21,7 @@ static bool uses(const char *ifname, __u32 id, __u32 backend)
 }
 
 /* A record whose program was removed does not hold the filter. */
-static bool valid(const char *name)
+static bool xdp_uses_valid(const char *name)
 {
 	char path[PATH_MAX];
 
@@ -37,7 +37,7 @@ bool xdp_uses(__u32 id, bool bpf, char ifname[XDP_NAME_BYTES])
 	xdp_pin_list(&names);
 	for (i = 0; names && names[i]; i++) {
 		if (!found && uses(names[i], id, bpf ? EPF_XDP_BPF : EPF_XDP_MODULE) &&
-		    valid(names[i])) {
+		    xdp_uses_valid(names[i])) {
 			snprintf(ifname, XDP_NAME_BYTES, "%s", names[i]);
 			found = true;
 		}

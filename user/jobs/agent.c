@@ -114,7 +114,7 @@ static ssize_t receive(struct talk *t, char *buf, size_t room)
 }
 
 /* Return: the next reply; NULL: none, with @ret set. */
-static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
+static json_t *agent_answer(struct talk *t, int *ret, struct rec_error *e)
 {
 	char buf[AGENT_REPLY_MAX];
 	ssize_t n = receive(t, buf, sizeof(buf));
@@ -157,7 +157,7 @@ static int told_error(json_t *json, struct rec_error *e)
 }
 
 /* Return: 1: more replies follow; else as agent_audit(). */
-static int heed(struct talk *t, json_t *json, struct rec_error *e)
+static int agent_heed(struct talk *t, json_t *json, struct rec_error *e)
 {
 	json_t *done = json_object_get(json, "done");
 	json_t *state = done ? done : json_object_get(json, "state");
@@ -186,10 +186,10 @@ static int converse(struct talk *t, struct rec_error *e)
 	int ret = 1;
 
 	while (ret == 1) {
-		json_t *json = answer(t, &ret, e);
+		json_t *json = agent_answer(t, &ret, e);
 
 		if (json)
-			ret = heed(t, json, e);
+			ret = agent_heed(t, json, e);
 		json_decref(json);
 	}
 	return ret;
@@ -271,8 +271,8 @@ static int fill_request(struct agent_request *r, const char *target, const struc
 	return 0;
 }
 
-static int ask(struct talk *t, const char *path, const struct agent_request *r, const int *fds,
-	       size_t nr, struct rec_error *e)
+static int jobs_agent_ask(struct talk *t, const char *path, const struct agent_request *r,
+			  const int *fds, size_t nr, struct rec_error *e)
 {
 	const struct timeval wait = { 0, NOTICE_US };
 	json_t *json = agent_request_json(r);
@@ -312,7 +312,7 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 	ret = all_regular(fds, nr, e);
 	if (ret)
 		return ret;
-	return ask(&t, socket ? socket : AGENT_SOCKET, &r, fds, nr, e);
+	return jobs_agent_ask(&t, socket ? socket : AGENT_SOCKET, &r, fds, nr, e);
 }
 
 int agent_ask(const char *socket, json_t *request, json_t **reply, struct rec_error *e)
@@ -333,7 +333,7 @@ int agent_ask(const char *socket, json_t *request, json_t **reply, struct rec_er
 	ret = send_request(t.fd, request, NULL, 0, e);
 	json_decref(request);
 	if (!ret)
-		*reply = answer(&t, &ret, e);
+		*reply = agent_answer(&t, &ret, e);
 	if (*reply)
 		ret = told_error(*reply, e);
 	close(t.fd);

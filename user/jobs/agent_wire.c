@@ -47,7 +47,7 @@ static bool ages_parse(__u64 *ages, json_t *list)
 }
 
 /* Is each of @n numbers from 0 to @max? */
-static bool in_range(const json_int_t *v, size_t n, json_int_t max)
+static bool agent_wire_in_range(const json_int_t *v, size_t n, json_int_t max)
 {
 	size_t i;
 
@@ -133,7 +133,7 @@ static int mark_parse(struct job_checkpoint *m, json_t *o, struct rec_error *e)
 	if (json_unpack_ex(o, &why, JSON_STRICT, "{sI sI so sI}", "keys", &v[0], "present", &v[1],
 			   "ages", &ages, "record_bytes", &v[2]))
 		return rec_error_set(e, -EINVAL, "from: %s", why.text);
-	if (!in_range(v, 3, INT64_MAX) || !ages_parse(m->ages_of, ages))
+	if (!agent_wire_in_range(v, 3, INT64_MAX) || !ages_parse(m->ages_of, ages))
 		return rec_error_set(e, -EINVAL, "from: a number is out of range");
 	m->keys = (__u64)v[0];
 	m->present = (__u64)v[1];
@@ -148,8 +148,9 @@ static int mark_parse(struct job_checkpoint *m, json_t *o, struct rec_error *e)
 /* @v: separator, joint, key, link, flags, max_bytes */
 static bool records_ranges(struct rec_spec *r, const json_int_t *v)
 {
-	if (!in_range(v, 2, 127) || !in_range(v + 2, 2, UINT8_MAX) ||
-	    !in_range(v + 4, 1, UINT16_MAX) || !in_range(v + 5, 1, UINT32_MAX))
+	if (!agent_wire_in_range(v, 2, 127) || !agent_wire_in_range(v + 2, 2, UINT8_MAX) ||
+	    !agent_wire_in_range(v + 4, 1, UINT16_MAX) ||
+	    !agent_wire_in_range(v + 5, 1, UINT32_MAX))
 		return false;
 	r->separator = (char)v[0];
 	r->joint = (char)v[1];
@@ -191,7 +192,7 @@ static int records_parse(struct agent_request *r, json_t *o, struct rec_error *e
 	return 0;
 }
 
-static int *place_of(struct agent_request *r, const char *name)
+static int *agent_wire_place_of(struct agent_request *r, const char *name)
 {
 	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd, &r->spec.ages_fd,
 				     &r->spec.records_fd, &r->snapshot };
@@ -214,7 +215,7 @@ static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr, str
 				     nr);
 	for (i = 0; i < nr; i++) {
 		const char *name = json_string_value(json_array_get(list, i));
-		int *place = name ? place_of(r, name) : NULL;
+		int *place = name ? agent_wire_place_of(r, name) : NULL;
 
 		if (!place || *place >= 0)
 			return rec_error_set(e, -EINVAL,
@@ -258,7 +259,8 @@ static int audit_parse(struct agent_request *r, json_t *json, unsigned int nr_fd
 			   "fds", &fds, "records", &records, "key_len", &v[0], "absent", &absent,
 			   "threads", &v[1], "from", &from, "filter", &filter, "engine", &engine))
 		return rec_error_set(e, -EINVAL, "%s", why.text);
-	if (!in_range(v, 2, UINT32_MAX) || !text_fits(filter, r->filter, sizeof(r->filter)) ||
+	if (!agent_wire_in_range(v, 2, UINT32_MAX) ||
+	    !text_fits(filter, r->filter, sizeof(r->filter)) ||
 	    !text_fits(engine, r->engine, sizeof(r->engine)))
 		return rec_error_set(e, -EINVAL, "a member is out of range");
 	r->spec.key_len = (__u32)v[0];
@@ -334,7 +336,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 			&v[0], "bytes", &v[1], "bytes_all", &v[2], "keyless", &v[3], "bad", &v[4],
 			"bitmap_xxh3", &sum, "format", &format, "engine", &engine, "why", &why,
 			"fallen", &fallen) ||
-	    !in_range(v, 5, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
+	    !agent_wire_in_range(v, 5, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
 	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format))
 		return -EPROTO;
 	s->keys_all = (__u64)v[0];
@@ -361,8 +363,8 @@ static bool desc_parse(struct epf_key_desc *d, json_t *list)
 
 	if (list && json_unpack(list, "[I I I I]", &v[0], &v[1], &v[2], &v[3]))
 		return false;
-	if (!in_range(v, 2, UINT8_MAX) || !in_range(v + 2, 1, UINT16_MAX) ||
-	    !in_range(v + 3, 1, UINT32_MAX))
+	if (!agent_wire_in_range(v, 2, UINT8_MAX) || !agent_wire_in_range(v + 2, 1, UINT16_MAX) ||
+	    !agent_wire_in_range(v + 3, 1, UINT32_MAX))
 		return false;
 	d->kind = (__u8)v[0];
 	d->key = (__u8)v[1];

@@ -107,7 +107,7 @@ bool job_checkpoint_sound(const struct job_checkpoint *m)
 
 /* Output */
 
-static int out_fails(const char *what, int err, struct rec_error *e)
+static int job_out_fails(const char *what, int err, struct rec_error *e)
 {
 	return rec_error_set(e, err, "cannot write the %s: %s", what, strerror(-err));
 }
@@ -117,11 +117,11 @@ static int flush_records(struct job *j, struct rec_error *e)
 	int ret = epf_file_write(j->spec.records_fd, j->out, j->out_len);
 
 	j->out_len = 0;
-	return ret ? out_fails("records", ret, e) : 0;
+	return ret ? job_out_fails("records", ret, e) : 0;
 }
 
 /* Buffer a record, or write it directly if it is larger than the buffer. */
-static int put_record(struct job *j, const struct rec_raw *raw, struct rec_error *e)
+static int job_put_record(struct job *j, const struct rec_raw *raw, struct rec_error *e)
 {
 	int ret = 0;
 
@@ -132,7 +132,7 @@ static int put_record(struct job *j, const struct rec_raw *raw, struct rec_error
 	j->state.mark.record_bytes += raw->len;
 	if (raw->len > OUT_BYTES) {
 		ret = epf_file_write(j->spec.records_fd, raw->data, raw->len);
-		return ret ? out_fails("records", ret, e) : 0;
+		return ret ? job_out_fails("records", ret, e) : 0;
 	}
 	memcpy(j->out + j->out_len, raw->data, raw->len);
 	j->out_len += raw->len;
@@ -171,11 +171,11 @@ static int put_answer(struct job *j, const struct epf_answer *a, __u64 n, struct
 	if (j->spec.bitmap_fd >= 0)
 		ret = epf_file_write_at(j->spec.bitmap_fd, j->bitmap, bytes, m->keys / 8);
 	if (ret)
-		return out_fails("bitmap", ret, e);
+		return job_out_fails("bitmap", ret, e);
 	if (j->spec.ages_fd >= 0)
 		ret = epf_file_write_at(j->spec.ages_fd, j->ages, n, m->keys);
 	if (ret)
-		return out_fails("ages", ret, e);
+		return job_out_fails("ages", ret, e);
 	XXH3_64bits_update(j->sum, j->bitmap, full);
 	j->tail = full < bytes ? j->bitmap[full] : 0;
 	m->keys += n;
@@ -200,8 +200,8 @@ static bool fall_back(struct job *j, int err)
 	return true;
 }
 
-static int ask(struct job *j, const struct epf_keys *keys, struct epf_answer *a,
-	       struct rec_error *e)
+static int job_ask(struct job *j, const struct epf_keys *keys, struct epf_answer *a,
+		   struct rec_error *e)
 {
 	int ret;
 
@@ -248,7 +248,7 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 	const struct epf_keys *all = &j->column.keys;
 	size_t bytes = all->len ? all->len : sizeof(__u64);
 	__u64 done = j->state.mark.keys;
-	struct epf_keys keys = { .len = all->len, .of = &j->column };
+	struct epf_keys keys = { .len = all->len, .of = &j->column, .little = true };
 	struct epf_answer a = { 0 };
 	int ret;
 
@@ -260,7 +260,7 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 	if (keys.n) {
 		ret = j->piece ? read_piece(j, &keys, done, bytes, e) : 0;
 		if (!ret)
-			ret = ask(j, &keys, &a, e);
+			ret = job_ask(j, &keys, &a, e);
 		if (!ret)
 			ret = put_answer(j, &a, keys.n, e);
 		if (ret)
@@ -366,7 +366,7 @@ static int put_records(struct job *j, unsigned int first, struct rec_error *e)
 		bool absent = j->ages[i - first] == EPF_AGE_ABSENT;
 
 		if (absent == j->spec.absent)
-			ret = put_record(j, &j->batch->raw[i], e);
+			ret = job_put_record(j, &j->batch->raw[i], e);
 	}
 	return ret;
 }
@@ -385,7 +385,7 @@ static int ask_batch(struct job *j, unsigned int first, struct rec_error *e)
 {
 	struct epf_keys keys = { .data = j->batch->digest + first, .n = j->batch->n - first };
 	struct epf_answer a = { 0 };
-	int ret = ask(j, &keys, &a, e);
+	int ret = job_ask(j, &keys, &a, e);
 
 	if (!ret)
 		ret = put_records(j, first, e);
@@ -406,7 +406,7 @@ static int write_prologue(struct job *j, struct rec_error *e)
 	struct rec_raw raw = rec_prologue(j->source);
 
 	j->prologue = false;
-	return j->spec.records_fd < 0 || !raw.len ? 0 : put_record(j, &raw, e);
+	return j->spec.records_fd < 0 || !raw.len ? 0 : job_put_record(j, &raw, e);
 }
 
 static int few_records(struct rec_error *e)
@@ -560,7 +560,7 @@ static int choose_engine(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-static int make_room(struct job *j, struct rec_error *e)
+static int job_make_room(struct job *j, struct rec_error *e)
 {
 	bool ages = j->spec.ages_fd >= 0 || j->spec.records_fd >= 0;
 
@@ -621,7 +621,7 @@ static int sum_some(struct job *j, struct rec_error *e)
 }
 
 /* Resume from a mark: check the bitmap, and cut the records off at the mark. */
-static int go_on(struct job *j, struct rec_error *e)
+static int job_go_on(struct job *j, struct rec_error *e)
 {
 	const struct job_checkpoint *m = &j->spec.from;
 	off_t records = (off_t)m->record_bytes;
@@ -637,7 +637,7 @@ static int go_on(struct job *j, struct rec_error *e)
 	j->old = m->keys / 8;
 	if (j->spec.records_fd >= 0 && (ftruncate(j->spec.records_fd, records) ||
 					lseek(j->spec.records_fd, records, SEEK_SET) < 0))
-		return out_fails("records", -errno, e);
+		return job_out_fails("records", -errno, e);
 	j->known = j->source ? m->keys : 0;
 	return 0;
 }
@@ -668,8 +668,8 @@ static int set_up(struct job *j, struct rec_error *e)
 	if (!ret && !j->source && epf_engine_far(j->state.engine))
 		take_more(j);
 	if (!ret)
-		ret = make_room(j, e);
-	return ret ? ret : go_on(j, e);
+		ret = job_make_room(j, e);
+	return ret ? ret : job_go_on(j, e);
 }
 
 int job_open(struct job **job, const struct epf_view *view, const struct job_spec *spec,

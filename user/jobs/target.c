@@ -37,7 +37,7 @@ static void set_why(struct target *t, const char *why)
 }
 
 /* Return: whether a copy in our memory is the fastest way for that many keys. */
-static bool choose(struct target *t, const struct target_ask *ask)
+static bool target_choose(struct target *t, const struct target_ask *ask)
 {
 	struct epf_choice c;
 
@@ -114,7 +114,8 @@ static int begin_view(struct target *t, const struct target_ask *ask, struct rec
 static int begin_settling(struct target *t, const struct target_ask *ask)
 {
 	t->stage = STAGE_SETTLE;
-	if (t->place != TARGET_FILE || !choose(t, ask) || epf_view_settle_begin(&t->view, &t->work))
+	if (t->place != TARGET_FILE || !target_choose(t, ask) ||
+	    epf_view_settle_begin(&t->view, &t->work))
 		return 0;
 	return 1;
 }
@@ -177,7 +178,7 @@ static void look_again(struct target *t)
 }
 
 /* A copy does not need the filter any more. */
-static void let_go(struct target *t)
+static void target_let_go(struct target *t)
 {
 	epf_close(t->filter);
 	t->filter = -1;
@@ -191,7 +192,7 @@ int target_step(struct target *t, const struct target_ask *ask, struct rec_error
 		target_close(t);
 	if (!ret && t->filter >= 0) {
 		look_again(t);
-		let_go(t);
+		target_let_go(t);
 	}
 	return ret;
 }
@@ -309,7 +310,7 @@ static int open_best(struct target *t, const struct target_ask *ask, struct rec_
 	struct epf_view live;
 	int ret = open_live(t, ask, e);
 
-	if (ret || !choose(t, ask))
+	if (ret || !target_choose(t, ask))
 		return ret;
 	live = t->view;
 	memset(&t->view, 0, sizeof(t->view));
@@ -367,7 +368,7 @@ static int open_filter(struct target *t, const struct target_ask *ask, struct re
 }
 
 /* Return: descriptor; -ENOENT: no filter has this name; an errno of opening the device. */
-static int find_filter(const char *name)
+static int target_find_filter(const char *name)
 {
 	int dev, filter;
 
@@ -409,7 +410,7 @@ int target_open_filter(struct target *t, int filter, const struct target_ask *as
 	if (ret)
 		target_close(t);
 	else if (t->place == TARGET_COPY)
-		let_go(t);
+		target_let_go(t);
 	return ret;
 }
 
@@ -432,7 +433,7 @@ int target_begin_filter(struct target *t, int filter, const struct target_ask *a
 
 int target_open(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
-	int filter = find_filter(ask->name);
+	int filter = target_find_filter(ask->name);
 
 	if (filter >= 0)
 		return target_open_filter(t, filter, ask, e);
@@ -445,7 +446,7 @@ int target_open(struct target *t, const struct target_ask *ask, struct rec_error
 
 int target_peek(struct target *t, int *fd, const char *name, struct rec_error *e)
 {
-	int filter = find_filter(name), ret;
+	int filter = target_find_filter(name), ret;
 	enum epf_snap_fault fault;
 
 	memset(t, 0, sizeof(*t));

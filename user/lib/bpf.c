@@ -17,7 +17,7 @@ static libbpf_print_fn_t before;
 static _Thread_local int quiet;
 static _Thread_local char said[256];
 
-static int keep(enum libbpf_print_level level, const char *fmt, va_list args)
+static int bpf_keep(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	if (!quiet)
 		return before ? before(level, fmt, args) : 0;
@@ -31,7 +31,7 @@ static int keep(enum libbpf_print_level level, const char *fmt, va_list args)
 void lib_bpf_add(void)
 {
 	ebpf_backend_add();
-	before = libbpf_set_print(keep);
+	before = libbpf_set_print(bpf_keep);
 }
 
 void lib_bpf_quiet(void)

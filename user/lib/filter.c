@@ -50,7 +50,7 @@ static int take_time(uint64_t *ns, clockid_t clock)
 }
 
 /* Begin a call at @ns, which becomes the filter's time. */
-static int begin(struct libepf_filter *f, uint64_t *ns)
+static int filter_begin(struct libepf_filter *f, uint64_t *ns)
 {
 	int err = f ? take_time(ns, CLOCK_MONOTONIC) : lib_fail(-EINVAL, "no filter: NULL");
 
@@ -63,7 +63,7 @@ static int begin(struct libepf_filter *f, uint64_t *ns)
 	return 0;
 }
 
-static void end(struct libepf_filter *f)
+static void filter_end(struct libepf_filter *f)
 {
 	pthread_mutex_unlock(&f->turn);
 }
@@ -148,8 +148,8 @@ static int one_local(struct epf_local *l, enum op op, const void *key, uint32_t 
 	return 0;
 }
 
-static int64_t batch(struct libepf_filter *f, enum op op, const struct libepf_keys *keys,
-		     uint64_t ns, uint8_t *ages)
+static int64_t filter_batch(struct libepf_filter *f, enum op op, const struct libepf_keys *keys,
+			    uint64_t ns, uint8_t *ages)
 {
 	int err = lib_keys(keys), verdict;
 	struct lib_walk w;
@@ -158,7 +158,7 @@ static int64_t batch(struct libepf_filter *f, enum op op, const struct libepf_ke
 	uint32_t len;
 
 	if (!err)
-		err = begin(f, &ns);
+		err = filter_begin(f, &ns);
 	if (err)
 		return err;
 	w = lib_walk(keys);
@@ -169,30 +169,30 @@ static int64_t batch(struct libepf_filter *f, enum op op, const struct libepf_ke
 		if (ages)
 			ages[w.i - 1] = lib_age(verdict);
 	}
-	end(f);
+	filter_end(f);
 	return present;
 }
 
 int libepf_filter_insert(struct libepf_filter *f, const struct libepf_keys *keys, uint64_t time_ns)
 {
-	return (int)batch(f, INSERT, keys, time_ns, NULL);
+	return (int)filter_batch(f, INSERT, keys, time_ns, NULL);
 }
 
 int64_t libepf_filter_test(struct libepf_filter *f, const struct libepf_keys *keys,
 			   uint64_t time_ns, uint8_t *ages)
 {
-	return batch(f, TEST, keys, time_ns, ages);
+	return filter_batch(f, TEST, keys, time_ns, ages);
 }
 
 int64_t libepf_filter_test_and_insert(struct libepf_filter *f, const struct libepf_keys *keys,
 				      uint64_t time_ns, uint8_t *ages)
 {
-	return batch(f, TEST_AND_INSERT, keys, time_ns, ages);
+	return filter_batch(f, TEST_AND_INSERT, keys, time_ns, ages);
 }
 
 int libepf_filter_rotate(struct libepf_filter *f, uint64_t time_ns)
 {
-	int err = begin(f, &time_ns);
+	int err = filter_begin(f, &time_ns);
 
 	if (err)
 		return err;
@@ -200,7 +200,7 @@ int libepf_filter_rotate(struct libepf_filter *f, uint64_t time_ns)
 		epf_mem_rotate(f->mem, time_ns);
 	else
 		epf_local_rotate(f->local, time_ns);
-	end(f);
+	filter_end(f);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 	int err = lib_out(info, LIB_INFO_FIRST);
 
 	if (!err)
-		err = begin(f, &time_ns);
+		err = filter_begin(f, &time_ns);
 	if (err)
 		return err;
 	if (f->mem) {
@@ -221,7 +221,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 		epf_local_info(f->local, time_ns, &now);
 	}
 	now.desc = f->desc;
-	end(f);
+	filter_end(f);
 	lib_info(&out, &now);
 	lib_give(info, &out, sizeof(out));
 	return 0;
@@ -234,7 +234,7 @@ int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_
 	struct epf_save_opts opts = { 0 };
 
 	if (!err)
-		err = begin(f, &time_ns);
+		err = filter_begin(f, &time_ns);
 	if (err)
 		return err;
 	opts.now_ns = time_ns;
@@ -242,6 +242,6 @@ int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_
 	opts.desc = f->desc;
 	err = f->mem ? epf_mem_save(f->mem, &opts, path, NULL) :
 		       epf_local_save(f->local, &opts, path, NULL);
-	end(f);
+	filter_end(f);
 	return err ? lib_errno(err, path) : 0;
 }

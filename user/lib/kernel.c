@@ -54,7 +54,7 @@ static void loud(void)
 }
 
 /* What went wrong with a filter. Return: @err. */
-static int failed(int err, const char *what, const char *name)
+static int kernel_failed(int err, const char *what, const char *name)
 {
 	const char *said = lib_bpf_said ? lib_bpf_said() : "";
 	char text[128];
@@ -148,13 +148,13 @@ static int create(const struct lib_planned *p, const struct libepf_kernel_option
 	int dev = open_control(o->backend), fd = 0, err;
 
 	if (dev < 0)
-		return failed(dev, "opening the backend of filters", "");
+		return kernel_failed(dev, "opening the backend of filters", "");
 	err = create_on(dev, p, o->flags);
 	if (!err && kernel)
 		fd = epf_dev_filter(dev, name);
 	epf_close(dev);
 	if (err || fd < 0)
-		return failed(err ? err : fd, "creating filter ", name);
+		return kernel_failed(err ? err : fd, "creating filter ", name);
 	if (!kernel)
 		return 0;
 	*kernel = handle_of(fd);
@@ -210,7 +210,7 @@ int libepf_kernel_open(const char *name, uint32_t backend, struct libepf_kernel 
 		epf_close(dev);
 	loud();
 	if (fd < 0)
-		return failed(fd, "opening filter ", name);
+		return kernel_failed(fd, "opening filter ", name);
 	*kernel = handle_of(fd);
 	return *kernel ? 0 : lib_no_memory();
 }
@@ -256,7 +256,7 @@ int libepf_kernel_destroy(const char *name, uint32_t backend, int force)
 	if (dev >= 0)
 		epf_close(dev);
 	loud();
-	return err ? failed(err, "destroying filter ", name) : 0;
+	return err ? kernel_failed(err, "destroying filter ", name) : 0;
 }
 
 /* ----------------------------------------------------------- operations ---- */
@@ -267,7 +267,7 @@ static int no_handle(const void *k)
 }
 
 /* Keys @first .. @first + @n - 1, which begin at @data. Return: their size in bytes. */
-static uint64_t bytes_of(const struct libepf_keys *keys, size_t first, size_t n)
+static uint64_t kernel_bytes_of(const struct libepf_keys *keys, size_t first, size_t n)
 {
 	uint64_t bytes = 0;
 	size_t i;
@@ -303,13 +303,13 @@ static int64_t batches(int fd, unsigned long cmd, const struct libepf_keys *keys
 		if (err)
 			return err;
 		present += b.present;
-		data += bytes_of(keys, at, n);
+		data += kernel_bytes_of(keys, at, n);
 	}
 	return present;
 }
 
-static int64_t batch(struct libepf_kernel *k, unsigned long cmd, const struct libepf_keys *keys,
-		     uint8_t *ages)
+static int64_t kernel_batch(struct libepf_kernel *k, unsigned long cmd,
+			    const struct libepf_keys *keys, uint8_t *ages)
 {
 	int err = no_handle(k);
 	int64_t ret;
@@ -321,7 +321,7 @@ static int64_t batch(struct libepf_kernel *k, unsigned long cmd, const struct li
 	quiet();
 	ret = batches(k->fd, cmd, keys, ages);
 	loud();
-	return ret < 0 ? failed((int)ret, "keys of a filter", "") : ret;
+	return ret < 0 ? kernel_failed((int)ret, "keys of a filter", "") : ret;
 }
 
 /* Describe the keys; a filter that cannot be described, or is already, works as well. */
@@ -338,20 +338,20 @@ int libepf_kernel_insert(struct libepf_kernel *k, const struct libepf_keys *keys
 	int64_t ret;
 
 	describe(k);
-	ret = batch(k, EPF_IOC_INSERT, keys, NULL);
+	ret = kernel_batch(k, EPF_IOC_INSERT, keys, NULL);
 	return ret < 0 ? (int)ret : 0;
 }
 
 int64_t libepf_kernel_test(struct libepf_kernel *k, const struct libepf_keys *keys, uint8_t *ages)
 {
-	return batch(k, EPF_IOC_TEST, keys, ages);
+	return kernel_batch(k, EPF_IOC_TEST, keys, ages);
 }
 
 int64_t libepf_kernel_test_and_insert(struct libepf_kernel *k, const struct libepf_keys *keys,
 				      uint8_t *ages)
 {
 	describe(k);
-	return batch(k, EPF_IOC_TEST_AND_INSERT, keys, ages);
+	return kernel_batch(k, EPF_IOC_TEST_AND_INSERT, keys, ages);
 }
 
 int libepf_kernel_info(struct libepf_kernel *k, struct libepf_info *info)
@@ -368,7 +368,7 @@ int libepf_kernel_info(struct libepf_kernel *k, struct libepf_info *info)
 	err = epf_filter_info(k->fd, &now);
 	loud();
 	if (err)
-		return failed(err, "information on a filter", "");
+		return kernel_failed(err, "information on a filter", "");
 	lib_info(&out, &now);
 	if (!epf_is_module(k->fd))
 		out.flags |= LIBEPF_INFO_BPF;
@@ -385,7 +385,7 @@ int libepf_kernel_clear(struct libepf_kernel *k)
 	quiet();
 	err = epf_filter_clear(k->fd);
 	loud();
-	return err ? failed(err, "clearing a filter", "") : 0;
+	return err ? kernel_failed(err, "clearing a filter", "") : 0;
 }
 
 int libepf_kernel_save(struct libepf_kernel *k, const char *path)
@@ -415,5 +415,5 @@ int libepf_kernel_restore(struct libepf_kernel *k, const char *path)
 	err = epf_snap_restore(k->fd, &file);
 	loud();
 	epf_snap_close(&file);
-	return err ? failed(err, "restoring ", path) : 0;
+	return err ? kernel_failed(err, "restoring ", path) : 0;
 }

@@ -520,6 +520,38 @@ LIBEPF_API int libepf_snapshot_info(const struct libepf_snapshot *snapshot,
 				    struct libepf_info *info);
 
 /**
+ * struct libepf_lines - the memory of a filter of kind lanes, for other processors
+ * @size: sizeof
+ * @parts: lines of a key
+ * @fields: positions of a key in each line, at most
+ * @hash: how keys become digests, with @key: a number of the snapshot format
+ * @key: the hash key. It is a secret of the filter
+ * @data: the lines, of 64 bytes each; aligned to 8
+ * @nr: how many lines
+ * @epoch: the epoch at which they are read
+ */
+struct libepf_lines {
+	uint32_t size;
+	uint32_t parts;
+	uint32_t fields;
+	uint32_t hash;
+	uint64_t key[2];
+	const void *data;
+	uint64_t nr;
+	uint64_t epoch;
+};
+
+/**
+ * libepf_snapshot_lines() - the lines of a snapshot, for libepf_cuda_load()
+ * @snapshot: snapshot
+ * @lines: result; its member size is set. It is valid until the snapshot is closed
+ *
+ * Return: 0; -EOPNOTSUPP: the filter is of another kind than lanes; -EINVAL: the size.
+ */
+LIBEPF_API int libepf_snapshot_lines(const struct libepf_snapshot *snapshot,
+				     struct libepf_lines *lines);
+
+/**
  * libepf_snapshot_test() - were keys in the window when the snapshot was taken?
  * @snapshot: snapshot
  * @keys: keys

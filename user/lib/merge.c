@@ -41,7 +41,8 @@ static const char *fault_text(enum epf_merge_fault fault)
 	}
 }
 
-static int check(const char *const *paths, size_t n, const char *out, const struct libepf_merge *o)
+static int merge_check(const char *const *paths, size_t n, const char *out,
+		       const struct libepf_merge *o)
 {
 	size_t i;
 
@@ -60,7 +61,7 @@ static int check(const char *const *paths, size_t n, const char *out, const stru
 	return 0;
 }
 
-static int progress(void *context, __u64 done, __u64 all)
+static int merge_progress(void *context, __u64 done, __u64 all)
 {
 	const struct libepf_merge *o = context;
 
@@ -111,7 +112,7 @@ int libepf_merge(const char *const *paths, size_t n, const char *out, struct lib
 	int err = lib_options(&o, sizeof(o), MERGE_FIRST, options, false);
 
 	if (!err)
-		err = check(paths, n, out, &o);
+		err = merge_check(paths, n, out, &o);
 	if (err)
 		return err;
 	file = calloc(n, sizeof(*file));
@@ -124,7 +125,7 @@ int libepf_merge(const char *const *paths, size_t n, const char *out, struct lib
 	m->file = file;
 	m->nr = (__u32)n;
 	m->loose = o.flags & LIBEPF_MERGE_LOOSE;
-	m->progress = o.progress ? progress : NULL;
+	m->progress = o.progress ? merge_progress : NULL;
 	m->ctx = &o;
 	err = merge(m, file, paths, out, &o);
 	explicit_bzero(&m->header, sizeof(m->header)); /* it holds the hash key */

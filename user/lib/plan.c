@@ -36,7 +36,7 @@ static bool is_share(double rate)
 	return rate >= 0 && rate <= 1;
 }
 
-static int check(const struct libepf_plan *p)
+static int plan_check(const struct libepf_plan *p)
 {
 	if (p->flags & ~FLAGS || (p->flags & LIBEPF_EITHER && p->flags & LIBEPF_BOTH))
 		return lib_fail(-EINVAL, "unknown flags of a plan, or two that exclude each other");
@@ -135,7 +135,7 @@ int lib_plan(const struct libepf_plan *plan, struct lib_planned *p)
 
 	memset(p, 0, sizeof(*p));
 	if (!err)
-		err = check(&o);
+		err = plan_check(&o);
 	if (!err && o.name)
 		err = lib_name(o.name);
 	if (!err)

@@ -10,6 +10,7 @@
 #include "libepf/query/kinds.h"
 
 #define AUDIT_FIRST LIB_FIRST(libepf_audit, used)
+#define LINES_FIRST LIB_FIRST(libepf_lines, epoch)
 #define CHUNK_KEYS (1u << 18) /* of several lengths, at once; a multiple of 8 */
 
 /**
@@ -25,7 +26,7 @@ struct libepf_snapshot {
 };
 
 /* The view has its own copy: unmap the file, and keep its header. */
-static void let_go(struct libepf_snapshot *s)
+static void snapshot_let_go(struct libepf_snapshot *s)
 {
 	struct epf_snap_file kept = { .header = s->file.header, .desc = s->file.desc };
 
@@ -45,7 +46,7 @@ static int look_into(struct libepf_snapshot *s, bool copy)
 	if (err)
 		epf_view_close(&s->view);
 	else if (copy || s->view.asked)
-		let_go(s);
+		snapshot_let_go(s);
 	return err;
 }
 
@@ -133,6 +134,30 @@ int libepf_snapshot_info(const struct libepf_snapshot *s, struct libepf_info *in
 	return 0;
 }
 
+int libepf_snapshot_lines(const struct libepf_snapshot *s, struct libepf_lines *lines)
+{
+	struct libepf_lines out;
+	int err = lib_out(lines, LINES_FIRST);
+
+	if (err)
+		return err;
+	if (!s)
+		return lib_fail(-EINVAL, "no snapshot: NULL");
+	if (s->view.asked)
+		return lib_fail(-EOPNOTSUPP, "only filters of kind lanes have lines");
+	out.parts = s->view.geom.parts;
+	out.fields = s->view.geom.bits;
+	out.hash = (uint32_t)s->view.hash.kind;
+	out.key[0] = s->view.hash.key[0];
+	out.key[1] = s->view.hash.key[1];
+	out.data = s->view.lines;
+	out.nr = epf_geom_lines(&s->view.geom);
+	out.epoch = s->view.epoch;
+	lib_give(lines, &out, sizeof(out));
+	explicit_bzero(&out, sizeof(out));
+	return 0;
+}
+
 /* ------------------------------------------------------------- audits ---- */
 
 const char *libepf_engine(unsigned int i)
@@ -146,8 +171,8 @@ const char *libepf_engine(unsigned int i)
 	return NULL;
 }
 
-static int choose(const struct libepf_snapshot *s, const struct libepf_audit *o, uint64_t n,
-		  const struct epf_engine **engine)
+static int snapshot_choose(const struct libepf_snapshot *s, const struct libepf_audit *o,
+			   uint64_t n, const struct epf_engine **engine)
 {
 	struct epf_choice c;
 
@@ -182,7 +207,7 @@ struct audit {
 	uint64_t done, all;
 };
 
-static int progress(void *context, __u64 done, __u64 all)
+static int snapshot_progress(void *context, __u64 done, __u64 all)
 {
 	const struct audit *a = context;
 
@@ -209,14 +234,14 @@ static void add_ages(uint64_t *to, const struct epf_answer *answer)
 }
 
 /* Look up keys from key @a->done on; that is a multiple of 8. */
-static int ask(struct audit *a, struct libepf_audit *out, const struct epf_keys *keys,
-	       unsigned char *bitmap)
+static int lib_snapshot_ask(struct audit *a, struct libepf_audit *out, const struct epf_keys *keys,
+			    unsigned char *bitmap)
 {
 	struct epf_answer answer = {
 		.bitmap = a->o->bitmap ? a->o->bitmap + a->done / 8 : bitmap,
 		.ages = a->o->ages ? a->o->ages + a->done : NULL,
 		.threads = a->o->threads,
-		.progress = a->o->progress ? progress : NULL,
+		.progress = a->o->progress ? snapshot_progress : NULL,
 		.ctx = a,
 	};
 	int err = a->engine->query(a->view, keys, &answer);
@@ -237,16 +262,17 @@ static int ask(struct audit *a, struct libepf_audit *out, const struct epf_keys 
 
 static int ask_fixed(struct audit *a, struct libepf_audit *out, const struct libepf_keys *keys)
 {
-	struct epf_keys all = { keys->data, keys->n, (__u32)keys->len, NULL };
+	struct epf_keys all = { .data = keys->data, .n = keys->n, .len = (__u32)keys->len };
 	unsigned char *bitmap = a->o->bitmap ? NULL : malloc(keys->n / 8 + 1);
-	int err = a->o->bitmap || bitmap ? ask(a, out, &all, bitmap) : -ENOMEM;
+	int err = a->o->bitmap || bitmap ? lib_snapshot_ask(a, out, &all, bitmap) : -ENOMEM;
 
 	free(bitmap);
 	return err;
 }
 
 /* The digests of the next keys, at most @room. Return: how many. */
-static uint64_t digests(const struct audit *a, struct lib_walk *w, __u64 *digest, size_t room)
+static uint64_t snapshot_digests(const struct audit *a, struct lib_walk *w, __u64 *digest,
+				 size_t room)
 {
 	const void *key;
 	uint64_t n = 0;
@@ -263,13 +289,13 @@ static int ask_digests(struct audit *a, struct libepf_audit *out, const struct l
 	size_t room = keys->n < CHUNK_KEYS ? keys->n : CHUNK_KEYS;
 	unsigned char *bitmap = malloc(room / 8 + 1);
 	__u64 *digest = calloc(room, sizeof(*digest));
-	struct epf_keys some = { digest, 0, 0, NULL };
+	struct epf_keys some = { .data = digest };
 	struct lib_walk w = lib_walk(keys);
 	int err = bitmap && digest ? 0 : -ENOMEM;
 
 	while (!err && a->done < a->all) {
-		some.n = digests(a, &w, digest, room);
-		err = ask(a, out, &some, bitmap);
+		some.n = snapshot_digests(a, &w, digest, room);
+		err = lib_snapshot_ask(a, out, &some, bitmap);
 		a->done += some.n;
 	}
 	free(bitmap);
@@ -282,7 +308,7 @@ static int audit(const struct libepf_snapshot *s, const struct libepf_keys *keys
 {
 	struct libepf_audit options = *o;
 	struct audit a = { .view = &s->view, .o = &options, .all = keys->n };
-	int err = choose(s, o, keys->n, &a.engine);
+	int err = snapshot_choose(s, o, keys->n, &a.engine);
 
 	if (err)
 		return err;

@@ -19,7 +19,7 @@
 
 /* Paths */
 
-static char *join(const char *dir, const char *name)
+static char *atomic_file_join(const char *dir, const char *name)
 {
 	char *path;
 
@@ -35,7 +35,7 @@ static char *beside(const char *path, const char *name)
 	char *to = *name == '/' ? strdup(name) : NULL;
 
 	if (copy)
-		to = join(dirname(copy), name);
+		to = atomic_file_join(dirname(copy), name);
 	free(copy);
 	return to;
 }
@@ -45,7 +45,7 @@ static char *resolve_new(const char *path)
 {
 	char *copy[2] = { strdup(path), strdup(path) };
 	char *dir = copy[0] ? realpath(dirname(copy[0]), NULL) : NULL;
-	char *full = dir && copy[1] ? join(dir, basename(copy[1])) : NULL;
+	char *full = dir && copy[1] ? atomic_file_join(dir, basename(copy[1])) : NULL;
 	int err = errno;
 
 	free(dir);
@@ -195,7 +195,7 @@ static int rename_new(int dir, const char *temp, const char *name)
  * protection of links in sticky directories (protected_symlinks) applies as
  * well.
  */
-static int look(const char *path, struct stat *st, bool *there)
+static int atomic_file_look(const char *path, struct stat *st, bool *there)
 {
 	size_t len = strlen(path);
 
@@ -214,7 +214,7 @@ static int look(const char *path, struct stat *st, bool *there)
 /* Resolve @path and open its directory. The directory is opened first, so that
  * an error shows before any work is done and not when the directory is synced.
  */
-static int enter(struct epf_file *f, const char *path, const char *suffix)
+static int atomic_file_enter(struct epf_file *f, const char *path, const char *suffix)
 {
 	char *slash;
 	int err = 0;
@@ -257,16 +257,17 @@ static bool is_same(const struct epf_file *f, const struct stat *seen, bool ther
 }
 
 /* Check the path and open its directory, until both see the same file. */
-static int find(struct epf_file *f, const char *path, const char *suffix, struct stat *old)
+static int atomic_file_find(struct epf_file *f, const char *path, const char *suffix,
+			    struct stat *old)
 {
 	int tries, ret;
 	bool there;
 
 	for (tries = 0; tries < TRIES_MAX; tries++) {
 		memset(old, 0, sizeof(*old));
-		ret = look(path, old, &there);
+		ret = atomic_file_look(path, old, &there);
 		if (!ret)
-			ret = enter(f, path, suffix);
+			ret = atomic_file_enter(f, path, suffix);
 		if (ret)
 			return ret;
 		if (is_same(f, old, there)) {
@@ -318,7 +319,7 @@ static int create_random(const struct epf_file *f)
 }
 
 /* Forget the temporary name: there is nothing to remove any more. */
-static void forget(struct epf_file *f)
+static void atomic_file_forget(struct epf_file *f)
 {
 	free(f->temp);
 	f->temp = NULL;
@@ -330,7 +331,7 @@ int epf_file_open(struct epf_file *f, const char *path, mode_t mode)
 	int ret;
 
 	memset(f, 0, sizeof(*f));
-	ret = find(f, path, ".XXXXXX", &old);
+	ret = atomic_file_find(f, path, ".XXXXXX", &old);
 	if (ret)
 		return ret;
 	ret = create_random(f);
@@ -361,7 +362,7 @@ int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
 	int ret, fd;
 
 	memset(f, 0, sizeof(*f));
-	ret = find(f, path, suffix, &old);
+	ret = atomic_file_find(f, path, suffix, &old);
 	if (ret)
 		return ret;
 	fd = openat(f->dir, f->temp + f->base,
@@ -382,7 +383,7 @@ int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
 
 void epf_file_leave(struct epf_file *f)
 {
-	forget(f);
+	atomic_file_forget(f);
 	if (f->path)
 		close(f->dir);
 	free(f->path);
@@ -450,7 +451,7 @@ static int remove_temp(const struct epf_file *f)
 /* Return: 0; -ENOENT: there is no target to exchange with; -EEXIST: the target
  * must not be replaced and stays.
  */
-static int exchange(struct epf_file *f, const struct stat *ours)
+static int atomic_file_exchange(struct epf_file *f, const struct stat *ours)
 {
 	struct stat st;
 	int ret = move(f, RENAME_EXCHANGE);
@@ -464,7 +465,7 @@ static int exchange(struct epf_file *f, const struct stat *ours)
 	ret = move(f, RENAME_EXCHANGE);
 	if (ret || fstatat(f->dir, f->temp + f->base, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !same_inode(&st, ours))
-		forget(f); /* the temporary name is not our file */
+		atomic_file_forget(f); /* the temporary name is not our file */
 	return -EEXIST;
 }
 
@@ -488,7 +489,7 @@ static int give_name(struct epf_file *f)
 	if (fstatat(f->dir, f->temp + f->base, &ours, AT_SYMLINK_NOFOLLOW))
 		return -errno;
 	for (tries = 0; tries < TRIES_MAX; tries++) {
-		ret = there ? exchange(f, &ours) : move(f, RENAME_NOREPLACE);
+		ret = there ? atomic_file_exchange(f, &ours) : move(f, RENAME_NOREPLACE);
 		if (is_unknown(ret))
 			return rename_anyway(f, &ours);
 		if (ret != (there ? -ENOENT : -EEXIST))
@@ -505,7 +506,7 @@ int epf_file_commit(struct epf_file *f)
 	if (ret)
 		return ret;
 	f->renamed = true;
-	forget(f);
+	atomic_file_forget(f);
 	ret = epf_file_sync(f->dir);
 	epf_file_leave(f);
 	return ret;

@@ -154,16 +154,18 @@ struct epf_column;
 
 /**
  * struct epf_keys - keys, one after another without gaps
- * @data: any alignment; digests are little-endian
+ * @data: any alignment
  * @n: number of keys; @n times the bytes of a key fits into a size_t
  * @len: bytes of each, 1 .. EPF_KEY_MAX; 0: digests of eight bytes
  * @of: the column that the keys are a piece of, or NULL
+ * @little: digests are little-endian, as in files; otherwise in the byte order of this CPU
  */
 struct epf_keys {
 	const void *data;
 	__u64 n;
 	__u32 len;
 	const struct epf_column *of;
+	bool little;
 };
 
 /**

@@ -41,7 +41,7 @@
 #define TAIL 1e-24      /* Poisson terms below this are left out */
 
 /* C(n, r); a double holds it exactly for the n and r of a lane. */
-static double choose(int n, int r)
+static double cover_choose(int n, int r)
 {
 	double c = 1;
 	int i;
@@ -62,8 +62,9 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits, un
 	c->bits = bits;
 	for (from = 0; from <= k; from++)
 		for (to = from; to <= k; to++)
-			c->step[from].at[to] = choose(k - from, to - from) *
-					       choose(b - k + from, k - to + from) / choose(b, k);
+			c->step[from].at[to] = cover_choose(k - from, to - from) *
+					       cover_choose(b - k + from, k - to + from) /
+					       cover_choose(b, k);
 }
 
 /* Apply one more key to the probabilities @now; @c describes the keys. */

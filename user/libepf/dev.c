@@ -203,7 +203,7 @@ struct cursor {
 	__u64 bytes; /* bytes of these keys */
 };
 
-static __u64 bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
+static __u64 dev_bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
 {
 	const __u16 *lens = (const __u16 *)(uintptr_t)b->lens;
 	__u64 sum = 0;
@@ -237,7 +237,7 @@ static int batch_step(int filter, unsigned long cmd, struct epf_batch *b, struct
 	part.bitmap += part.bitmap ? at->done / 8 : 0;
 	part.ages += part.ages ? at->done : 0;
 	ret = epf_call(filter, cmd, &part);
-	at->bytes += bytes_of(b, at->done, part.done);
+	at->bytes += dev_bytes_of(b, at->done, part.done);
 	at->done += part.done;
 	b->present += part.present;
 	b->flags |= part.flags & EPF_BATCH_SATURATED;

@@ -270,7 +270,6 @@ enum epf_snap_fault {
 	EPF_SNAP_BAD_STATE,  /* of a locked kind: no core comes to it */
 	EPF_SNAP_BAD_MEMORY, /* likewise */
 	EPF_SNAP_BAD_KEYS,   /* what they are made of */
-	EPF_SNAP_BYTE_ORDER, /* this CPU is big-endian: snapshots are memory images */
 };
 const char *epf_snap_fault_text(enum epf_snap_fault fault);
 /* What to do about it. */

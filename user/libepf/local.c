@@ -102,7 +102,7 @@ static __u64 *words_new(__u64 words)
 /* Give a resizable kind the memory that it needs next. Return: false: it needs none, or
  * there is none.
  */
-static bool supply(struct epf_local *l)
+static bool local_supply(struct epf_local *l)
 {
 	__u64 words = resizable(l)->plan(&l->core, clock_of(l));
 	__u64 *word = words ? words_new(words) : NULL;
@@ -123,7 +123,7 @@ static int first_memory(struct epf_local *l)
 		return l->core.word ? 0 : -ENOMEM;
 	}
 	while (!resizable(l)->ready(&l->core))
-		if (!supply(l))
+		if (!local_supply(l))
 			return -ENOMEM;
 	l->turns = resizable(l)->turns(&l->core, 0);
 	return 0;
@@ -260,7 +260,7 @@ __u64 epf_local_digest(const struct epf_local *l, const void *key, __u32 len)
 
 /* ------------------------------------------------------------- error ---- */
 
-static void saturate(struct epf_local *l, bool saturated)
+static void local_saturate(struct epf_local *l, bool saturated)
 {
 	l->stats.saturations += saturated && !l->saturated;
 	l->saturated = saturated;
@@ -289,15 +289,15 @@ static void take_samples(struct epf_local *l)
 /* Estimate the error if that is due. The count alone opens the filter in time; estimates
  * close it again.
  */
-static void estimate(struct epf_local *l)
+static void local_estimate(struct epf_local *l)
 {
 	if (!l->core.room || (!l->saturated && l->stats.inserts < l->estimate_at))
 		return;
 	l->estimate_at = l->stats.inserts + l->step;
 	take_samples(l);
-	saturate(l,
-		 epf_q56_to_ppt(l->core.ops->rate(&l->core, clock_of(l))) > l->params.limit_ppt ||
-			 full(l));
+	local_saturate(l, epf_q56_to_ppt(l->core.ops->rate(&l->core, clock_of(l))) >
+					  l->params.limit_ppt ||
+				  full(l));
 }
 
 /* ------------------------------------------------------------ epochs ---- */
@@ -323,7 +323,7 @@ static void end_epoch(struct epf_local *l, __u64 at_ns)
 {
 	epf_locked_rotate(&l->core);
 	note_end(l, at_ns);
-	estimate(l);
+	local_estimate(l);
 }
 
 /* Note the epochs that a resizable kind has ended by itself. */
@@ -337,18 +337,18 @@ static void see(struct epf_local *l)
 }
 
 /* What the worker does for a resizable kind. */
-static void tend(struct epf_local *l)
+static void local_tend(struct epf_local *l)
 {
 	__u64 *word, words;
 
 	while ((word = resizable(l)->expired(&l->core, clock_of(l), &words)))
 		free(word);
-	supply(l);
+	local_supply(l);
 	l->starved = false;
 	while (resizable(l)->scan && resizable(l)->scan(&l->core, SCAN_LINES))
 		;
 	see(l);
-	estimate(l);
+	local_estimate(l);
 	l->tend_ns = l->last_ns + l->window.epoch_ns / l->core.ops->ticks + 1;
 }
 
@@ -372,7 +372,7 @@ static void catch_up(struct epf_local *l, __u64 now_ns)
 		l->last_ns = now_ns < EPF_LOCAL_NS_MAX ? now_ns : EPF_LOCAL_NS_MAX;
 	if (resizable(l)) {
 		if (l->last_ns >= l->tend_ns)
-			tend(l);
+			local_tend(l);
 		return;
 	}
 	due = epf_ends_due(&l->window, &l->state, epoch_inserts(l), l->last_ns, l->core.slices);
@@ -391,12 +391,12 @@ void epf_local_rotate(struct epf_local *l, __u64 now_ns)
 		return; /* the clock cannot go further */
 	l->skew_ns += l->window.epoch_ns;
 	l->skewed_ns = l->last_ns;
-	tend(l);
+	local_tend(l);
 }
 
 /* -------------------------------------------------------- operations ---- */
 
-static int look(const struct epf_local *l, __u64 digest)
+static int local_look(const struct epf_local *l, __u64 digest)
 {
 	return l->core.ops->test(&l->core, digest, clock_of(l));
 }
@@ -404,7 +404,7 @@ static int look(const struct epf_local *l, __u64 digest)
 /* Count the verdict. Return: what the caller gets: under saturation -ENOSPC in place of
  * a hit.
  */
-static int answer(struct epf_local *l, int verdict)
+static int local_answer(struct epf_local *l, int verdict)
 {
 	bool unknown = verdict && l->saturated;
 
@@ -417,17 +417,17 @@ static int answer(struct epf_local *l, int verdict)
 }
 
 /* Insert and count a key; end the epoch if that is due. */
-static void put(struct epf_local *l, __u64 digest)
+static void local_put(struct epf_local *l, __u64 digest)
 {
 	__u64 inserts;
 
 	l->core.ops->insert(&l->core, digest, clock_of(l));
 	l->stats.inserts++;
 	if (full(l))
-		saturate(l, true);
+		local_saturate(l, true);
 	if (resizable(l)) {
 		if (!l->starved && resizable(l)->needs_memory(&l->core))
-			l->starved = !supply(l);
+			l->starved = !local_supply(l);
 		see(l);
 		return;
 	}
@@ -435,19 +435,19 @@ static void put(struct epf_local *l, __u64 digest)
 	if (epf_window_due(&l->window, inserts, l->last_ns - epoch_start(l)))
 		end_epoch(l, l->last_ns);
 	else if (l->stats.inserts >= l->estimate_at)
-		estimate(l);
+		local_estimate(l);
 }
 
 int epf_local_test(struct epf_local *l, __u64 digest, __u64 now_ns)
 {
 	catch_up(l, now_ns);
-	return answer(l, look(l, digest));
+	return local_answer(l, local_look(l, digest));
 }
 
 void epf_local_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
 {
 	catch_up(l, now_ns);
-	put(l, digest);
+	local_put(l, digest);
 }
 
 /* A first-seen filter that is saturated inserts what it finds: the caller treats such a
@@ -459,11 +459,11 @@ int epf_local_test_and_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
 	bool skip;
 
 	catch_up(l, now_ns);
-	verdict = look(l, digest);
+	verdict = local_look(l, digest);
 	skip = verdict && l->window.first_seen && !l->saturated;
-	verdict = answer(l, verdict);
+	verdict = local_answer(l, verdict);
 	if (!skip)
-		put(l, digest);
+		local_put(l, digest);
 	return verdict;
 }
 

@@ -189,7 +189,7 @@ int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
 /* Under a keyed hash all lines have the same distribution, so a run of adjacent
  * lines is as good a sample as any. Each epoch samples a different run.
  */
-static void sample(const struct epf_mem *m, struct epf_fill *fill)
+static void mem_sample(const struct epf_mem *m, struct epf_fill *fill)
 {
 	__u64 all = m->lanes.geom.part_lines;
 	__u64 nr = all < EPF_FILL_SAMPLES ? all : EPF_FILL_SAMPLES;
@@ -202,22 +202,22 @@ static void sample(const struct epf_mem *m, struct epf_fill *fill)
 	}
 }
 
-static void saturate(struct epf_mem *m, bool saturated)
+static void mem_saturate(struct epf_mem *m, bool saturated)
 {
 	m->stats.saturations += saturated && !m->saturated;
 	m->saturated = saturated;
 }
 
-static void estimate(struct epf_mem *m)
+static void mem_estimate(struct epf_mem *m)
 {
 	struct epf_fill fill;
 
 	if (m->params.limit_ppt == EPF_RATE_ONE)
 		return;
-	sample(m, &fill);
-	saturate(m,
-		 epf_q56_to_ppt(epf_fill_q56(&fill, m->lanes.geom.parts)) > m->params.limit_ppt ||
-			 m->keys >= m->room);
+	mem_sample(m, &fill);
+	mem_saturate(m, epf_q56_to_ppt(epf_fill_q56(&fill, m->lanes.geom.parts)) >
+					m->params.limit_ppt ||
+				m->keys >= m->room);
 }
 
 static void scan_chunk(struct epf_mem *m)
@@ -239,7 +239,7 @@ static void end_epoch(struct epf_mem *m, __u64 now_ns)
 		set_room(m);
 	m->stats.rotations++;
 	scan_chunk(m);
-	estimate(m);
+	mem_estimate(m);
 	m->estimate_at = m->capacity;
 }
 
@@ -288,20 +288,20 @@ static void count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns
 	m->stats.inserts++;
 	m->keys += grew;
 	if (m->keys >= m->room)
-		saturate(m, true);
+		mem_saturate(m, true);
 	if (m->window.mode != EPF_MODE_TIME && /* catch_up() ends those epochs */
 	    epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
 		end_epoch(m, now_ns);
 	} else if (inserts >= m->estimate_at) {
 		m->estimate_at = inserts + m->capacity;
-		estimate(m);
+		mem_estimate(m);
 	}
 }
 
 /* Count the verdict and return what the caller gets: under saturation -ENOSPC
  * in place of a hit.
  */
-static int answer(struct epf_mem *m, int verdict)
+static int mem_answer(struct epf_mem *m, int verdict)
 {
 	bool unknown = verdict && m->saturated;
 
@@ -319,7 +319,7 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
-	return answer(m, epf_lanes_test(&m->lanes, &probe));
+	return mem_answer(m, epf_lanes_test(&m->lanes, &probe));
 }
 
 /* In first-seen mode a key is inserted even if saturation turned the answer
@@ -337,7 +337,7 @@ int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	verdict = epf_lanes_test_and_insert(&m->lanes, &probe,
 					    m->window.first_seen && !m->saturated, &epoch);
 	grew = verdict != EPF_PRESENT;
-	verdict = answer(m, verdict);
+	verdict = mem_answer(m, verdict);
 	if (epoch)
 		count_insert(m, epoch, grew, now_ns);
 	return verdict;
@@ -376,7 +376,7 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	struct epf_fill fill;
 	__u32 age;
 
-	sample(m, &fill);
+	mem_sample(m, &fill);
 	epf_fill_estimates(&fill, m->lanes.geom.parts, &est);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "epf/estimate.h"
@@ -38,7 +36,7 @@ static const struct epf_snap_header *header(const struct epf_merge *m, __u32 i)
 }
 
 /* The oldest epoch that snapshot @h retains. */
-static __u64 oldest(const struct epf_snap_header *h)
+static __u64 merge_oldest(const struct epf_snap_header *h)
 {
 	return h->epoch_end < EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS ? EPF_EPOCH_FIRST :
 								  h->epoch_end - EPF_LIVE_EPOCHS;
@@ -51,7 +49,7 @@ static __u64 began(const struct epf_snap_header *h, __u64 x)
 }
 
 /* No key of epoch @x was inserted later. */
-static __u64 ended(const struct epf_snap_header *h, __u64 x)
+static __u64 merge_ended(const struct epf_snap_header *h, __u64 x)
 {
 	return x == h->epoch_end ? h->realtime_ns : began(h, x + 1);
 }
@@ -63,7 +61,7 @@ static bool times_sound(const struct epf_snap_header *h)
 
 	if (h->realtime_ns > EPF_NS_MAX || h->epoch_end > EPOCH_MAX)
 		return false;
-	for (x = oldest(h); x <= h->epoch_end; x++) {
+	for (x = merge_oldest(h); x <= h->epoch_end; x++) {
 		__u64 age = h->epochs[x % EPF_EPOCHS].age_ns;
 
 		if (age > before || h->epochs[x % EPF_EPOCHS].inserts > EPF_INSERTS_MAX)
@@ -164,11 +162,12 @@ static bool near_multiple(const struct grid *g, __u64 wall_ns)
  */
 static __u64 interval(const struct grid *g, const struct epf_snap_header *h, __u64 x)
 {
-	__u64 end = ended(h, x);
+	__u64 end = merge_ended(h, x);
 	__u64 i = end > g->near ? (end - g->near) / g->pitch : 0;
 	__u64 least = (began(h, x) + g->near) / g->pitch;
 
-	return x == h->epoch_end && x > oldest(h) && i < least && near_multiple(g, began(h, x)) ?
+	return x == h->epoch_end && x > merge_oldest(h) && i < least &&
+			       near_multiple(g, began(h, x)) ?
 		       least :
 		       i;
 }
@@ -187,7 +186,7 @@ static void find_now(const struct epf_merge *m, struct grid *g)
 }
 
 /* The age of the interval of epoch @x of @h; ages of EPF_EPOCHS and up are dropped. */
-static __u64 age_of(const struct grid *g, const struct epf_snap_header *h, __u64 x)
+static __u64 merge_age_of(const struct grid *g, const struct epf_snap_header *h, __u64 x)
 {
 	return g->now - interval(g, h, x);
 }
@@ -199,8 +198,8 @@ static void map_source(struct epf_merge *m, const struct grid *g, __u32 i)
 	__u64 x;
 
 	memset(s, 0, sizeof(*s));
-	for (x = oldest(h); x <= h->epoch_end; x++) {
-		__u64 age = age_of(g, h, x);
+	for (x = merge_oldest(h); x <= h->epoch_end; x++) {
+		__u64 age = merge_age_of(g, h, x);
 		__u64 to = m->header.epoch_end - age;
 
 		if (age >= EPF_EPOCHS)
@@ -213,12 +212,12 @@ static void map_source(struct epf_merge *m, const struct grid *g, __u32 i)
 }
 
 /* Return: does every ended epoch that is kept end where its interval ends? */
-static bool aligned(const struct grid *g, const struct epf_snap_header *h)
+static bool merge_aligned(const struct grid *g, const struct epf_snap_header *h)
 {
 	__u64 x;
 
-	for (x = oldest(h); x < h->epoch_end; x++)
-		if (age_of(g, h, x) < EPF_EPOCHS && !near_multiple(g, ended(h, x)))
+	for (x = merge_oldest(h); x < h->epoch_end; x++)
+		if (merge_age_of(g, h, x) < EPF_EPOCHS && !near_multiple(g, merge_ended(h, x)))
 			return false;
 	return true;
 }
@@ -232,9 +231,9 @@ static __u64 last_end(const struct epf_merge *m, const struct grid *g, __u64 age
 	for (i = 0; i < m->nr; i++) {
 		const struct epf_snap_header *h = header(m, i);
 
-		for (x = oldest(h); x <= h->epoch_end; x++)
-			if (age_of(g, h, x) >= age && ended(h, x) > last)
-				last = ended(h, x);
+		for (x = merge_oldest(h); x <= h->epoch_end; x++)
+			if (merge_age_of(g, h, x) >= age && merge_ended(h, x) > last)
+				last = merge_ended(h, x);
 	}
 	return last;
 }
@@ -286,19 +285,6 @@ static void set_header(struct epf_merge *m)
 	h->epoch_begin = h->epoch_end;
 }
 
-/* Release the memory of lines that have been read; the file still has them. */
-static void let_go(const struct epf_snap_file *f, size_t from, size_t to)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (!f->map || f->lines == f->map)
-		return; /* memory that is not mapped from a file */
-	from = from / page * page;
-	to = to == f->map_bytes ? to : to / page * page;
-	if (to > from)
-		madvise((char *)f->map + from, to - from, MADV_DONTNEED);
-}
-
 enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 {
 	enum epf_merge_fault fault = check_all(m);
@@ -316,7 +302,7 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 	set_header(m);
 	for (i = 0; i < m->nr; i++) {
 		m->which = i;
-		if (!m->loose && !aligned(&g, header(m, i)))
+		if (!m->loose && !merge_aligned(&g, header(m, i)))
 			return EPF_MERGE_UNALIGNED;
 		map_source(m, &g, i);
 	}
@@ -391,14 +377,14 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 		const struct epf_snap_file *f = &m->file[i];
 
 		add_lines(w->line, (const __u64 *)((const char *)f->lines + at), n, &m->source[i]);
-		let_go(f, f->header.header_bytes + at, f->header.header_bytes + at + bytes);
+		epf_snap_let_go(f, f->header.header_bytes + at,
+				f->header.header_bytes + at + bytes);
 		w->done += bytes;
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
 	}
 	count_lanes(w, first, n);
-	XXH3_64bits_update(w->sum, w->line, bytes);
-	return epf_snap_put(w->fd, &m->header, w->line, bytes, at);
+	return epf_snap_put(w->fd, w->sum, w->line, bytes, m->header.header_bytes + at);
 }
 
 /* The probability that a key never inserted is found, from the histograms. */
@@ -440,7 +426,7 @@ static int merge_lines(struct work *w)
 	return ret;
 }
 
-static int fill(void *ctx, int fd, struct epf_snap_header *h)
+static int merge_fill(void *ctx, int fd, struct epf_snap_header *h)
 {
 	struct epf_merge *m = ctx;
 	struct work *w = calloc(1, sizeof(*w));
@@ -471,7 +457,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
 {
 	struct epf_snap_header h;
-	int ret = epf_snap_write(path, fill, m, &h);
+	int ret = epf_snap_write(path, merge_fill, m, &h);
 
 	*saved = h.magic;
 	return ret;

@@ -111,7 +111,7 @@ struct epf_mirror {
 	__u64 records_max;
 };
 
-static __u64 now_ns(clockid_t clock)
+static __u64 mirror_now_ns(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -164,7 +164,7 @@ static void rotated(struct epf_mirror *m, const struct epf_journal_record *r)
 		s->ring[r->epoch & 7].start_ns = r->more;
 }
 
-static void count(struct epf_mirror *m, __u64 epoch)
+static void mirror_count(struct epf_mirror *m, __u64 epoch)
 {
 	m->inserts++;
 	if (retained(m, epoch) && !(m->final >> (epoch & 7) & 1))
@@ -219,7 +219,7 @@ static void begin_delta_log(struct epf_mirror *m)
 }
 
 /* Add @rec to the delta log, before it is applied. */
-static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
+static void mirror_keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 {
 	if (m->delta_log.wanted && !m->records)
 		begin_delta_log(m);
@@ -233,9 +233,10 @@ static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 }
 
 /* Apply @rec, whose epoch has begun in the mirror. */
-static void apply(struct epf_mirror *m, const struct ring *r, const struct epf_journal_record *rec)
+static void mirror_apply(struct epf_mirror *m, const struct ring *r,
+			 const struct epf_journal_record *rec)
 {
-	keep(m, rec);
+	mirror_keep(m, rec);
 	if ((rec->seq & EPF_JOURNAL_KIND_MASK) == EPF_JOURNAL_ROTATE) {
 		rotated(m, rec);
 		return;
@@ -243,7 +244,7 @@ static void apply(struct epf_mirror *m, const struct ring *r, const struct epf_j
 	inserted(m, rec);
 	/* Insertions that the header counts were recorded before it was taken. */
 	if (r->next >= r->counted || rec->epoch > m->header.epoch_end)
-		count(m, rec->epoch);
+		mirror_count(m, rec->epoch);
 }
 
 /* ---- following ---- */
@@ -255,7 +256,7 @@ static bool over(const struct epf_mirror *m)
 	return epf_load_acquire(&head->over);
 }
 
-static bool lost(const struct ring *r)
+static bool mirror_lost(const struct ring *r)
 {
 	return epf_load_acquire(&r->ring.shard->lost) != r->lost;
 }
@@ -290,12 +291,12 @@ static long read_record(struct epf_mirror *m, struct ring *r)
 	if (got < 0)
 		return got;
 	if (!got)
-		return lost(r) ? -EOVERFLOW : 0;
+		return mirror_lost(r) ? -EOVERFLOW : 0;
 	if (rec.epoch > m->state.epoch) {
 		next_epoch(m); /* the record is read again */
 		return sizeof(rec);
 	}
-	apply(m, r, &rec);
+	mirror_apply(m, r, &rec);
 	r->next++;
 	m->applied++;
 	return (long)record_bytes(m);
@@ -554,7 +555,7 @@ static int journal_again(struct epf_mirror *m)
 /* ---- steps ---- */
 
 /* Handle @err: try again unless all tries are used up. */
-static int failed(struct epf_mirror *m, int err)
+static int mirror_failed(struct epf_mirror *m, int err)
 {
 	if (err == -EOVERFLOW && m->copies) {
 		m->phase = MIRROR_BEGIN;
@@ -590,7 +591,7 @@ int epf_mirror_step(struct epf_mirror *m)
 		break;
 	}
 	if (ret < 0)
-		return failed(m, ret);
+		return mirror_failed(m, ret);
 	if (!ret) {
 		m->phase = MIRROR_STILL;
 		m->fault = 0;
@@ -708,13 +709,13 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 void epf_mirror_header(const struct epf_mirror *m, struct epf_snap_header *h)
 {
 	const struct epf_state *s = &m->state;
-	__u64 now = now_ns(CLOCK_MONOTONIC);
+	__u64 now = mirror_now_ns(CLOCK_MONOTONIC);
 	__u32 i;
 
 	*h = m->header;
 	h->epoch_begin = h->epoch_end = s->epoch;
 	h->inserts = m->inserts;
-	h->realtime_ns = now_ns(CLOCK_REALTIME);
+	h->realtime_ns = mirror_now_ns(CLOCK_REALTIME);
 	for (i = 0; i < EPF_LANES; i++) {
 		h->epochs[i].inserts = s->ring[i].inserts;
 		h->epochs[i].age_ns = s->ring[i].start_ns ? now - s->ring[i].start_ns : 0;

@@ -45,7 +45,7 @@ static double moment(const struct epf_cover_row *own, const struct epf_cover_row
 /* The false-positive rate of @parts parts with eight epochs of @load keys per
  * line.
  */
-static double any_epoch(const struct epf_cover_fields *c, double load, unsigned int parts)
+static double size_any_epoch(const struct epf_cover_fields *c, double load, unsigned int parts)
 {
 	struct epf_cover_row hit = epf_cover_fields(c, load);
 	double choose = -1, sum = 0;
@@ -67,7 +67,7 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key, unsigned int bit
 	if (epf_geom_init(&g, nr_lines, lines_per_key, bits_per_key) || !(keys >= 0))
 		return 1;
 	epf_cover_fields_init(&c, EPF_FIELDS, EPF_LANE_BITS, g.bits);
-	return any_epoch(&c, keys / (double)g.part_lines, g.parts);
+	return size_any_epoch(&c, keys / (double)g.part_lines, g.parts);
 }
 
 /* Input of a search: tables for every k/L, keys of one epoch, budget. */
@@ -82,12 +82,12 @@ static double fpr_of(const struct search *s, __u64 nr_lines, unsigned int parts,
 {
 	double load = s->keys / (double)(nr_lines / parts);
 
-	return any_epoch(&s->fields[bits], load, parts);
+	return size_any_epoch(&s->fields[bits], load, parts);
 }
 
 /* Set @size to the best k for a given number of lines. */
-static void choose_bits(const struct search *s, __u64 nr_lines, unsigned int parts,
-			struct epf_size *size)
+static void size_choose_bits(const struct search *s, __u64 nr_lines, unsigned int parts,
+			     struct epf_size *size)
 {
 	unsigned int bits;
 
@@ -114,19 +114,19 @@ static void choose_lines(const struct search *s, __u64 max_lines, unsigned int p
 	__u64 low = EPF_LINES_MIN / LINES_STEP;
 	__u64 high = max_lines / LINES_STEP;
 
-	choose_bits(s, high * LINES_STEP, parts, size);
+	size_choose_bits(s, high * LINES_STEP, parts, size);
 	if (size->fpr > s->budget)
 		return;
 	while (low < high) {
 		__u64 mid = (low + high) / 2;
 
-		choose_bits(s, mid * LINES_STEP, parts, size);
+		size_choose_bits(s, mid * LINES_STEP, parts, size);
 		if (size->fpr <= s->budget)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	choose_bits(s, low * LINES_STEP, parts, size);
+	size_choose_bits(s, low * LINES_STEP, parts, size);
 }
 
 /* Each position costs time, so use fewer where a little more memory makes up
@@ -167,7 +167,7 @@ static bool better(const struct search *s, const struct epf_size *a, const struc
 	return (double)b->nr_lines > SAME_MEMORY * (double)a->nr_lines;
 }
 
-static bool valid(const struct epf_size_req *req)
+static bool size_valid(const struct epf_size_req *req)
 {
 	unsigned int l = req->lines_per_key;
 
@@ -187,7 +187,7 @@ int epf_size(const struct epf_size_req *req, struct epf_size *size)
 	struct search s;
 	unsigned int k;
 
-	if (!valid(req))
+	if (!size_valid(req))
 		return -EINVAL;
 	if (req->max_bytes && req->max_bytes / EPF_LINE_BYTES < max_lines)
 		max_lines = req->max_bytes / EPF_LINE_BYTES;

@@ -9,6 +9,7 @@
  */
 #include "snap.h"
 #include "atomic_file.h"
+#include "order.h"
 #include "work.h"
 
 #include <errno.h>
@@ -27,8 +28,6 @@
 #include "epf/params.h"
 #include "backend.h"
 
-/* Files are memory images of little-endian machines; others refuse to read and write them. */
-#define CAN_SNAP (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
 
 /* The beginning of a file; @desc exists only if @h.header_bytes includes it. */
@@ -37,11 +36,18 @@ struct head {
 	struct epf_key_desc desc;
 };
 
+static void order_head(struct head *head)
+{
+	epf_order_header(&head->h);
+	epf_order_desc(&head->desc);
+}
+
 __u64 epf_snap_header_sum(const struct epf_snap_header *h, const struct epf_key_desc *desc)
 {
 	struct head copy = { *h, *desc };
 
 	copy.h.header_xxh3 = 0;
+	order_head(&copy);
 	return XXH3_64bits(&copy, h->header_bytes);
 }
 
@@ -58,9 +64,35 @@ int epf_snap_reserve(int fd, const struct epf_snap_header *h)
 	return epf_file_reserve(fd, (off_t)(h->header_bytes + epf_snap_lines_bytes(&h->params)));
 }
 
-int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines, size_t bytes, __u64 at)
+static int put_bytes(int fd, XXH3_state_t *sum, const void *data, size_t bytes, __u64 at)
 {
-	return epf_file_write_at(fd, lines, bytes, (off_t)(h->header_bytes + at));
+	XXH3_64bits_update(sum, data, bytes);
+	return fd < 0 ? 0 : epf_file_write_at(fd, data, bytes, (off_t)at);
+}
+
+int epf_snap_put(int fd, XXH3_state_t *sum, const void *words, size_t bytes, __u64 at)
+{
+	__u64 piece[512];
+	size_t done, n;
+	int ret = 0;
+
+	if (!EPF_ORDER_SWAPS)
+		return put_bytes(fd, sum, words, bytes, at);
+	for (done = 0; done < bytes && !ret; done += n) {
+		n = bytes - done < sizeof(piece) ? bytes - done : sizeof(piece);
+		epf_order_words(piece, (const char *)words + done, n);
+		ret = put_bytes(fd, sum, piece, n, at + done);
+	}
+	return ret;
+}
+
+int epf_snap_put_state(int fd, XXH3_state_t *sum, const struct epf_snap_locked *state,
+		       const struct epf_snap_header *h)
+{
+	struct epf_snap_locked copy = *state;
+
+	epf_order_locked(&copy, h->params.kind);
+	return put_bytes(fd, sum, &copy, sizeof(copy), h->header_bytes);
 }
 
 int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc *desc)
@@ -70,6 +102,7 @@ int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc
 
 	h->header_xxh3 = epf_snap_header_sum(h, desc);
 	head = (struct head){ *h, *desc };
+	order_head(&head);
 	ret = epf_file_write_at(fd, &head, h->header_bytes, 0);
 	return ret ? ret : epf_file_sync(fd);
 }
@@ -83,8 +116,6 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 
 	if (header)
 		memset(header, 0, sizeof(*header));
-	if (!CAN_SNAP)
-		return -EOPNOTSUPP;
 	fd = epf_file_open(&file, path, EPF_FILE_SECRET);
 	if (fd < 0)
 		return fd;
@@ -148,8 +179,6 @@ static enum epf_snap_fault check_header(const struct head *head, size_t got)
 {
 	const struct epf_snap_header *h = &head->h;
 
-	if (!CAN_SNAP)
-		return EPF_SNAP_BYTE_ORDER;
 	if (got < sizeof(h->magic) || h->magic != EPF_SNAP_MAGIC)
 		return EPF_SNAP_NOT_ONE;
 	if (got < offsetof(struct epf_snap_header, params))
@@ -183,16 +212,18 @@ static int check_locked_size(int fd, const struct epf_snap_header *h, __u64 file
 	__u64 before = h->header_bytes + sizeof(struct epf_snap_locked);
 	struct epf_snap_locked head; /* only the fields before @shape are read */
 	size_t bytes = offsetof(struct epf_snap_locked, shape);
+	__u64 words;
 
 	*fault = check_size(file_bytes, before);
 	if (*fault == EPF_SNAP_TRUNCATED)
 		return 0;
 	if (pread(fd, &head, bytes, h->header_bytes) != (ssize_t)bytes)
 		return -EIO;
-	if (head.words > SNAP_WORDS_MAX)
+	words = epf_order_u64(head.words);
+	if (words > SNAP_WORDS_MAX)
 		*fault = EPF_SNAP_BAD_STATE;
 	else
-		*fault = check_size(file_bytes, before + head.words * sizeof(__u64));
+		*fault = check_size(file_bytes, before + words * sizeof(__u64));
 	return 0;
 }
 
@@ -223,7 +254,7 @@ static ssize_t read_at(int fd, void *to, size_t len, off_t at)
 }
 
 /* Like epf_snap_head(); *@bytes is set to the size of the file. */
-static int read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_fault *fault)
+static int snap_read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_fault *fault)
 {
 	struct stat st;
 	ssize_t got;
@@ -238,6 +269,7 @@ static int read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap_faul
 	got = read_at(fd, head, sizeof(*head), 0);
 	if (got < 0)
 		return -errno;
+	order_head(head);
 	*bytes = (__u64)st.st_size;
 	*fault = check_header(head, (size_t)got);
 	if (head->h.version == EPF_SNAP_VERSION) /* has none */
@@ -252,7 +284,7 @@ int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *d
 {
 	struct head head;
 	__u64 bytes;
-	int ret = read_head(fd, &head, &bytes, fault);
+	int ret = snap_read_head(fd, &head, &bytes, fault);
 
 	*header = head.h;
 	*desc = head.desc;
@@ -265,6 +297,7 @@ int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *d
  * @file: result; mapped
  * @fault: result
  * @sum: checksum of the contents so far; NULL: complete, and it matches
+ * @own: contents in the order of this CPU, if that is not the order of the file; otherwise NULL
  * @asked: state of a locked kind, once the checksum matches
  * @nr: progress of epf_asked_check()
  */
@@ -273,6 +306,7 @@ struct check {
 	struct epf_snap_file *file;
 	enum epf_snap_fault *fault;
 	XXH3_state_t *sum;
+	char *own;
 	struct epf_asked *asked;
 	__u64 nr;
 };
@@ -292,10 +326,46 @@ static int sum_some(struct check *c)
 	__u64 first = f->locked ? sizeof(*f->locked) : 0;
 	__u64 left = c->work.all - c->work.done;
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
+	size_t at = first + c->work.done;
 
-	XXH3_64bits_update(c->sum, (const char *)f->lines + first + c->work.done, n);
+	XXH3_64bits_update(c->sum, (const char *)f->lines + at, n);
+	if (c->own)
+		epf_order_words(c->own + at, (const char *)f->lines + at, n);
 	c->work.done += n;
 	return 1;
+}
+
+static size_t contents_bytes(const struct epf_snap_file *f)
+{
+	return f->map_bytes - f->header.header_bytes;
+}
+
+static bool make_own(struct check *c)
+{
+	void *own = mmap(NULL, contents_bytes(c->file), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (own != MAP_FAILED)
+		c->own = own;
+	return c->own;
+}
+
+/* Everything but a locked kind's state is in @own already, and its checksum matches. */
+static void use_own(struct check *c)
+{
+	struct epf_snap_file *f = c->file;
+	size_t bytes = contents_bytes(f);
+
+	if (f->locked) {
+		struct epf_snap_locked *s = memcpy(c->own, f->locked, sizeof(*s));
+
+		epf_order_locked(s, f->header.params.kind);
+		f->locked = s;
+	}
+	munmap(f->map, f->map_bytes);
+	f->lines = f->map = c->own;
+	f->map_bytes = bytes;
+	c->own = NULL;
 }
 
 static int load_state(struct check *c)
@@ -324,6 +394,8 @@ static int compare_sum(struct check *c)
 	c->sum = NULL;
 	if (!same)
 		return unsound(c, EPF_SNAP_LINES_SUM);
+	if (c->own)
+		use_own(c);
 	return f->locked ? load_state(c) : 0;
 }
 
@@ -344,16 +416,22 @@ static int check_step(struct epf_work *work)
 	return ret;
 }
 
+static void unmap(struct epf_snap_file *file)
+{
+	munmap(file->map, file->map_bytes);
+	file->map = NULL;
+	file->locked = NULL;
+}
+
 /* After a failed check the caller may still call epf_snap_close(). */
 static void check_end(struct epf_work *work)
 {
 	struct check *c = (struct check *)work;
 
-	if (c->file) {
-		munmap(c->file->map, c->file->map_bytes);
-		c->file->map = NULL;
-		c->file->locked = NULL;
-	}
+	if (c->own)
+		munmap(c->own, contents_bytes(c->file));
+	if (c->file)
+		unmap(c->file);
 	XXH3_freeState(c->sum);
 	free(c->asked);
 	free(c);
@@ -368,7 +446,7 @@ static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 	__u64 bytes = 0;
 	int ret;
 
-	ret = read_head(fd, &head, &bytes, fault);
+	ret = snap_read_head(fd, &head, &bytes, fault);
 	f->header = head.h;
 	f->desc = head.desc;
 	if (ret)
@@ -399,13 +477,15 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault
 	if (ret)
 		return ret;
 	c = calloc(1, sizeof(*c));
-	if (c)
-		c->sum = XXH3_createState();
-	if (!c || !c->sum) {
-		free(c);
-		munmap(file->map, file->map_bytes);
-		file->map = NULL;
-		file->locked = NULL;
+	if (!c) {
+		unmap(file);
+		return -ENOMEM;
+	}
+	c->file = file;
+	c->fault = fault;
+	c->sum = XXH3_createState();
+	if (!c->sum || (EPF_ORDER_SWAPS && !make_own(c))) {
+		check_end(&c->work);
 		return -ENOMEM;
 	}
 	XXH3_64bits_reset(c->sum);
@@ -413,8 +493,6 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault
 				     .end = check_end,
 				     .all = file->map_bytes - file->header.header_bytes -
 					    (file->locked ? sizeof(*file->locked) : 0) };
-	c->file = file;
-	c->fault = fault;
 	*work = &c->work;
 	return 0;
 }
@@ -441,6 +519,18 @@ int epf_snap_open(const char *path, struct epf_snap_file *file, epf_progress_fn 
 	ret = epf_snap_open_fd(fd, file, progress, ctx, fault);
 	close(fd);
 	return ret;
+}
+
+void epf_snap_let_go(const struct epf_snap_file *f, size_t from, size_t to)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!f->map || f->lines == f->map)
+		return; /* memory that is not mapped from a file: nothing could read it again */
+	from = from / page * page;
+	to = to == f->map_bytes ? to : to / page * page;
+	if (to > from)
+		madvise((char *)f->map + from, to - from, MADV_DONTNEED);
 }
 
 void epf_snap_close(struct epf_snap_file *file)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Writing snapshot files, for callers with lines of their own. A file is whole
- * when it appears under its name.
+ * Writing snapshot files, for callers with lines of their own, and the memory of those that are
+ * read. A file is whole when it appears under its name.
  */
 #ifndef LIBEPF_SNAP_H
 #define LIBEPF_SNAP_H
 
 #include "epf.h"
 #include "epf/geometry.h"
+
+#include <xxhash.h>
 
 /**
  * typedef epf_snap_fill_fn - fill an empty file
@@ -42,10 +44,22 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 
 /* Reserve room for header and lines, so that a full disk shows before long work. */
 int epf_snap_reserve(int fd, const struct epf_snap_header *h);
-/* Write @bytes of lines at offset @at from the first line. */
-int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines, size_t bytes,
-		 __u64 at);
+/**
+ * epf_snap_put() - write lines, or words of a locked kind, in the byte order of files
+ * @fd: file; -1: only sum
+ * @sum: takes what is written
+ * @words: in the byte order of this CPU
+ * @bytes: a multiple of 8
+ * @at: offset in the file
+ */
+int epf_snap_put(int fd, XXH3_state_t *sum, const void *words, size_t bytes, __u64 at);
+/* Likewise the state of a locked kind, which belongs behind header @h. */
+int epf_snap_put_state(int fd, XXH3_state_t *sum, const struct epf_snap_locked *state,
+		       const struct epf_snap_header *h);
 /* Write and sync the header, whose lines_xxh3 is set; @desc as above. */
 int epf_snap_finish(int fd, struct epf_snap_header *h, const struct epf_key_desc *desc);
+
+/* Bytes @from to @to of an open file will not be read soon, so that they need no memory. */
+void epf_snap_let_go(const struct epf_snap_file *file, size_t from, size_t to);
 
 #endif /* LIBEPF_SNAP_H */

@@ -35,7 +35,7 @@ enum phase { COPY_BEGIN, COPY_LINES, COPY_END, COPY_SUM };
  * @lines: lines of the live filter, mapped; they change during the copy.
  *	NULL: a locked kind
  * @state: state of a locked kind; NULL: lanes
- * @header: header of the file; only its version and size are set
+ * @header: header of the file; only its version, size and kind are set
  * @desc: what the keys are made of
  * @ahead: bytes of state between header and lines or words
  * @fd: file; -1: copy into memory
@@ -91,7 +91,7 @@ static int read_locked(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 /* ---- the beginning ---- */
 
 /* Allocate @to, with huge pages if possible. */
-static int make_room(struct copy *c)
+static int snap_copy_make_room(struct copy *c)
 {
 	void *to;
 
@@ -143,13 +143,14 @@ static int set_out(struct copy *c, const struct epf_params *params)
 	c->ahead = 0;
 	c->work.done = 0;
 	c->work.all = epf_snap_lines_bytes(params);
+	c->header.params.kind = params->kind;
 	free(c->state); /* from the first try, perhaps of another kind */
 	c->state = NULL;
 	XXH3_64bits_reset(c->sum);
 	if (!lanes)
 		ret = begin_state(c);
 	if (!ret)
-		ret = c->fd < 0 ? make_room(c) :
+		ret = c->fd < 0 ? snap_copy_make_room(c) :
 				  epf_file_reserve(c->fd, (off_t)(c->header.header_bytes +
 								  c->ahead + c->work.all));
 	return !ret && lanes ? map_lines(c) : ret;
@@ -196,7 +197,7 @@ static void abandon(struct copy *c)
  * copy, so after the first -ESTALE the copy begins again with the longest hold
  * allowed.
  */
-static int failed(struct copy *c, int err)
+static int snap_copy_failed(struct copy *c, int err)
 {
 	c->phase = COPY_BEGIN;
 	c->work.done = 0;
@@ -210,7 +211,7 @@ static int failed(struct copy *c, int err)
 static int give_up(struct copy *c, int err)
 {
 	abandon(c);
-	return failed(c, err);
+	return snap_copy_failed(c, err);
 }
 
 static int begin_snapshot(struct copy *c)
@@ -223,7 +224,7 @@ static int begin_snapshot(struct copy *c)
 	snap.pin_ns = c->pin_ns;
 	ret = epf_call(c->filter, EPF_IOC_SNAP_BEGIN, &snap);
 	if (ret)
-		return failed(c, ret);
+		return snap_copy_failed(c, ret);
 	explicit_bzero(snap.header.key, sizeof(snap.header.key));
 	c->desc = snap.desc;
 	epf_snap_describe(&c->header, &c->desc);
@@ -235,14 +236,6 @@ static int begin_snapshot(struct copy *c)
 }
 
 /* ---- between ---- */
-
-static int put(struct copy *c, const void *data, size_t n, __u64 at)
-{
-	if (c->fd >= 0)
-		return epf_file_write_at(c->fd, data, n, (off_t)(c->header.header_bytes + at));
-	memcpy(c->to + at, data, n);
-	return 0;
-}
 
 static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
 {
@@ -268,8 +261,9 @@ static int copy_chunk(struct copy *c, size_t n)
 	ret = fetch(c, done, c->buf, n);
 	if (ret)
 		return ret;
-	XXH3_64bits_update(c->sum, c->buf, n);
-	return put(c, c->buf, n, c->ahead + done);
+	if (c->to)
+		memcpy(c->to + c->ahead + done, c->buf, n);
+	return epf_snap_put(c->fd, c->sum, c->buf, n, c->header.header_bytes + c->ahead + done);
 }
 
 static int copy_some(struct copy *c)
@@ -293,7 +287,7 @@ static int sum_memory(struct copy *c)
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
 
 	if (c->fd < 0 && !c->state && n) {
-		XXH3_64bits_update(c->sum, c->to + c->summed, n);
+		epf_snap_put(-1, c->sum, c->to + c->summed, n, 0);
 		c->summed += n;
 		return 1;
 	}
@@ -311,8 +305,9 @@ static int copy_state(struct copy *c)
 	ret = read_locked(c->filter, EPF_SNAP_STATE, 0, c->state, sizeof(*c->state));
 	if (ret)
 		return ret;
-	XXH3_64bits_update(c->sum, c->state, sizeof(*c->state));
-	return put(c, c->state, sizeof(*c->state), 0);
+	if (c->to)
+		memcpy(c->to, c->state, sizeof(*c->state));
+	return epf_snap_put_state(c->fd, c->sum, c->state, &c->header);
 }
 
 static int end_copy(struct copy *c)
@@ -324,7 +319,7 @@ static int end_copy(struct copy *c)
 		return give_up(c, ret);
 	ret = end_snapshot(c, &c->copied, &desc);
 	if (ret)
-		return failed(c, ret);
+		return snap_copy_failed(c, ret);
 	/* the file has room for a description only if there was one at the beginning */
 	if (c->desc.kind != EPF_KEYS_UNKNOWN)
 		c->desc = desc;

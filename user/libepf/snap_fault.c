@@ -29,8 +29,6 @@ const char *epf_snap_fault_text(enum epf_snap_fault fault)
 		return "has a state that no filter can have";
 	case EPF_SNAP_BAD_MEMORY:
 		return "has memory that no filter can have";
-	case EPF_SNAP_BYTE_ORDER:
-		return "cannot be used on this big-endian CPU";
 	}
 	return "has an unknown fault";
 }
@@ -43,8 +41,6 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault)
 	case EPF_SNAP_VERSION_UNKNOWN:
 		return "use the epfctl that wrote it, or create the filter anew: "
 		       "after one window it is as good";
-	case EPF_SNAP_BYTE_ORDER:
-		return "use it on a little-endian machine";
 	default:
 		return "take another copy, or save again";
 	}

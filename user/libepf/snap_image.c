@@ -75,8 +75,7 @@ static int put_piece(struct put *p, const char *piece, __u64 bytes)
 
 	for (; bytes && !ret; bytes -= n, piece += n) {
 		n = bytes < EPF_STEP_BYTES ? bytes : EPF_STEP_BYTES;
-		XXH3_64bits_update(p->sum, piece, n);
-		ret = epf_file_write_at(p->fd, piece, n, (off_t)(p->from + p->done));
+		ret = epf_snap_put(p->fd, p->sum, piece, n, p->from + p->done);
 		p->done += n;
 		if (!ret && o->progress && o->progress(o->ctx, p->done, p->all))
 			ret = -ECANCELED;
@@ -100,11 +99,10 @@ static int put_all(const struct epf_snap_image *image, int fd, XXH3_state_t *sum
 		ret = put_piece(&p, piece, bytes);
 	if (ret || !ahead)
 		return ret;
-	XXH3_64bits_update(sum, image->state, ahead);
-	return epf_file_write_at(fd, image->state, ahead, image->header.header_bytes);
+	return epf_snap_put_state(fd, sum, image->state, &image->header);
 }
 
-static int fill(void *ctx, int fd, struct epf_snap_header *h)
+static int snap_image_fill(void *ctx, int fd, struct epf_snap_header *h)
 {
 	struct epf_snap_image *image = ctx;
 	XXH3_state_t *sum = XXH3_createState();
@@ -129,5 +127,5 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 int epf_snap_image_save(struct epf_snap_image *image, const char *path,
 			struct epf_snap_header *header)
 {
-	return epf_snap_write(path, fill, image, header);
+	return epf_snap_write(path, snap_image_fill, image, header);
 }

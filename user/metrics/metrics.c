@@ -236,7 +236,7 @@ static void name(const struct page *p, const struct family *f, bool sample)
 	fprintf(p->out, "epochfilter_%s%s", f->name, sample ? suffixes[f->type] : "");
 }
 
-static void begin(const struct page *p, const struct family *f)
+static void metrics_begin(const struct page *p, const struct family *f)
 {
 	bool old = p->format == METRICS_TEXT;
 
@@ -291,12 +291,12 @@ static void value(const struct page *p, const struct family *f, __u64 v)
 
 static void single(const struct page *p, const struct family *f, __u64 v)
 {
-	begin(p, f);
+	metrics_begin(p, f);
 	name(p, f, true);
 	value(p, f, v);
 }
 
-static __u64 number(const void *of, const struct series *s)
+static __u64 metrics_number(const void *of, const struct series *s)
 {
 	const void *at = (const char *)of + s->field.at;
 	__u32 narrow;
@@ -312,9 +312,9 @@ static void write_series(const struct page *p, const struct series *s, const str
 {
 	int i;
 
-	begin(p, &s->family);
+	metrics_begin(p, &s->family);
 	for (i = 0; i < nr; i++) {
-		__u64 v = number(&info[i], s);
+		__u64 v = metrics_number(&info[i], s);
 
 		if (s->optional && !v)
 			continue;
@@ -328,7 +328,7 @@ static void write_fill(const struct page *p, const struct epf_info *info, int nr
 {
 	int i, age;
 
-	begin(p, &fill);
+	metrics_begin(p, &fill);
 	for (i = 0; i < nr; i++)
 		for (age = 0; age < EPF_EPOCHS; age++) {
 			if (!info[i].epochs[age].epoch)
@@ -343,7 +343,7 @@ static void write_filter_info(const struct page *p, const struct epf_info *info,
 {
 	int i;
 
-	begin(p, &filter_info);
+	metrics_begin(p, &filter_info);
 	for (i = 0; i < nr; i++) {
 		filter_sample(p, &filter_info, &info[i]);
 		fprintf(p->out, ",id=\"%u\",epochs=\"%u\"}", info[i].id, info[i].window_epochs);
@@ -359,7 +359,7 @@ static void write_overdue(const struct page *p, const struct epf_info *info, int
 
 	if (!ebpf_overdue || p->bpf == info + nr)
 		return;
-	begin(p, &overdue);
+	metrics_begin(p, &overdue);
 	for (i = p->bpf; i < info + nr; i++) {
 		if (ebpf_overdue(i->params.name, &v))
 			continue;
@@ -392,12 +392,12 @@ static void write_agent(const struct page *p, const struct agent_stats *stats)
 {
 	size_t i;
 
-	begin(p, &audits);
+	metrics_begin(p, &audits);
 	write_audits(p, "done", stats_read(&stats->audits_done));
 	write_audits(p, "failed", stats_read(&stats->audits_failed));
 	write_audits(p, "cancelled", stats_read(&stats->audits_cancelled));
 	for (i = 0; i < ARRAY_SIZE(agent_series); i++)
-		single(p, &agent_series[i].family, number(stats, &agent_series[i]));
+		single(p, &agent_series[i].family, metrics_number(stats, &agent_series[i]));
 }
 
 /* Return: 1; 0: the filter was destroyed meanwhile, or it can only be destroyed because
@@ -484,7 +484,7 @@ int metrics_write(FILE *out, enum metrics_format format, int dev, const struct a
 	p.bpf = info + of_module;
 	single(&p, &up, dev >= 0 ? epf_is_module(dev) : metrics_denied(dev));
 	single(&p, &readable, dev >= 0);
-	begin(&p, &version);
+	metrics_begin(&p, &version);
 	name(&p, &version, true);
 	fputs("{version=\"" EPF_VERSION "\"}", out);
 	value(&p, &version, 1);

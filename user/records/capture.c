@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define STREAM_BYTES (128u << 10)
+#define PLAIN_ROOM (512u << 10) /* the longest packet of most link types is 256 KiB */
 
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
@@ -39,7 +40,7 @@ enum ng_block {
 #define NG_INTERFACE_OPTIONS 16   /* offset of the options in the block */
 #define NG_IF_TSRESOL 9
 
-static __u32 get(const unsigned char *p, unsigned int bytes, bool big)
+static __u32 capture_get(const unsigned char *p, unsigned int bytes, bool big)
 {
 	__u32 v = 0;
 	unsigned int i;
@@ -55,8 +56,8 @@ static bool ng_is_finer(const unsigned char *block, size_t len, bool big)
 	size_t at = NG_INTERFACE_OPTIONS;
 
 	while (at + 8 <= len) { /* an option, or the block's last 4 bytes */
-		__u32 code = get(block + at, 2, big);
-		__u32 bytes = get(block + at + 2, 2, big);
+		__u32 code = capture_get(block + at, 2, big);
+		__u32 bytes = capture_get(block + at + 2, 2, big);
 		unsigned char resol = block[at + 4];
 
 		if (!code)
@@ -77,10 +78,10 @@ static enum precision ng_precision(const unsigned char *p, size_t len)
 	while (at + NG_BLOCK_MIN <= len) {
 		__u32 type, bytes;
 
-		if (get(p + at, 4, false) == NG_SECTION)
+		if (capture_get(p + at, 4, false) == NG_SECTION)
 			big = !memcmp(p + at + 8, NG_ORDER_BIG, 4);
-		type = get(p + at, 4, big);
-		bytes = get(p + at + 4, 4, big);
+		type = capture_get(p + at, 4, big);
+		bytes = capture_get(p + at + 4, 4, big);
 		if (type == NG_PACKET || type == NG_PACKET_SIMPLE || type == NG_PACKET_OLD ||
 		    bytes < NG_BLOCK_MIN)
 			return PRECISION_US;
@@ -97,9 +98,9 @@ static enum precision head_precision(const unsigned char *p, size_t len)
 {
 	if (len < 4)
 		return PRECISION_UNDECIDED;
-	if (get(p, 4, false) == NG_SECTION)
+	if (capture_get(p, 4, false) == NG_SECTION)
 		return ng_precision(p, len);
-	if (get(p, 4, false) == MAGIC_NS || get(p, 4, true) == MAGIC_NS)
+	if (capture_get(p, 4, false) == MAGIC_NS || capture_get(p, 4, true) == MAGIC_NS)
 		return PRECISION_NS;
 	return PRECISION_US;
 }
@@ -107,7 +108,7 @@ static enum precision head_precision(const unsigned char *p, size_t len)
 /* Read until the precision is known. If the head does not decide it, assume ns,
  * which loses nothing.
  */
-static int read_head(struct capture_in *in)
+static int capture_read_head(struct capture_in *in)
 {
 	enum precision precision;
 
@@ -144,7 +145,7 @@ static const char *not_a_capture(const struct capture_in *in)
 /* Read the file from its beginning: @head first, then the stream. Return: bytes; 0: the
  * end; -1: see errno and @failed.
  */
-static ssize_t read_file(struct capture_in *in, void *to, size_t room)
+static ssize_t capture_read_file(struct capture_in *in, void *to, size_t room)
 {
 	size_t held = in->head_len - in->head_at;
 	ssize_t n;
@@ -223,12 +224,12 @@ static bool ng_block(struct ng_feed *f)
 {
 	__u32 type, bytes;
 
-	if (get(f->head, 4, false) == NG_SECTION) {
+	if (capture_get(f->head, 4, false) == NG_SECTION) {
 		f->big = !memcmp(f->head + 8, NG_ORDER_BIG, 4);
 		f->interfaces = 0;
 	}
-	type = get(f->head, 4, f->big);
-	bytes = get(f->head + 4, 4, f->big);
+	type = capture_get(f->head, 4, f->big);
+	bytes = capture_get(f->head + 4, 4, f->big);
 	f->have = 0;
 	f->left = bytes - NG_BLOCK_MIN;
 	f->wanted = type == NG_SECTION || type == NG_INTERFACE || type == NG_PACKET ||
@@ -302,7 +303,7 @@ static void ng_read(struct capture_in *in)
 
 	if (!ng_make_room(f))
 		return;
-	n = read_file(in, f->raw, NG_PIECE);
+	n = capture_read_file(in, f->raw, NG_PIECE);
 	if (n > 0) {
 		ng_feed(f, f->raw, (size_t)n);
 	} else if (!n) {
@@ -327,7 +328,7 @@ static bool ng_open(struct capture_in *in)
 {
 	struct ng_feed *f = &in->feed;
 
-	f->on = in->head_len >= 4 && get(in->head, 4, false) == NG_SECTION;
+	f->on = in->head_len >= 4 && capture_get(in->head, 4, false) == NG_SECTION;
 	if (!f->on)
 		return true;
 	f->room = 4 * NG_PIECE;
@@ -364,15 +365,116 @@ static ssize_t ng_take(struct capture_in *in, char *to, size_t room)
 	return -1;
 }
 
+/* Without memory for a buffer libpcap reads the records, too. */
+static void plain_open(struct capture_in *in)
+{
+	struct pcap_file_header hdr;
+
+	if (in->head_len < sizeof(hdr))
+		return;
+	memcpy(&hdr, in->head, sizeof(hdr));
+	if ((hdr.magic != MAGIC_US && hdr.magic != MAGIC_NS) ||
+	    hdr.version_major != PCAP_VERSION_MAJOR || hdr.version_minor != PCAP_VERSION_MINOR)
+		return;
+	in->plain.buffer = malloc(PLAIN_ROOM);
+	in->plain.on = in->plain.buffer;
+	in->plain.header = in->plain.on ? sizeof(hdr) : 0;
+}
+
+/* Read a piece behind what is left. Return: false: the file ended, or an error. */
+static bool plain_read(struct capture_in *in)
+{
+	struct plain_feed *f = &in->plain;
+	ssize_t n;
+
+	memmove(f->buffer, f->buffer + f->at, f->end - f->at);
+	f->end -= f->at;
+	f->at = 0;
+	n = capture_read_file(in, f->buffer + f->end,
+			      PLAIN_ROOM - f->end < STREAM_BYTES ? PLAIN_ROOM - f->end :
+								   STREAM_BYTES);
+	if (n < 0)
+		f->error = errno;
+	else
+		f->end += (size_t)n;
+	return n > 0;
+}
+
+/* Return: the next record as a whole; NULL: libpcap takes over. */
+static const unsigned char *plain_record(struct capture_in *in, struct capture_record *rec)
+{
+	struct plain_feed *f = &in->plain;
+	size_t want = sizeof(*rec);
+
+	for (;;) {
+		if (f->end - f->at >= sizeof(*rec)) {
+			memcpy(rec, f->buffer + f->at, sizeof(*rec));
+			want = sizeof(*rec) + rec->captured;
+			if (rec->captured > (__u32)pcap_snapshot(in->pcap) || want > PLAIN_ROOM)
+				return NULL;
+		}
+		if (f->end - f->at >= want)
+			return f->buffer + f->at;
+		if (!plain_read(in))
+			return NULL;
+	}
+}
+
+static bool plain_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
+{
+	struct plain_feed *f = &in->plain;
+	struct capture_record rec;
+	const unsigned char *p = plain_record(in, &rec);
+
+	if (!p) {
+		f->on = false;
+		return false;
+	}
+	f->hdr.ts.tv_sec = rec.sec;
+	f->hdr.ts.tv_usec = rec.frac;
+	f->hdr.caplen = rec.captured;
+	f->hdr.len = rec.length;
+	f->at += sizeof(rec) + rec.captured;
+	*hdr = &f->hdr;
+	*data = p + sizeof(rec);
+	return true;
+}
+
+/* For libpcap: no more than the header while records are read here, then what is left. */
+static ssize_t plain_take(struct capture_in *in, char *to, size_t room)
+{
+	struct plain_feed *f = &in->plain;
+	size_t n = f->end - f->at < room ? f->end - f->at : room;
+
+	if (f->on && !f->header)
+		return 0;
+	if (f->on) {
+		ssize_t got = capture_read_file(in, to, f->header < room ? f->header : room);
+
+		f->header -= got > 0 ? (__u32)got : 0;
+		return got;
+	}
+	memcpy(to, f->buffer + f->at, n);
+	f->at += n;
+	if (n)
+		return (ssize_t)n;
+	if (!f->error)
+		return capture_read_file(in, to, room);
+	errno = f->error;
+	return -1;
+}
+
 static ssize_t cookie_read(void *cookie, char *to, size_t room)
 {
 	struct capture_in *in = cookie;
 
-	return in->feed.on ? ng_take(in, to, room) : read_file(in, to, room);
+	if (in->plain.buffer)
+		return plain_take(in, to, room);
+	return in->feed.on ? ng_take(in, to, room) : capture_read_file(in, to, room);
 }
 
 /* libpcap's error text, unless the fault was found here. */
-static const char *why(const struct capture_in *in, const char *text)
+static const char *capture_why(const struct capture_in *in, const char *text)
 {
 	if (in->failed)
 		return stream_why(in->stream);
@@ -384,6 +486,15 @@ static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
 	u_int precision = in->nano ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO;
 
 	return pcap_fopen_offline_with_tstamp_precision(stream, precision, text);
+}
+
+static void free_buffers(struct capture_in *in)
+{
+	free(in->buffer);
+	in->buffer = NULL;
+	free(in->plain.buffer);
+	memset(&in->plain, 0, sizeof(in->plain));
+	ng_close(&in->feed);
 }
 
 static int start_pcap(struct capture_in *in)
@@ -400,15 +511,14 @@ static int start_pcap(struct capture_in *in)
 	in->buffer = malloc(STREAM_BYTES);
 	if (in->buffer)
 		setvbuf(stream, in->buffer, _IOFBF, STREAM_BYTES);
+	plain_open(in);
 	if (ng_open(in))
 		in->pcap = open_pcap(in, stream, text);
 	if (in->pcap)
 		return 0;
-	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", why(in, text));
+	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", capture_why(in, text));
 	fclose(stream);
-	free(in->buffer);
-	in->buffer = NULL;
-	ng_close(&in->feed);
+	free_buffers(in);
 	return -1;
 }
 
@@ -420,7 +530,7 @@ int capture_attach(struct capture_in *in, struct stream *stream, const void *hea
 	memcpy(in->head, head, len);
 	in->head_len = len;
 	in->stream = stream;
-	if (read_head(in))
+	if (capture_read_head(in))
 		return -1;
 	other = not_a_capture(in);
 	if (!other)
@@ -433,10 +543,8 @@ void capture_close(struct capture_in *in)
 {
 	if (in->pcap)
 		pcap_close(in->pcap);
-	free(in->buffer);
-	in->buffer = NULL;
 	in->pcap = NULL;
-	ng_close(&in->feed);
+	free_buffers(in);
 }
 
 bool capture_ready(struct capture_in *in, size_t bytes)
@@ -446,6 +554,8 @@ bool capture_ready(struct capture_in *in, size_t bytes)
 
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
+	if (in->plain.on && plain_next(in, hdr, data))
+		return 1;
 	switch (pcap_next_ex(in->pcap, hdr, data)) {
 	case 1:
 		in->feed.taken++;
@@ -453,7 +563,7 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned
 	case PCAP_ERROR_BREAK:
 		return 0;
 	default:
-		snprintf(in->why, sizeof(in->why), "%s", why(in, pcap_geterr(in->pcap)));
+		snprintf(in->why, sizeof(in->why), "%s", capture_why(in, pcap_geterr(in->pcap)));
 		return -1;
 	}
 }

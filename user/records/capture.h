@@ -61,6 +61,28 @@ struct ng_feed {
 };
 
 /**
+ * struct plain_feed - records of a pcap file in the byte order of this machine, used where
+ *	they are read to. libpcap gets the file's header, and everything from the first
+ *	record on that is not there as a whole or longer than the file allows
+ * @on: the next record is looked for here
+ * @header: bytes of the file's header that libpcap has not read
+ * @buffer: PLAIN_ROOM bytes
+ * @at: offset of the next record
+ * @end: end of what was read
+ * @error: errno of read(), for libpcap; or 0
+ * @hdr: header of the last packet
+ */
+struct plain_feed {
+	bool on;
+	__u32 header;
+	unsigned char *buffer;
+	size_t at;
+	size_t end;
+	int error;
+	struct pcap_pkthdr hdr;
+};
+
+/**
  * struct capture_in - a capture being read
  * @pcap: libpcap's handle
  * @nano: time stamps are in ns, else in us
@@ -73,6 +95,7 @@ struct ng_feed {
  * @head_len: bytes in @head
  * @head_at: bytes of @head that were passed on
  * @feed: state of a pcapng file
+ * @plain: state of a plain pcap file
  */
 struct capture_in {
 	pcap_t *pcap;
@@ -86,6 +109,7 @@ struct capture_in {
 	size_t head_len;
 	size_t head_at;
 	struct ng_feed feed;
+	struct plain_feed plain;
 };
 
 /**

@@ -102,7 +102,7 @@ static int no_space(unsigned char c)
 	return 0;
 }
 
-static void start(struct csv *c)
+static void csv_start(struct csv *c)
 {
 	csv_init(&c->p, CSV_STRICT | CSV_STRICT_FINI);
 	csv_set_space_func(&c->p, no_space);
@@ -115,7 +115,7 @@ static void start(struct csv *c)
 static void restart(struct csv *c)
 {
 	csv_free(&c->p);
-	start(c);
+	csv_start(c);
 }
 
 static const char *why_not(struct csv *c)
@@ -211,7 +211,7 @@ static void take_record(struct rec_source *s)
 	c->ends = 0;
 }
 
-static int put_record(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
+static int csv_put_record(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	const struct csv *c = s->own;
 	struct rec_raw raw = { s->in.buf + s->in.at, c->r.len };
@@ -239,7 +239,7 @@ static int csv_take(struct rec_source *s, struct rec_batch *b, struct rec_error 
 
 	while (rec_goes_on(s, b) && (ret = find_record(s, field_of_record, e)) > 0) {
 		s->in.line++;
-		ret = put_record(s, b, e);
+		ret = csv_put_record(s, b, e);
 		if (ret)
 			break;
 		take_record(s);
@@ -305,7 +305,7 @@ static int csv_open(struct rec_source *s, struct rec_error *e)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = c;
 	c->s = s;
-	start(c);
+	csv_start(c);
 	for (i = 0; i < REC_PARTS_MAX; i++)
 		c->column[i] = SIZE_MAX;
 	rec_skip_mark(&s->in);

@@ -166,7 +166,7 @@ struct known {
 /* Is the length of the element supported? Addresses must have their full length;
  * integers may be shorter (RFC 7011, section 6.2).
  */
-static bool fits(const fbInfoElement_t *ie, unsigned int i)
+static bool ipfix_fits(const fbInfoElement_t *ie, unsigned int i)
 {
 	bool address = i == SRC4 || i == DST4 || i == SRC6 || i == DST6;
 
@@ -183,7 +183,7 @@ static __u32 find_elements(const struct ipfix *p, fbTemplate_t *t)
 		const fbInfoElement_t *ie = fbTemplateGetIndexedIE(t, i);
 
 		for (j = 0; j < PADDING; j++)
-			if (!ie->ent && !ie->midx && ie->num == p->number[j] && fits(ie, j))
+			if (!ie->ent && !ie->midx && ie->num == p->number[j] && ipfix_fits(ie, j))
 				has |= HAS(j);
 	}
 	return has;
@@ -219,14 +219,14 @@ static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t, voi
 	*free_fn = forget_template;
 }
 
-static void put16(__u8 *to, __u32 v)
+static void ipfix_put16(__u8 *to, __u32 v)
 {
 	to[0] = (__u8)(v >> 8);
 	to[1] = (__u8)v;
 }
 
 /* Withdraw template @id if it is an options template or not, as @options says. */
-static void withdraw(struct ipfix *p, bool options, __u16 id)
+static void ipfix_withdraw(struct ipfix *p, bool options, __u16 id)
 {
 	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, id, NULL);
 
@@ -273,7 +273,7 @@ static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 			if (id == kind) /* RFC 7011, section 8.1 */
 				withdraw_all(p, kind == OPTIONS_SET);
 			else
-				withdraw(p, kind == OPTIONS_SET, (__u16)id);
+				ipfix_withdraw(p, kind == OPTIONS_SET, (__u16)id);
 			withdrawn++;
 		}
 		at += len;
@@ -433,9 +433,9 @@ static void give(struct rec_source *s, const __u8 *set, const __u8 *data, size_t
 	struct ipfix *p = s->own;
 
 	memcpy(p->one, m, MESSAGE_HEADER);
-	put16(p->one + 2, (__u32)(MESSAGE_HEADER + SET_HEADER + n));
+	ipfix_put16(p->one + 2, (__u32)(MESSAGE_HEADER + SET_HEADER + n));
 	memcpy(p->one + MESSAGE_HEADER, set, 2);
-	put16(p->one + MESSAGE_HEADER + 2, (__u32)(SET_HEADER + n));
+	ipfix_put16(p->one + MESSAGE_HEADER + 2, (__u32)(SET_HEADER + n));
 	memcpy(p->one + MESSAGE_HEADER + SET_HEADER, data, n);
 	fBufSetBuffer(p->fbuf, p->one, MESSAGE_HEADER + SET_HEADER + n);
 	p->in_set = true;
@@ -533,7 +533,7 @@ static bool icmp_of(const struct flow *f, __u32 has, bool v4, __u8 id[4])
 		both = v4 ? f->type4 << 8 | f->code4 : f->type6 << 8 | f->code6;
 	else if (!(has & HAS(v4 ? ICMP4 : ICMP6)))
 		both = f->dport;
-	put16(id, both);
+	ipfix_put16(id, both);
 	return has &
 	       (v4 ? HAS(TYPE4) | HAS(ICMP4) | HAS(DPORT) : HAS(TYPE6) | HAS(ICMP6) | HAS(DPORT));
 }
@@ -569,8 +569,8 @@ static bool flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
 	}
 	if (r->proto == (r->version == 4 ? 1 : 58))
 		return icmp_of(f, has, r->version == 4, r->id);
-	put16(r->id, f->sport);
-	put16(r->id + 2, f->dport);
+	ipfix_put16(r->id, f->sport);
+	ipfix_put16(r->id + 2, f->dport);
 	return true;
 }
 

@@ -109,7 +109,7 @@ static void end_of_line(int end, void *ctx)
 }
 
 /* The quote is a byte that is in no line, so nothing is quoted. */
-static void start(struct nfdump *nf)
+static void nfdump_start(struct nfdump *nf)
 {
 	int i;
 
@@ -154,7 +154,7 @@ bool rec_nfdump_begins(const void *text, size_t len)
 
 	if (!memchr(text, '\n', len))
 		return false;
-	start(&nf);
+	nfdump_start(&nf);
 	begins = !split(&nf, text, len) && is_header(&nf);
 	csv_free(&nf.p);
 	return begins;
@@ -163,7 +163,7 @@ bool rec_nfdump_begins(const void *text, size_t len)
 /* A number from 0 to @max, followed by @stop or the end of the text. Return: -1: it is
  * not one.
  */
-static long number(const char *text, char stop, long max)
+static long nfdump_number(const char *text, char stop, long max)
 {
 	char *end;
 	long v = strtol(text, &end, 10);
@@ -180,10 +180,10 @@ static int read_proto(const char *text)
 	for (i = 0; i < sizeof(protos) / sizeof(protos[0]); i++)
 		if (protos[i] && !strcmp(text, protos[i]))
 			return (int)i;
-	return (int)number(text, 0, 255);
+	return (int)nfdump_number(text, 0, 255);
 }
 
-static void put16(__u8 *to, long v)
+static void nfdump_put16(__u8 *to, long v)
 {
 	to[0] = (__u8)(v >> 8);
 	to[1] = (__u8)v;
@@ -193,12 +193,12 @@ static void put16(__u8 *to, long v)
 static bool read_icmp(const char *text, __u8 id[4])
 {
 	const char *dot = strchr(text, '.');
-	long both = number(text, '.', dot ? 255 : 65535);
-	long code = dot ? number(dot + 1, 0, 255) : 0;
+	long both = nfdump_number(text, '.', dot ? 255 : 65535);
+	long code = dot ? nfdump_number(dot + 1, 0, 255) : 0;
 
 	if (both < 0 || code < 0)
 		return false;
-	put16(id, dot ? both << 8 | code : both);
+	nfdump_put16(id, dot ? both << 8 | code : both);
 	return true;
 }
 
@@ -213,13 +213,13 @@ static bool read_address(const char *text, __u8 addr[16], __u8 *version)
 
 static bool read_ports(const char text[COLUMNS][TEXT_BYTES], __u8 id[4])
 {
-	long src = *text[SRC_PORT] ? number(text[SRC_PORT], 0, 65535) : 0;
-	long dst = *text[DST_PORT] ? number(text[DST_PORT], 0, 65535) : 0;
+	long src = *text[SRC_PORT] ? nfdump_number(text[SRC_PORT], 0, 65535) : 0;
+	long dst = *text[DST_PORT] ? nfdump_number(text[DST_PORT], 0, 65535) : 0;
 
 	if (src < 0 || dst < 0)
 		return false;
-	put16(id, src);
-	put16(id + 2, dst);
+	nfdump_put16(id, src);
+	nfdump_put16(id + 2, dst);
 	return true;
 }
 
@@ -304,7 +304,7 @@ static bool begins(struct rec_raw line, const char *with)
 }
 
 /* Return: whether the line is not a flow: a header, a summary or empty. */
-static bool skip(struct nfdump *nf, struct rec_raw line)
+static bool nfdump_skip(struct nfdump *nf, struct rec_raw line)
 {
 	if (is_header(nf)) {
 		memcpy(nf->column, nf->named, sizeof(nf->column));
@@ -317,14 +317,14 @@ static bool skip(struct nfdump *nf, struct rec_raw line)
 	       begins(line, "\r\n");
 }
 
-static int take_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
-		     struct rec_error *e)
+static int nfdump_take_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+			    struct rec_error *e)
 {
 	const char *why = split(s->own, line.data, line.len);
 
 	if (why)
 		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
-	return skip(s->own, line) ? 0 : put_flow(s, b, line, e);
+	return nfdump_skip(s->own, line) ? 0 : put_flow(s, b, line, e);
 }
 
 static int nfdump_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
@@ -333,7 +333,7 @@ static int nfdump_take(struct rec_source *s, struct rec_batch *b, struct rec_err
 	int ret = 0;
 
 	while (rec_goes_on(s, b) && (ret = rec_line(s, &line, e)) > 0) {
-		ret = take_line(s, b, line, e);
+		ret = nfdump_take_line(s, b, line, e);
 		if (ret)
 			break;
 	}
@@ -349,7 +349,7 @@ static int nfdump_open(struct rec_source *s, struct rec_error *e)
 	if (!nf)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = nf;
-	start(nf);
+	nfdump_start(nf);
 	err = rec_first_line(s, &line, e);
 	if (!err && (split(nf, line.data, line.len) || !is_header(nf)))
 		err = rec_error_set(e, -EBADMSG,

@@ -50,7 +50,7 @@ static const struct magic {
 	{ REC_JSON, "\xef\xbb\xbf{", 4 },
 };
 
-static enum rec_format tell(const struct rec_input *in)
+static enum rec_format records_tell(const struct rec_input *in)
 {
 	size_t i;
 
@@ -82,7 +82,7 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 {
 	if (s->spec.format != REC_AUTO)
 		return 0;
-	s->spec.format = tell(&s->in);
+	s->spec.format = records_tell(&s->in);
 	if (s->spec.format != REC_AUTO)
 		return 0;
 	if (!s->in.end)
@@ -269,7 +269,7 @@ static void settle_key(struct rec_source *s)
 		s->spec.pkt = flow;
 }
 
-static int begin(struct rec_source *s, int fd, struct rec_error *e)
+static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 {
 	int err = rec_input_open(&s->in, fd,
 				 s->spec.window_max ? s->spec.window_max : STREAM_WINDOW_MAX);
@@ -303,7 +303,7 @@ int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 	if (!s->spec.joint)
 		s->spec.joint = ',';
 	s->hash = *hash;
-	err = begin(s, fd, e);
+	err = records_begin(s, fd, e);
 	if (err) {
 		rec_close(s);
 		return err;

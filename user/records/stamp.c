@@ -31,7 +31,7 @@ bool stamp_form_ok(const char *form)
 }
 
 /* A fraction, "." or "," and digits, of @unit. Moves @text behind it. */
-static __u64 fraction(const char **text, __u64 unit)
+static __u64 stamp_fraction(const char **text, __u64 unit)
 {
 	const char *c = *text;
 	__u64 ns = 0;
@@ -46,7 +46,7 @@ static __u64 fraction(const char **text, __u64 unit)
 	return ns;
 }
 
-static bool number(const char *text, __u64 unit, __u64 *ns)
+static bool stamp_number(const char *text, __u64 unit, __u64 *ns)
 {
 	__u64 n = 0;
 
@@ -57,7 +57,7 @@ static bool number(const char *text, __u64 unit, __u64 *ns)
 		if (n >= NS_END / unit)
 			return false;
 	}
-	*ns = n * unit + fraction(&text, unit);
+	*ns = n * unit + stamp_fraction(&text, unit);
 	return !*text;
 }
 
@@ -95,7 +95,7 @@ static bool iso(const char *text, __u64 *ns)
 	text = strptime(text + 1, "%H:%M:%S", &tm);
 	if (!text)
 		return false;
-	part = fraction(&text, NS_PER_SEC);
+	part = stamp_fraction(&text, NS_PER_SEC);
 	zoned = *text;
 	if (zoned)
 		text = strptime(text, "%z", &tm);
@@ -105,12 +105,12 @@ static bool iso(const char *text, __u64 *ns)
 	return true;
 }
 
-static bool parse(const char *text, const char *form, __u64 *ns)
+static bool records_stamp_parse(const char *text, const char *form, __u64 *ns)
 {
 	if (!form)
-		return number(text, NS_PER_SEC, ns) || iso(text, ns) ||
+		return stamp_number(text, NS_PER_SEC, ns) || iso(text, ns) ||
 		       formatted(text, "%d/%b/%Y:%H:%M:%S %z", ns);
-	return unit_of(form) ? number(text, unit_of(form), ns) : formatted(text, form, ns);
+	return unit_of(form) ? stamp_number(text, unit_of(form), ns) : formatted(text, form, ns);
 }
 
 bool stamp_parse(const char *text, size_t len, const char *form, __u64 *ns)
@@ -125,5 +125,5 @@ bool stamp_parse(const char *text, size_t len, const char *form, __u64 *ns)
 		return false;
 	memcpy(copy, text, len);
 	copy[len] = 0;
-	return parse(copy, form, ns) && *ns && *ns < NS_END;
+	return records_stamp_parse(copy, form, ns) && *ns && *ns < NS_END;
 }

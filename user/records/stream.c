@@ -143,7 +143,7 @@ static ssize_t read_some(struct stream *s, void *to, size_t room)
 }
 
 /* Read behind the bytes that are in @in. Return: 0; a negative errno. */
-static int fill(struct stream *s)
+static int stream_fill(struct stream *s)
 {
 	ssize_t n;
 
@@ -206,13 +206,13 @@ static int open_codec(struct stream *s, const struct packing *f)
 /* Read until it is certain whether the file is compressed. No more is read than that
  * takes, because a pipe may hold only one short line.
  */
-static int learn(struct stream *s)
+static int stream_learn(struct stream *s)
 {
 	const struct packing *f = NULL;
 	int err = 0;
 
 	while (!s->eof && (!s->end || ((f = packing_of(s->in, s->end)) && s->end < f->len))) {
-		err = fill(s);
+		err = stream_fill(s);
 		if (err)
 			return err;
 	}
@@ -266,7 +266,7 @@ static ssize_t read_packed(struct stream *s, void *to, size_t room)
 
 	while (!s->err && !s->ended) {
 		if (s->at == s->end && !s->full && !s->eof) {
-			err = fill(s);
+			err = stream_fill(s);
 			if (err)
 				return err;
 		}
@@ -286,7 +286,7 @@ ssize_t stream_read(struct stream *s, void *to, size_t room)
 	int err = s->err;
 
 	if (!err && !s->known)
-		err = learn(s);
+		err = stream_learn(s);
 	if (err)
 		return err;
 	return s->codec ? read_packed(s, to, room) : read_plain(s, to, room);

@@ -35,7 +35,7 @@ static const char *word_for(lzma_ret ret)
 	}
 }
 
-static void judge(struct stream *s, lzma_ret ret)
+static void xz_judge(struct stream *s, lzma_ret ret)
 {
 	switch (ret) {
 	case LZMA_OK:
@@ -66,7 +66,7 @@ static size_t xz_unpack(struct stream *s, void *to, size_t room)
 	x->avail_out = room;
 	ret = lzma_code(x, s->eof ? LZMA_FINISH : LZMA_RUN);
 	s->at = s->end - x->avail_in;
-	judge(s, ret);
+	xz_judge(s, ret);
 	return room - x->avail_out;
 }
 

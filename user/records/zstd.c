@@ -45,7 +45,7 @@ static int zstd_open(struct stream *s)
 	return 0;
 }
 
-static void judge(struct stream *s, size_t ret)
+static void zstd_judge(struct stream *s, size_t ret)
 {
 	switch (ZSTD_getErrorCode(ret)) {
 	case ZSTD_error_no_error:
@@ -75,7 +75,7 @@ static size_t zstd_unpack(struct stream *s, void *to, size_t room)
 	ret = ZSTD_decompressStream(z->d, &out, &in);
 	s->at = in.pos;
 	z->between = !ret;
-	judge(s, ret);
+	zstd_judge(s, ret);
 	return out.pos;
 }
 

@@ -14,7 +14,7 @@ double epf_apbf_generation(const struct epf_apbf_shape *s)
 }
 
 /* Share of set bits after @keys insertions. */
-static double fill(double bits, double keys)
+static double apbf_fill(double bits, double keys)
 {
 	return -expm1(keys * log1p(-1 / bits));
 }
@@ -23,7 +23,7 @@ void epf_apbf_rates(const struct epf_apbf_shape *s, const struct epf_aged_load *
 		    enum epf_apbf_ramp ramp, struct epf_rates *rates)
 {
 	double bits = (double)s->slice_bits;
-	double full = fill(bits, s->k * load->keys);
+	double full = apbf_fill(bits, s->k * load->keys);
 	unsigned int i;
 
 	rates->k = s->k;
@@ -32,7 +32,7 @@ void epf_apbf_rates(const struct epf_apbf_shape *s, const struct epf_aged_load *
 	for (i = 0; i < s->k + s->l; i++) {
 		double had = epf_aged_had(rates, i);
 
-		rates->r[i] = ramp == EPF_APBF_EXACT ? fill(bits, had * load->keys) :
+		rates->r[i] = ramp == EPF_APBF_EXACT ? apbf_fill(bits, had * load->keys) :
 						       full * had / s->k;
 	}
 }

@@ -15,7 +15,7 @@
 #define BITS_MAX 64u
 #define STUCK EPF_CELL_MAX
 
-static bool in_range(const struct epf_cbf_shape *s)
+static bool cbf_in_range(const struct epf_cbf_shape *s)
 {
 	return epf_cells_in_range(s->cells) && s->window && s->window <= WINDOW_MAX && s->bits &&
 	       s->bits <= BITS_MAX;
@@ -23,7 +23,7 @@ static bool in_range(const struct epf_cbf_shape *s)
 
 int epf_cbf_init(struct epf_cbf *f, const struct epf_cbf_shape *shape)
 {
-	if (!in_range(shape))
+	if (!cbf_in_range(shape))
 		return -EINVAL;
 	f->shape = *shape;
 	f->inserts = 0;
@@ -41,19 +41,19 @@ void epf_cbf_free(struct epf_cbf *f)
 	free(f->queue);
 }
 
-static __u64 position(const struct epf_cbf *f, __u64 digest, unsigned int i)
+static __u64 cbf_position(const struct epf_cbf *f, __u64 digest, unsigned int i)
 {
 	return epf_cells_position(f->shape.cells, digest, i);
 }
 
 /* Add @by, 1 or -1, to the counters of a key. */
-static void count(struct epf_cbf *f, __u64 digest, int by)
+static void cbf_count(struct epf_cbf *f, __u64 digest, int by)
 {
 	unsigned int i, v;
 	__u64 pos;
 
 	for (i = 0; i < f->shape.bits; i++) {
-		pos = position(f, digest, i);
+		pos = cbf_position(f, digest, i);
 		v = epf_cells_get(f->cell, pos);
 		if (v != STUCK)
 			epf_cells_set(f->cell, pos, v + (unsigned int)by);
@@ -65,9 +65,9 @@ void epf_cbf_insert(struct epf_cbf *f, __u64 digest)
 	__u64 *oldest = &f->queue[f->inserts % f->shape.window];
 
 	if (f->inserts >= f->shape.window)
-		count(f, *oldest, -1);
+		cbf_count(f, *oldest, -1);
 	*oldest = digest;
-	count(f, digest, 1);
+	cbf_count(f, digest, 1);
 	f->inserts++;
 }
 
@@ -76,7 +76,7 @@ bool epf_cbf_test(const struct epf_cbf *f, __u64 digest)
 	unsigned int i;
 
 	for (i = 0; i < f->shape.bits; i++)
-		if (!epf_cells_get(f->cell, position(f, digest, i)))
+		if (!epf_cells_get(f->cell, cbf_position(f, digest, i)))
 			return false;
 	return true;
 }

@@ -22,7 +22,7 @@ static __u64 *table_new(__u64 words)
 }
 
 /* Allocate and add the planned table. Return: false if there is no memory. */
-static bool supply(struct epf_chain_owner *o, __u64 now_ns)
+static bool chain_supply(struct epf_chain_owner *o, __u64 now_ns)
 {
 	__u64 words = epf_chain_plan(&o->f, now_ns);
 	__u64 *word = NULL;
@@ -47,7 +47,7 @@ int epf_chain_open(struct epf_chain_owner *o, const struct epf_chain_shape *s, _
 
 	o->words = o->words_peak = o->refused = 0;
 	o->max_words = max_words;
-	if (!ret && !supply(o, now_ns))
+	if (!ret && !chain_supply(o, now_ns))
 		ret = -ENOMEM;
 	return ret;
 }
@@ -70,7 +70,7 @@ void epf_chain_care(struct epf_chain_owner *o, __u64 now_ns)
 	}
 	while (epf_chain_scan(&o->f, SCAN_LINES))
 		;
-	if (epf_chain_soon(&o->f, now_ns) && !supply(o, now_ns))
+	if (epf_chain_soon(&o->f, now_ns) && !chain_supply(o, now_ns))
 		o->refused += epf_chain_due(&o->f, now_ns);
 }
 
@@ -130,7 +130,7 @@ double epf_chain_fpr(const struct epf_chain *f, enum epf_chain_fill fill, __u64 
 	return -expm1(sum);
 }
 
-static bool sound(const struct epf_chain_req *req)
+static bool chain_sound(const struct epf_chain_req *req)
 {
 	return req->span_ns && req->span_ns <= EPF_NS_MAX && req->rate > 0 && isfinite(req->rate);
 }
@@ -168,7 +168,7 @@ int epf_chain_size(const struct epf_chain_req *req, struct epf_chain_size *size)
 	double per_line;
 	int ret;
 
-	if (!sound(req))
+	if (!chain_sound(req))
 		return -EINVAL;
 	ret = densest(req, &s);
 	if (ret)

@@ -97,7 +97,7 @@ static double both_full(unsigned int cells, double load)
 }
 
 /* The same for a mean of @away keys, spilt from buckets of @home cells. */
-static double lost(const struct epf_dict_table *yard, unsigned int home, double away)
+static double dict_lost(const struct epf_dict_table *yard, unsigned int home, double away)
 {
 	double sigma = sqrt(away * sqrt(home)), sum = 0, weights = 0;
 	int z;
@@ -154,8 +154,9 @@ double epf_dict_predict(const struct epf_dict_shape *s, double generation_keys, 
 	m = places(&t[0]);
 	live = -expm1(-keys / m) * m;
 	state->spilt = spilt(&t[0], s->generations, most);
-	none = lost(&t[1], t[0].cells,
-		    state->spilt * (double)s->buckets * loaded(&t[0], s->generations + .5, most));
+	none = dict_lost(&t[1], t[0].cells,
+			 state->spilt * (double)s->buckets *
+				 loaded(&t[0], s->generations + .5, most));
 	away = live * state->spilt;
 	state->asks = -expm1(-2 * away / (double)s->buckets / sqrt(t[0].cells));
 	state->first = -expm1(log1p(-live * (1 - state->spilt) / m));
@@ -280,8 +281,8 @@ static double trim(struct epf_dict_shape *s, double keys, double budget)
 }
 
 /* Find the best remainder for c, tag bits and lines of @shape. */
-static void choose(const struct epf_dict_shape *shape, const struct epf_dict_req *req,
-		   struct epf_dict_size *size)
+static void dict_choose(const struct epf_dict_shape *shape, const struct epf_dict_req *req,
+			struct epf_dict_size *size)
 {
 	double keys = ceil(req->keys_per_window / shape->generations);
 	unsigned int rem = (unsigned int)fmax(-log2(req->budget) - 1, 1);
@@ -305,7 +306,7 @@ static void choose(const struct epf_dict_shape *shape, const struct epf_dict_req
 	}
 }
 
-static bool valid(const struct epf_dict_req *req)
+static bool dict_valid(const struct epf_dict_req *req)
 {
 	unsigned int most = (1u << EPF_DICT_TAG_MAX) - 2;
 
@@ -322,7 +323,7 @@ static bool valid(const struct epf_dict_req *req)
 		(req->generations >= EPF_DICT_GENERATIONS_MIN && req->generations <= most));
 }
 
-static bool allowed(const struct epf_dict_req *req, unsigned int generations)
+static bool dict_allowed(const struct epf_dict_req *req, unsigned int generations)
 {
 	if (req->generations && req->generations != generations)
 		return false;
@@ -340,12 +341,12 @@ static void choose_generations(struct epf_dict_shape *s, const struct epf_dict_r
 	unsigned int c, more = FEWER;
 
 	for (c = (1u << s->tag_bits) - 2; c >= EPF_DICT_GENERATIONS_MIN; c--) {
-		if (!allowed(req, c))
+		if (!dict_allowed(req, c))
 			continue;
 		s->generations = c;
 		if (!scan_possible(s, req->keys_per_window / c))
 			continue;
-		choose(s, req, size);
+		dict_choose(s, req, size);
 		if (size->bytes != before && !more--)
 			return;
 	}
@@ -355,7 +356,7 @@ int epf_dict_size(const struct epf_dict_req *req, struct epf_dict_size *size)
 {
 	struct epf_dict_shape s = { 0 };
 
-	if (!valid(req))
+	if (!dict_valid(req))
 		return -EINVAL;
 	size->bytes = 0;
 	for (s.lines = 1; s.lines <= EPF_DICT_LINES_MAX; s.lines++) {
@@ -375,7 +376,7 @@ static unsigned int paper_generations(const struct epf_dict_req *req)
 	unsigned int c, best = 0;
 
 	for (c = EPF_DICT_GENERATIONS_MIN; c < 1u << EPF_DICT_TAG_MAX; c++)
-		if (allowed(req, c) &&
+		if (dict_allowed(req, c) &&
 		    (!best || epf_dict_paper(req->budget, c) < epf_dict_paper(req->budget, best)))
 			best = c;
 	return best;

@@ -48,7 +48,7 @@ static double filled(double segment_bits, unsigned int bits, double keys)
 }
 
 /* The probability of a hit in any epoch: @now in one epoch, @old in @epochs others. */
-static double any_epoch(double now, double old, unsigned int epochs)
+static double ge_any_epoch(double now, double old, unsigned int epochs)
 {
 	if (now >= 1 || old >= 1)
 		return 1;
@@ -58,8 +58,8 @@ static double any_epoch(double now, double old, unsigned int epochs)
 double epf_ge_closed(double segment_bits, unsigned int epochs, unsigned int bits, double epoch_keys,
 		     double now_keys)
 {
-	return any_epoch(pow(filled(segment_bits, bits, now_keys), bits),
-			 pow(filled(segment_bits, bits, epoch_keys), bits), epochs);
+	return ge_any_epoch(pow(filled(segment_bits, bits, now_keys), bits),
+			    pow(filled(segment_bits, bits, epoch_keys), bits), epochs);
 }
 
 /* F(d) for d = 0, 1/2, 1, .. k at index 2 d. */
@@ -71,7 +71,7 @@ static void named(const struct phase *p, unsigned int bits, double rate[2 * EPF_
 	unsigned int i;
 
 	for (i = 0; i <= 2 * bits; i++) {
-		rate[i] = any_epoch(now, old, p->epochs);
+		rate[i] = ge_any_epoch(now, old, p->epochs);
 		old *= old_step;
 		now *= now_step;
 	}
@@ -125,7 +125,7 @@ unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs, double e
 /* Set the best k for @s->segment_bits and return its rate. The search begins
  * where half of the bits are set; the rate has a single minimum.
  */
-static double choose_bits(struct epf_ge_shape *s, double keys)
+static double ge_choose_bits(struct epf_ge_shape *s, double keys)
 {
 	struct phase p = { (double)s->segment_bits, keys, keys, s->epochs };
 	double half = M_LN2 * p.segment_bits / keys;
@@ -153,16 +153,16 @@ static double choose_segment(struct epf_ge_shape *s, double keys, double budget)
 
 	while (low < high) {
 		s->segment_bits = (low + high) / 2;
-		if (choose_bits(s, keys) <= budget)
+		if (ge_choose_bits(s, keys) <= budget)
 			high = s->segment_bits;
 		else
 			low = s->segment_bits + 1;
 	}
 	s->segment_bits = low;
-	return choose_bits(s, keys);
+	return ge_choose_bits(s, keys);
 }
 
-static bool valid(const struct epf_ge_req *req)
+static bool ge_valid(const struct epf_ge_req *req)
 {
 	if (!(req->keys_per_window >= 1) || !isfinite(req->keys_per_window))
 		return false;
@@ -176,7 +176,7 @@ static bool valid(const struct epf_ge_req *req)
 	       (req->epochs >= EPF_GE_EPOCHS_MIN && req->epochs <= EPF_GE_EPOCHS_MAX);
 }
 
-static bool allowed(const struct epf_ge_req *req, unsigned int epochs)
+static bool ge_allowed(const struct epf_ge_req *req, unsigned int epochs)
 {
 	if (req->epochs && req->epochs != epochs)
 		return false;
@@ -188,7 +188,7 @@ int epf_ge_size(const struct epf_ge_req *req, struct epf_ge_size *size)
 	struct epf_ge_shape s = { .layout = req->layout };
 	unsigned int r;
 
-	if (!valid(req))
+	if (!ge_valid(req))
 		return -EINVAL;
 	size->bytes = 0;
 	for (r = EPF_GE_EPOCHS_MIN; r <= EPF_GE_EPOCHS_MAX; r++) {
@@ -196,7 +196,7 @@ int epf_ge_size(const struct epf_ge_req *req, struct epf_ge_size *size)
 		double fpr;
 		__u64 bytes;
 
-		if (!allowed(req, r))
+		if (!ge_allowed(req, r))
 			continue;
 		s.epochs = r;
 		fpr = choose_segment(&s, keys, req->budget);

@@ -23,7 +23,7 @@
 #define BITS_MAX EPF_GEBL_BITS_MAX
 
 /* The probability of a hit in any epoch: @now in one epoch, @old in @epochs others. */
-static double any_epoch(double now, double old, unsigned int epochs)
+static double gebl_any_epoch(double now, double old, unsigned int epochs)
 {
 	if (now >= 1 || old >= 1)
 		return 1;
@@ -66,9 +66,9 @@ static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
 		return 1;
 	}
 	for (v = 0; c->block_bits >> v; v++)
-		sum += epf_cover_share(c->block_bits, v) * any_epoch(epf_cover_double(pair, v, now),
-								     epf_cover_double(pair, v, old),
-								     epochs);
+		sum += epf_cover_share(c->block_bits, v) *
+		       gebl_any_epoch(epf_cover_double(pair, v, now),
+				      epf_cover_double(pair, v, old), epochs);
 	return sum;
 }
 
@@ -91,7 +91,7 @@ static double rate_distinct(struct covers *c, unsigned int k, unsigned int epoch
 	}
 	p = epf_cover_chain(chain, old);
 	q = now == old ? p : epf_cover_chain(chain, now);
-	return any_epoch(q, p, epochs);
+	return gebl_any_epoch(q, p, epochs);
 }
 
 static double rate(struct covers *c, unsigned int k, unsigned int epochs, double old, double now)
@@ -117,7 +117,7 @@ double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys, double no
 /* Set the best k for @s->blocks. Return: its rate. The search begins where half
  * of the bits are set; the rate has a single minimum.
  */
-static double choose_bits(struct covers *c, struct epf_gebl_shape *s, double keys)
+static double gebl_choose_bits(struct covers *c, struct epf_gebl_shape *s, double keys)
 {
 	double load = keys / (double)s->blocks;
 	double half = M_LN2 * c->block_bits / load;
@@ -147,23 +147,23 @@ static double choose_blocks(struct covers *c, struct epf_gebl_shape *s, double k
 	 * its tables
 	 */
 	for (s->blocks = 1; s->blocks < EPF_GEBL_BLOCKS_MAX; s->blocks *= 2) {
-		if (choose_bits(c, s, keys) <= budget)
+		if (gebl_choose_bits(c, s, keys) <= budget)
 			break;
 		low = s->blocks + 1;
 	}
 	high = s->blocks;
 	while (low < high) {
 		s->blocks = (low + high) / 2;
-		if (choose_bits(c, s, keys) <= budget)
+		if (gebl_choose_bits(c, s, keys) <= budget)
 			high = s->blocks;
 		else
 			low = s->blocks + 1;
 	}
 	s->blocks = low;
-	return choose_bits(c, s, keys);
+	return gebl_choose_bits(c, s, keys);
 }
 
-static bool valid(const struct epf_gebl_req *req)
+static bool gebl_valid(const struct epf_gebl_req *req)
 {
 	unsigned int b = req->block_bits;
 
@@ -181,7 +181,7 @@ static bool valid(const struct epf_gebl_req *req)
 	       (req->epochs >= EPF_GEBL_EPOCHS_MIN && req->epochs <= EPF_GEBL_EPOCHS_MAX);
 }
 
-static bool allowed(const struct epf_gebl_req *req, unsigned int epochs)
+static bool gebl_allowed(const struct epf_gebl_req *req, unsigned int epochs)
 {
 	if (req->epochs && req->epochs != epochs)
 		return false;
@@ -199,7 +199,7 @@ static void choose_epochs(const struct epf_gebl_req *req, struct covers *c,
 		double fpr;
 		__u64 bytes;
 
-		if (!allowed(req, r))
+		if (!gebl_allowed(req, r))
 			continue;
 		s.epochs = r;
 		fpr = choose_blocks(c, &s, ceil(req->keys_per_window / r), req->budget);
@@ -214,7 +214,7 @@ int epf_gebl_size(const struct epf_gebl_req *req, struct epf_gebl_size *size)
 {
 	unsigned int b;
 
-	if (!valid(req))
+	if (!gebl_valid(req))
 		return -EINVAL;
 	size->bytes = 0;
 	for (b = EPF_GEBL_BLOCK_MIN; b <= EPF_GEBL_BLOCK_MAX; b *= 2) {

@@ -17,7 +17,7 @@
 #define DECREMENTS_MAX 65535u
 #define STREAM 7u /* stream of epf_word() for random draws */
 
-static bool in_range(const struct epf_sbf_shape *s)
+static bool sbf_in_range(const struct epf_sbf_shape *s)
 {
 	return epf_cells_in_range(s->cells) && s->bits && s->bits <= BITS_MAX && s->decrements &&
 	       s->decrements <= DECREMENTS_MAX && s->max && s->max <= EPF_CELL_MAX;
@@ -25,7 +25,7 @@ static bool in_range(const struct epf_sbf_shape *s)
 
 int epf_sbf_init(struct epf_sbf *f, const struct epf_sbf_shape *shape)
 {
-	if (!in_range(shape))
+	if (!sbf_in_range(shape))
 		return -EINVAL;
 	f->shape = *shape;
 	f->draws = 0;
@@ -38,7 +38,7 @@ void epf_sbf_free(struct epf_sbf *f)
 	free(f->cell);
 }
 
-static __u64 position(const struct epf_sbf *f, __u64 digest, unsigned int i)
+static __u64 sbf_position(const struct epf_sbf *f, __u64 digest, unsigned int i)
 {
 	return epf_cells_position(f->shape.cells, digest, i);
 }
@@ -54,7 +54,7 @@ void epf_sbf_insert(struct epf_sbf *f, __u64 digest)
 			epf_cells_set(f->cell, pos, epf_cells_get(f->cell, pos) - 1);
 	}
 	for (i = 0; i < f->shape.bits; i++)
-		epf_cells_set(f->cell, position(f, digest, i), f->shape.max);
+		epf_cells_set(f->cell, sbf_position(f, digest, i), f->shape.max);
 }
 
 bool epf_sbf_test(const struct epf_sbf *f, __u64 digest)
@@ -62,7 +62,7 @@ bool epf_sbf_test(const struct epf_sbf *f, __u64 digest)
 	unsigned int i;
 
 	for (i = 0; i < f->shape.bits; i++)
-		if (!epf_cells_get(f->cell, position(f, digest, i)))
+		if (!epf_cells_get(f->cell, sbf_position(f, digest, i)))
 			return false;
 	return true;
 }
@@ -83,7 +83,7 @@ double epf_sbf_fpr(const struct epf_sbf_shape *shape)
 /* Apply the insertion of another key to @chance, the probabilities of the
  * values of one cell.
  */
-static void step(double *chance, unsigned int max, double down, double up)
+static void sbf_step(double *chance, unsigned int max, double down, double up)
 {
 	unsigned int v;
 
@@ -102,6 +102,6 @@ double epf_sbf_fnr(const struct epf_sbf_shape *shape, double age)
 
 	chance[shape->max] = 1;
 	for (; age >= 1; age--)
-		step(chance, shape->max, shape->decrements / cells, shape->bits / cells);
+		sbf_step(chance, shape->max, shape->decrements / cells, shape->bits / cells);
 	return 1 - pow(1 - chance[0], shape->bits);
 }

@@ -20,7 +20,7 @@ static __u64 *slice_new(__u64 words)
 }
 
 /* Allocate and add the planned slice. Return: false if there is no memory. */
-static bool supply(struct epf_tlbf_owner *o, __u64 now_ns)
+static bool tlbf_supply(struct epf_tlbf_owner *o, __u64 now_ns)
 {
 	__u64 words = epf_tlbf_plan(&o->f, now_ns);
 	__u64 *word = NULL;
@@ -45,7 +45,7 @@ int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s, __u6
 	o->words = o->words_peak = o->refused = 0;
 	o->max_words = max_words;
 	while (!ret && o->f.nr < s->keep)
-		if (!supply(o, now_ns))
+		if (!tlbf_supply(o, now_ns))
 			ret = -ENOMEM;
 	if (ret == -ENOMEM)
 		epf_tlbf_close(o);
@@ -68,7 +68,7 @@ void epf_tlbf_care(struct epf_tlbf_owner *o, __u64 now_ns)
 		free(word);
 		o->words -= words;
 	}
-	if (epf_tlbf_due(&o->f, now_ns) && !supply(o, now_ns))
+	if (epf_tlbf_due(&o->f, now_ns) && !tlbf_supply(o, now_ns))
 		o->refused++;
 }
 
@@ -79,7 +79,7 @@ void epf_tlbf_put(struct epf_tlbf_owner *o, __u64 digest, __u64 now_ns)
 	epf_tlbf_care(o, now_ns);
 }
 
-static double share(const struct epf_tlbf *f, __u32 i, enum epf_tlbf_fill fill)
+static double tlbf_share(const struct epf_tlbf *f, __u32 i, enum epf_tlbf_fill fill)
 {
 	const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 	double bits = 64.0 * (double)s->words;
@@ -98,7 +98,7 @@ double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill, __u64 now
 	double r[EPF_TLBF_SLICES];
 
 	for (i = 0; i < live; i++)
-		r[i] = share(f, i, fill);
+		r[i] = tlbf_share(f, i, fill);
 	return epf_aged_run(r, live, f->shape.k);
 }
 
@@ -129,15 +129,15 @@ static double slice_words(const struct epf_tlbf_req *req, unsigned int k, unsign
 	return ceil(k * fmax(keys, 1) / log(2) / 64);
 }
 
-static bool sound(const struct epf_tlbf_req *req)
+static bool tlbf_sound(const struct epf_tlbf_req *req)
 {
 	return req->span_ns && req->span_ns <= EPF_TLBF_NS_MAX && req->rate > 0 &&
 	       isfinite(req->rate) && req->budget >= 1e-9 && req->budget <= .5 && req->slack >= 0 &&
 	       req->max_slices <= EPF_AGED_SLICES_MAX;
 }
 
-static void take(const struct epf_tlbf_req *req, unsigned int k, unsigned int l,
-		 struct epf_tlbf_size *size)
+static void tlbf_take(const struct epf_tlbf_req *req, unsigned int k, unsigned int l,
+		      struct epf_tlbf_size *size)
 {
 	struct epf_tlbf_shape *s = &size->shape;
 
@@ -158,7 +158,7 @@ int epf_tlbf_size(const struct epf_tlbf_req *req, struct epf_tlbf_size *size)
 	unsigned int slices = req->max_slices, k, l;
 	double best = INFINITY;
 
-	if (!sound(req))
+	if (!tlbf_sound(req))
 		return -EINVAL;
 	if (!slices || slices == EPF_AGED_SLICES_MAX)
 		slices = EPF_AGED_SLICES_MAX - 1;
@@ -172,7 +172,7 @@ int epf_tlbf_size(const struct epf_tlbf_req *req, struct epf_tlbf_size *size)
 			    steady_fpr(k, l) > req->budget)
 				continue;
 			best = one * (k + l + 1);
-			take(req, k, l, size);
+			tlbf_take(req, k, l, size);
 		}
 	}
 	return best < INFINITY ? 0 : -ENOSPC;

@@ -20,7 +20,7 @@
 #define PIECE_LINES (1ULL << 20) /* 64 MiB: no cache, and soon copied */
 #define KEPT 16u
 
-static __u64 now_ns(void)
+static __u64 auto_now_ns(void)
 {
 	struct timespec t;
 
@@ -42,18 +42,18 @@ struct sample {
 static double ask_rate(const struct epf_engine *e, const struct epf_view *v, unsigned int threads,
 		       struct sample *s)
 {
-	struct epf_keys keys = { s->digest, MEASURE_KEYS, 0, NULL };
+	struct epf_keys keys = { .data = s->digest, .n = MEASURE_KEYS };
 	struct epf_answer a = { .bitmap = s->bitmap, .threads = threads };
 	__u64 start, ns, n = 0;
 
 	if (e->query(v, &keys, &a))
 		return 0;
-	start = now_ns();
+	start = auto_now_ns();
 	do {
 		if (e->query(v, &keys, &a))
 			return 0;
 		n += keys.n;
-		ns = now_ns() - start;
+		ns = auto_now_ns() - start;
 	} while (ns < MEASURE_NS);
 	return (double)n / (double)ns * 1e9;
 }
@@ -75,10 +75,10 @@ static void copy_rates(const struct epf_engine *e, const struct epf_view *v, uns
 	piece.serial = 0;
 	piece.geom.part_lines = lines / v->geom.parts;
 	here = ask_rate(e, &piece, threads, s);
-	start = now_ns();
+	start = auto_now_ns();
 	if (!here || epf_view_settle(&piece))
 		return;
-	r->carry = (double)(lines * EPF_LINE_BYTES) / (double)(now_ns() - start) * 1e9;
+	r->carry = (double)(lines * EPF_LINE_BYTES) / (double)(auto_now_ns() - start) * 1e9;
 	r->there = r->here * ask_rate(e, &piece, threads, s) / here;
 	epf_view_close(&piece);
 }
@@ -114,7 +114,7 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept kept[KEPT];
 static unsigned int kept_nr; /* ever */
 
-static bool aligned(const struct epf_view *v)
+static bool auto_aligned(const struct epf_view *v)
 {
 	return (unsigned long)v->lines % EPF_LINE_BYTES == 0;
 }
@@ -125,20 +125,20 @@ static const struct kept *find_kept(const struct epf_view *v, unsigned int threa
 
 	for (i = 0; i < KEPT && i < kept_nr; i++)
 		if (!memcmp(&kept[i].geom, &v->geom, sizeof(v->geom)) &&
-		    kept[i].aligned == aligned(v) && kept[i].threads == threads)
+		    kept[i].aligned == auto_aligned(v) && kept[i].threads == threads)
 			return &kept[i];
 	return NULL;
 }
 
 /* Measure the fastest engines of the CPU, and those with memory of their own. */
-static const struct kept *measure(const struct epf_view *v, unsigned int threads)
+static const struct kept *auto_measure(const struct epf_view *v, unsigned int threads)
 {
 	struct kept *k = &kept[kept_nr++ % KEPT];
 	unsigned int i, n = 0;
 
 	memset(k, 0, sizeof(*k));
 	k->geom = v->geom;
-	k->aligned = aligned(v);
+	k->aligned = auto_aligned(v);
 	k->threads = threads;
 	for (i = 0; epf_engine_at(i); i++)
 		;
@@ -160,7 +160,7 @@ void epf_audit_measure(const struct epf_view *v, unsigned int threads, struct ep
 	pthread_mutex_lock(&kept_lock);
 	k = find_kept(v, threads);
 	if (!k)
-		k = measure(v, threads);
+		k = auto_measure(v, threads);
 	memcpy(rates, k->rates, sizeof(k->rates));
 	pthread_mutex_unlock(&kept_lock);
 }
@@ -251,7 +251,7 @@ static struct text short_bytes(double bytes)
 	return t;
 }
 
-static void explain(struct epf_choice *c, const struct best *b, double bytes, bool copy)
+static void auto_explain(struct epf_choice *c, const struct best *b, double bytes, bool copy)
 {
 	struct text size = short_bytes(bytes), even = short_keys(b->even);
 	struct text rate = short_keys(b->rate);
@@ -284,7 +284,7 @@ static void choose_by(struct epf_choice *c, const struct epf_rates *rates, doubl
 	c->engine = c->settle ? b.there : b.here;
 	if (b.even < 1e19) /* below 2^64 */
 		c->even = (__u64)ceil(b.even);
-	explain(c, &b, bytes, copy);
+	auto_explain(c, &b, bytes, copy);
 }
 
 /* The rule without measurements. A line across two cache lines costs twice, and
@@ -293,7 +293,7 @@ static void choose_by(struct epf_choice *c, const struct epf_rates *rates, doubl
 static void by_rule(struct epf_choice *c, const struct epf_view *v, __u64 n, bool copy)
 {
 	c->engine = epf_engine_near();
-	c->settle = copy && !aligned(v) && n >= epf_geom_lines(&v->geom);
+	c->settle = copy && !auto_aligned(v) && n >= epf_geom_lines(&v->geom);
 	snprintf(c->why, sizeof(c->why), "%s %s: the fastest engine of this CPU", c->engine->name,
 		 c->settle ? "on a copy" : "in place");
 }

@@ -32,27 +32,27 @@ VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip, __u64 mask
 	return half_hits(line->lane, flip, m) | half_hits(line->lane + 4, flip + 4, m) << 4;
 }
 
-__attribute__((target(VEC_TARGET))) static void look(const struct epf_lens *l,
-						     const unsigned char *digest, __u32 n,
-						     unsigned char *age)
+__attribute__((target(VEC_TARGET))) static void avx2_look(const struct epf_lens *l,
+							  const unsigned char *digest, __u32 n,
+							  unsigned char *age)
 {
 	EPF_BY_PARTS(l->f.geom.parts, vec_parts, l, digest, n, age);
 }
 
-static bool usable(void)
+static bool avx2_usable(void)
 {
 	return __builtin_cpu_supports("avx2");
 }
 
-static int query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
+static int avx2_query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
-	return epf_audit_run(look, v, keys, a);
+	return epf_audit_run(avx2_look, v, keys, a);
 }
 
 const struct epf_engine epf_engine_avx2 = {
 	"avx2",
-	usable,
-	query,
+	avx2_usable,
+	avx2_query,
 	epf_cpu_rates,
 };
 

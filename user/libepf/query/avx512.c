@@ -23,27 +23,27 @@ VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip, __u64 mask
 	return _mm512_testn_epi64_mask(lacks, _mm512_set1_epi64((long long)mask));
 }
 
-__attribute__((target(VEC_TARGET))) static void look(const struct epf_lens *l,
-						     const unsigned char *digest, __u32 n,
-						     unsigned char *age)
+__attribute__((target(VEC_TARGET))) static void avx512_look(const struct epf_lens *l,
+							    const unsigned char *digest, __u32 n,
+							    unsigned char *age)
 {
 	EPF_BY_PARTS(l->f.geom.parts, vec_parts, l, digest, n, age);
 }
 
-static bool usable(void)
+static bool avx512_usable(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
 }
 
-static int query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
+static int avx512_query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
-	return epf_audit_run(look, v, keys, a);
+	return epf_audit_run(avx512_look, v, keys, a);
 }
 
 const struct epf_engine epf_engine_avx512 = {
 	"avx512",
-	usable,
-	query,
+	avx512_usable,
+	avx512_query,
 	epf_cpu_rates,
 };
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int map_fd(struct epf_column *c, int fd, __u32 bytes)
+static int column_map_fd(struct epf_column *c, int fd, __u32 bytes)
 {
 	struct stat st;
 	void *map;
@@ -40,9 +40,11 @@ int epf_column_open_fd(struct epf_column *c, int fd, __u32 len)
 	memset(c, 0, sizeof(*c));
 	if (len > EPF_KEY_MAX)
 		return -EINVAL;
-	ret = map_fd(c, fd, len ? len : sizeof(__u64));
-	if (!ret)
+	ret = column_map_fd(c, fd, len ? len : sizeof(__u64));
+	if (!ret) {
 		c->keys.len = len;
+		c->keys.little = true;
+	}
 	return ret;
 }
 

@@ -161,7 +161,7 @@ static __u64 retry_ms(void)
 /* A GPU that has failed stays unusable in this process; one that is not ready may
  * become usable.
  */
-static int failed(int err)
+static int cuda_failed(int err)
 {
 	if (err == -EAGAIN)
 		__atomic_store_n(&gpu.again_ms, now_ms() + retry_ms(), __ATOMIC_RELAXED);
@@ -170,17 +170,17 @@ static int failed(int err)
 	return err;
 }
 
-static void probe(void)
+static void cuda_probe(void)
 {
 	int err;
 
 	__atomic_store_n(&gpu.again_ms, 0, __ATOMIC_RELAXED);
 	err = gpu.ops->probe(&gpu.device, &gpu.why);
 	__atomic_store_n(&gpu.fit, !err, __ATOMIC_RELAXED);
-	failed(err);
+	cuda_failed(err);
 }
 
-static void load(void)
+static void cuda_load(void)
 {
 	void *lib = open_library();
 
@@ -188,7 +188,7 @@ static void load(void)
 		return;
 	gpu.ops = find_ops(lib);
 	if (gpu.ops)
-		probe();
+		cuda_probe();
 	else
 		dlclose(lib);
 }
@@ -201,26 +201,26 @@ static bool is_probe_due(void)
 }
 
 /* The library is looked for once; what is loaded stays. */
-static void look(void)
+static void cuda_look(void)
 {
 	if (!gpu.tried)
-		load();
+		cuda_load();
 	else if (is_probe_due())
-		probe();
+		cuda_probe();
 	__atomic_store_n(&gpu.tried, true, __ATOMIC_RELEASE);
 }
 
-static bool usable(void)
+static bool cuda_usable(void)
 {
 	if (!__atomic_load_n(&gpu.tried, __ATOMIC_ACQUIRE) || is_probe_due()) {
 		pthread_mutex_lock(&gpu.lock);
-		look();
+		cuda_look();
 		pthread_mutex_unlock(&gpu.lock);
 	}
 	return __atomic_load_n(&gpu.fit, __ATOMIC_RELAXED);
 }
 
-static void count(__u64 *word, __u64 n)
+static void cuda_count(__u64 *word, __u64 n)
 {
 	__atomic_fetch_add(word, n, __ATOMIC_RELAXED);
 }
@@ -231,7 +231,7 @@ const char *epf_engine_why(const struct epf_engine *e)
 
 	if (!epf_engine_far(e))
 		return e->usable() ? "" : "this CPU lacks its instructions";
-	usable();
+	cuda_usable();
 	pthread_mutex_lock(&gpu.lock);
 	kept = gpu.why;
 	pthread_mutex_unlock(&gpu.lock);
@@ -240,7 +240,7 @@ const char *epf_engine_why(const struct epf_engine *e)
 
 bool epf_gpu_there(char *text)
 {
-	bool fit = usable();
+	bool fit = cuda_usable();
 
 	pthread_mutex_lock(&gpu.lock);
 	if (fit)
@@ -267,7 +267,7 @@ void epf_gpu_use(struct epf_gpu_use *use)
 
 /* ---- lines on the GPU ---- */
 
-static void drop(struct kept *k)
+static void cuda_drop(struct kept *k)
 {
 	gpu.ops->release(k->held);
 	memset(k, 0, sizeof(*k));
@@ -281,7 +281,7 @@ static void drop_column(struct column *c)
 }
 
 /* The column is not copied again: each time it would evict what took its room. */
-static void refuse(struct column *c)
+static void cuda_refuse(struct column *c)
 {
 	if (c->there)
 		gpu.ops->unload(c->there);
@@ -295,13 +295,13 @@ static void drop_others(const struct kept *but)
 	unsigned int i;
 
 	for (i = 0; i < COLUMNS; i++)
-		refuse(&gpu.columns[i]);
+		cuda_refuse(&gpu.columns[i]);
 	for (i = 0; i < KEPT; i++)
 		if (gpu.kept[i].held && &gpu.kept[i] != but)
-			drop(&gpu.kept[i]);
+			cuda_drop(&gpu.kept[i]);
 }
 
-static struct kept *find(const struct epf_view *v)
+static struct kept *cuda_find(const struct epf_view *v)
 {
 	unsigned int i;
 
@@ -314,7 +314,7 @@ static struct kept *find(const struct epf_view *v)
 }
 
 /* An empty slot, or the least recently used one. */
-static struct kept *oldest(void)
+static struct kept *cuda_oldest(void)
 {
 	struct kept *k = &gpu.kept[0];
 	unsigned int i;
@@ -323,7 +323,7 @@ static struct kept *oldest(void)
 		if (gpu.kept[i].used < k->used)
 			k = &gpu.kept[i];
 	if (k->held)
-		drop(k);
+		cuda_drop(k);
 	return k;
 }
 
@@ -341,7 +341,7 @@ static bool brought_on(struct kept *k, const struct epf_view *v)
 	n = v->version - k->version;
 	if (gpu.ops->apply(k->held, t->record + (k->version - t->first), n, v->epoch, &gpu.why))
 		return false;
-	count(&gpu.use.records, n);
+	cuda_count(&gpu.use.records, n);
 	k->version = v->version;
 	k->epoch = v->epoch;
 	return true;
@@ -357,11 +357,11 @@ static int upload(struct kept *k, const struct epf_view *v, unsigned int threads
 		ret = gpu.ops->hold(&lines, threads, &k->held, &gpu.why);
 	}
 	if (ret)
-		return failed(ret);
+		return cuda_failed(ret);
 	/* an epoch that the caller reads now is not older than a lane copied */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	count(&gpu.use.uploads, 1);
-	count(&gpu.use.upload_bytes, epf_geom_lines(&v->geom) * EPF_LINE_BYTES);
+	cuda_count(&gpu.use.uploads, 1);
+	cuda_count(&gpu.use.upload_bytes, epf_geom_lines(&v->geom) * EPF_LINE_BYTES);
 	k->serial = v->serial;
 	k->version = v->version;
 	k->epoch = v->epoch;
@@ -373,20 +373,20 @@ static int upload(struct kept *k, const struct epf_view *v, unsigned int threads
 /* Put the lines of the view on the GPU, as *@kept. Return: 0, or a negative errno. */
 static int carry(const struct epf_view *v, unsigned int threads, struct kept **kept)
 {
-	struct kept *k = find(v);
+	struct kept *k = cuda_find(v);
 	int ret = 0;
 
 	if (v->asked)
 		return -EOPNOTSUPP;
-	look();
+	cuda_look();
 	if (!gpu.fit)
 		return -ENODEV;
 	if (k && brought_on(k, v)) {
-		count(&gpu.use.reuses, 1);
+		cuda_count(&gpu.use.reuses, 1);
 	} else {
 		if (k)
-			drop(k);
-		k = oldest();
+			cuda_drop(k);
+		k = cuda_oldest();
 		ret = upload(k, v, threads);
 	}
 	if (!ret)
@@ -405,7 +405,7 @@ static int carry(const struct epf_view *v, unsigned int threads, struct kept **k
 static int put_down(struct kept *k, const struct epf_view *v, int ret)
 {
 	if (k->held && (!v->serial || !gpu.fit))
-		drop(k);
+		cuda_drop(k);
 	return ret;
 }
 
@@ -418,7 +418,7 @@ void epf_cuda_forget(__u64 serial)
 	pthread_mutex_lock(&gpu.lock);
 	for (i = 0; i < KEPT; i++)
 		if (gpu.kept[i].held && gpu.kept[i].serial == serial)
-			drop(&gpu.kept[i]);
+			cuda_drop(&gpu.kept[i]);
 	for (i = 0; i < COLUMNS; i++)
 		if (gpu.columns[i].serial == serial)
 			drop_column(&gpu.columns[i]);
@@ -450,7 +450,7 @@ static struct column *column_of(const struct epf_column *k)
 /* A column that is begun for the second time stays on the GPU, if it fits.
  * Return: NULL: the keys must be copied for this query.
  */
-static const struct column *stays(const struct epf_keys *keys, unsigned int threads)
+static const struct column *cuda_stays(const struct epf_keys *keys, unsigned int threads)
 {
 	const struct epf_column *k = keys->of;
 	struct epf_cuda_keys all;
@@ -462,7 +462,7 @@ static const struct column *stays(const struct epf_keys *keys, unsigned int thre
 	all = (struct epf_cuda_keys){ k->keys.data, k->keys.n, k->keys.len, 0 };
 	if (!c->there && !c->never && c->used && keys->data == k->keys.data) {
 		c->never = gpu.ops->load(&all, threads, &c->there, &gpu.why);
-		count(&gpu.use.columns, !c->never);
+		cuda_count(&gpu.use.columns, !c->never);
 	}
 	c->used = ++gpu.clock;
 	return c->there ? c : NULL;
@@ -473,18 +473,18 @@ static const struct column *stays(const struct epf_keys *keys, unsigned int thre
 static int ask_card(struct kept *k, const struct epf_keys *keys, struct epf_cuda_answer *a)
 {
 	const struct epf_cuda_keys there = { keys->data, keys->n, keys->len, 0 };
-	const struct column *c = stays(keys, a->threads);
+	const struct column *c = cuda_stays(keys, a->threads);
 	size_t bytes = keys->len ? keys->len : sizeof(__u64);
 	__u64 first;
 
 	if (!c)
 		return gpu.ops->query(k->held, &there, a, &gpu.why);
 	first = (__u64)((const char *)keys->data - (const char *)keys->of->keys.data) / bytes;
-	count(&gpu.use.column_asks, 1);
+	cuda_count(&gpu.use.column_asks, 1);
 	return gpu.ops->query_column(k->held, c->there, first, keys->n, a, &gpu.why);
 }
 
-static int ask(struct kept *k, const struct epf_keys *keys, struct epf_answer *a)
+static int cuda_ask(struct kept *k, const struct epf_keys *keys, struct epf_answer *a)
 {
 	struct epf_cuda_answer answer = {
 		.bitmap = a->bitmap,
@@ -501,7 +501,7 @@ static int ask(struct kept *k, const struct epf_keys *keys, struct epf_answer *a
 		ret = ask_card(k, keys, &answer);
 	}
 	if (ret)
-		return failed(ret);
+		return cuda_failed(ret);
 	memset(a->ages_of, 0, sizeof(a->ages_of));
 	a->present = 0;
 	for (age = 0; age < EPF_LANES; age++) {
@@ -512,7 +512,7 @@ static int ask(struct kept *k, const struct epf_keys *keys, struct epf_answer *a
 	return 0;
 }
 
-static int query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
+static int cuda_query(const struct epf_view *v, const struct epf_keys *keys, struct epf_answer *a)
 {
 	struct kept *k;
 	int ret;
@@ -522,7 +522,7 @@ static int query(const struct epf_view *v, const struct epf_keys *keys, struct e
 	pthread_mutex_lock(&gpu.lock);
 	ret = carry(v, a->threads, &k);
 	if (!ret)
-		ret = put_down(k, v, ask(k, keys, a));
+		ret = put_down(k, v, cuda_ask(k, keys, a));
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
@@ -533,9 +533,9 @@ int epf_cuda_tally(const struct epf_view *v, __u64 *nr)
 	int ret = -ENOENT;
 
 	pthread_mutex_lock(&gpu.lock);
-	k = find(v);
+	k = cuda_find(v);
 	if (k && gpu.fit && k->version == v->version && k->epoch == v->epoch)
-		ret = put_down(k, v, failed(gpu.ops->tally(k->held, nr, &gpu.why)));
+		ret = put_down(k, v, cuda_failed(gpu.ops->tally(k->held, nr, &gpu.why)));
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
@@ -548,7 +548,8 @@ int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n, __u64 *found)
 	pthread_mutex_lock(&gpu.lock);
 	ret = carry(v, 0, &k);
 	if (!ret)
-		ret = put_down(k, v, failed(gpu.ops->chance(k->held, seed, n, found, &gpu.why)));
+		ret = put_down(k, v,
+			       cuda_failed(gpu.ops->chance(k->held, seed, n, found, &gpu.why)));
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
@@ -569,18 +570,18 @@ static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 {
 	double start;
 
-	if (query(v, keys, a))
+	if (cuda_query(v, keys, a))
 		return 0;
 	start = seconds();
-	return query(v, keys, a) ? 0 : seconds() - start;
+	return cuda_query(v, keys, a) ? 0 : seconds() - start;
 }
 
 /* Measure the copy of a part of the lines, and lookups of keys of the host. */
-static void measure(const struct epf_view *v, unsigned int threads, __u64 *digest,
-		    unsigned char *bitmap, struct epf_rates *r)
+static void cuda_measure(const struct epf_view *v, unsigned int threads, __u64 *digest,
+			 unsigned char *bitmap, struct epf_rates *r)
 {
-	const struct epf_keys keys = { digest, CARD_KEYS, 0, NULL };
-	const struct epf_keys none = { digest, 0, 0, NULL };
+	const struct epf_keys keys = { .data = digest, .n = CARD_KEYS };
+	const struct epf_keys none = { .data = digest };
 	struct epf_answer a = { .bitmap = bitmap, .threads = threads };
 	struct epf_view piece = *v;
 	__u64 lines = epf_geom_lines(&v->geom);
@@ -612,9 +613,9 @@ static void rates(const struct epf_engine *e, const struct epf_view *v, unsigned
 	for (i = 0; digest && i < CARD_KEYS; i++)
 		digest[i] = epf_word(i, 1);
 	if (digest && bitmap)
-		measure(v, threads, digest, bitmap, r);
+		cuda_measure(v, threads, digest, bitmap, r);
 	free(bitmap);
 	free(digest);
 }
 
-const struct epf_engine epf_engine_cuda = { "cuda", usable, query, rates };
+const struct epf_engine epf_engine_cuda = { "cuda", cuda_usable, cuda_query, rates };

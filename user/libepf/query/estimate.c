@@ -67,7 +67,7 @@ __attribute__((target("popcnt"))) static void count_popcnt(__u64 nr[EPF_LANES][E
 }
 #endif
 
-static count_fn counter(void)
+static count_fn estimate_counter(void)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("popcnt"))
@@ -125,7 +125,7 @@ static int tally(const struct epf_view *v, unsigned int threads, struct tally *s
 		.step = PIECE_LINES,
 		.n = epf_geom_lines(&v->geom),
 	};
-	struct pass pass = { .view = v, .count = counter() };
+	struct pass pass = { .view = v, .count = estimate_counter() };
 	unsigned int nr = epf_par_threads(threads, par.n, par.step), i;
 	struct worker *w;
 
@@ -233,15 +233,15 @@ static int ask_far(const struct epf_view *v, const struct epf_probe_opts *o, str
 	return ret;
 }
 
-static int ask(const struct epf_view *v, const struct epf_probe_opts *o, __u64 *digest,
-	       struct epf_answer *a, struct epf_met *m)
+static int estimate_ask(const struct epf_view *v, const struct epf_probe_opts *o, __u64 *digest,
+			struct epf_answer *a, struct epf_met *m)
 {
 	__u64 done, i;
 	int ret = 0;
 
 	for (done = 0; done < m->keys && !ret; done += FRESH_KEYS) {
 		__u64 left = m->keys - done;
-		struct epf_keys keys = { digest, left, 0, NULL };
+		struct epf_keys keys = { .data = digest, .n = left };
 
 		if (left > FRESH_KEYS)
 			keys.n = FRESH_KEYS;
@@ -261,7 +261,7 @@ static int ask_near(const struct epf_view *v, const struct epf_probe_opts *o, st
 	__u64 room = m->keys < FRESH_KEYS ? m->keys : FRESH_KEYS;
 	__u64 *digest = malloc(room * sizeof(*digest));
 	struct epf_answer a = { .bitmap = malloc(room / 8 + 1), .threads = o->threads };
-	int ret = digest && a.bitmap ? ask(v, o, digest, &a, m) : -ENOMEM;
+	int ret = digest && a.bitmap ? estimate_ask(v, o, digest, &a, m) : -ENOMEM;
 
 	free(a.bitmap);
 	free(digest);

@@ -13,7 +13,7 @@
 /* The continued fraction of the incomplete beta function (DLMF 8.17.22), by
  * Lentz' method.
  */
-static double fraction(double x, double a, double b)
+static double interval_fraction(double x, double a, double b)
 {
 	double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), f = d, m;
 
@@ -44,7 +44,7 @@ static double beta(double x, double a, double b)
 
 	if (x > (a + 1) / (a + b + 2))
 		return 1 - beta(1 - x, b, a);
-	return exp(log_front) * fraction(x, a, b) / a;
+	return exp(log_front) * interval_fraction(x, a, b) / a;
 }
 
 /* The x at which I_x(a, b) is @want. */

@@ -20,7 +20,7 @@ struct moment {
 	__u64 before, after;
 };
 
-static __u64 now_ns(void)
+static __u64 live_now_ns(void)
 {
 	struct timespec t;
 
@@ -28,13 +28,13 @@ static __u64 now_ns(void)
 	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
 }
 
-static int look(int filter, struct moment *m)
+static int live_look(int filter, struct moment *m)
 {
 	int ret;
 
-	m->before = now_ns();
+	m->before = live_now_ns();
 	ret = epf_filter_info(filter, &m->info);
-	m->after = now_ns();
+	m->after = live_now_ns();
 	return ret;
 }
 
@@ -59,7 +59,7 @@ static int try_view_by(struct epf_view *v, int filter, bool keyed, struct moment
 	struct moment ended;
 	size_t bytes;
 	void *map;
-	int ret = look(filter, begun);
+	int ret = live_look(filter, begun);
 
 	if (!ret && p->kind != EPF_KIND_LANES)
 		ret = -EOPNOTSUPP;
@@ -69,7 +69,7 @@ static int try_view_by(struct epf_view *v, int filter, bool keyed, struct moment
 		return ret;
 	bytes = p->nr_lines * EPF_LINE_BYTES;
 	map = epf_map(filter, bytes, 0);
-	ret = map == MAP_FAILED ? -errno : look(filter, &ended);
+	ret = map == MAP_FAILED ? -errno : live_look(filter, &ended);
 	if (!ret && !same_table(begun, &ended))
 		ret = -EAGAIN;
 	if (!ret)

@@ -5,6 +5,7 @@
  */
 #include "engine.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,11 +72,16 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 	}
 }
 
-/* The digests of @n keys from @first on, and zeros up to @all. Whole steps of
+static bool is_little(const struct epf_keys *k)
+{
+	return k->little || htole64(1) == 1;
+}
+
+/* The digests of @n keys from @first on, little-endian, and zeros up to @all. Whole steps of
  * digests are used in place.
  */
-static const unsigned char *digests(const struct run *r, __u64 first, __u32 n, __u32 all,
-				    unsigned char *buf)
+static const unsigned char *run_digests(const struct run *r, __u64 first, __u32 n, __u32 all,
+					unsigned char *buf)
 {
 	const struct epf_keys *k = r->keys;
 	const unsigned char *key = k->data;
@@ -83,14 +89,19 @@ static const unsigned char *digests(const struct run *r, __u64 first, __u32 n, _
 
 	if (!k->len) {
 		key += first * sizeof(__u64);
-		if (n == all)
+		if (n == all && is_little(k))
 			return key;
 		memcpy(buf, key, n * sizeof(__u64));
 	}
 	key += first * k->len;
-	for (i = 0; k->len && i < n; i++) {
-		__u64 d = epf_digest(&r->view->hash, key + i * k->len, k->len);
+	for (i = 0; i < n && (k->len || !is_little(k)); i++) {
+		__u64 d;
 
+		if (k->len)
+			d = epf_digest(&r->view->hash, key + i * k->len, k->len);
+		else
+			memcpy(&d, key + i * sizeof(d), sizeof(d));
+		d = htole64(d);
 		memcpy(buf + i * sizeof(d), &d, sizeof(d));
 	}
 	memset(buf + n * sizeof(__u64), 0, (all - n) * sizeof(__u64));
@@ -108,14 +119,14 @@ static unsigned char present_bits(const unsigned char *age)
 	return (unsigned char)(low * 0x0102040810204080ULL >> 56);
 }
 
-static void step(struct worker *w, __u64 first, __u32 n)
+static void run_step(struct worker *w, __u64 first, __u32 n)
 {
 	const struct run *r = w->run;
 	__u32 all = (n + EPF_BLOCK_KEYS - 1) & ~(EPF_BLOCK_KEYS - 1);
 	struct step s;
 	__u32 i;
 
-	r->look(&r->lens, digests(r, first, n, all, s.digest), all, s.age);
+	r->look(&r->lens, run_digests(r, first, n, all, s.digest), all, s.age);
 	memset(s.age + n, EPF_AGE_ABSENT, all - n);
 	for (i = 0; i < n; i += 8)
 		r->a->bitmap[(first + i) / 8] = present_bits(s.age + i);
@@ -131,7 +142,7 @@ static void chunk(void *self, __u64 first, __u64 n)
 	__u64 at, end = first + n;
 
 	for (at = first; at < end; at += EPF_STEP_KEYS)
-		step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
+		run_step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
 }
 
 static void add_up(struct epf_answer *a, const struct worker *w)

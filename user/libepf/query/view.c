@@ -40,7 +40,7 @@ int epf_view_init(struct epf_view *v, const void *lines, const struct epf_params
 }
 
 /* Allocate @bytes in huge pages. Return: NULL: no memory. */
-static void *make_room(struct epf_view *v, size_t bytes)
+static void *view_make_room(struct epf_view *v, size_t bytes)
 {
 	size_t all = bytes + HUGE_BYTES;
 	void *own = mmap(NULL, all, PROT_READ | PROT_WRITE,
@@ -130,7 +130,7 @@ static int locked_begin(struct making *m, const struct epf_params *params,
 
 	if (ret)
 		return ret;
-	m->to = make_room(m->v, m->work.all);
+	m->to = view_make_room(m->v, m->work.all);
 	if (!m->to)
 		return -ENOMEM;
 	epf_asked_at(m->v->asked, (__u64 *)m->to);
@@ -202,7 +202,7 @@ int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file)
 
 /* Settling lines */
 
-static void settled(struct making *m)
+static void view_settled(struct making *m)
 {
 	/* an epoch that the caller reads now is not older than a lane copied */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -220,7 +220,7 @@ static int settle_step(struct epf_work *work)
 	size_t n = next_bytes(m);
 
 	if (!n) {
-		settled(m);
+		view_settled(m);
 		return 0;
 	}
 	if ((uintptr_t)m->from % 16)
@@ -254,7 +254,7 @@ int epf_view_settle_begin(struct epf_view *v, struct epf_work **work)
 	if (!m)
 		return -ENOMEM;
 	m->new = *v;
-	m->to = make_room(&m->new, m->work.all);
+	m->to = view_make_room(&m->new, m->work.all);
 	if (!m->to) {
 		free(m);
 		return -ENOMEM;

@@ -14,6 +14,7 @@ small probability, which the program chooses.
 `docs/PYTHON.md` (Debian: /usr/share/doc/python3-epf) tells which keys they take.
 """
 
+from epf._device import DeviceArray
 from epf._filter import Filter
 from epf._kernel import KernelFilter
 from epf._native import ABSENT, KEY_MAX, UNKNOWN, ArgumentError, Error
@@ -22,6 +23,6 @@ from epf._snapshot import Audit, Merged, Snapshot, merge
 
 __version__ = version()
 
-__all__ = ["ABSENT", "KEY_MAX", "UNKNOWN", "ArgumentError", "Audit", "Error", "Filter", "Info",
+__all__ = ["ABSENT", "KEY_MAX", "UNKNOWN", "ArgumentError", "Audit", "DeviceArray", "Error", "Filter", "Info",
            "KernelFilter", "Merged", "Plan", "Size", "Snapshot", "engines", "kinds", "merge",
            "plan_size", "version"]

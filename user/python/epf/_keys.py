@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, AbstractSet, Any, Iterator, Protocol, Sequence, Union
 
+from epf import _device
 from epf._native import ABSENT, KEY_MAX, check, ffi
 
 if TYPE_CHECKING:
@@ -216,6 +217,9 @@ def keys_of(keys: Any, key_len: int | None = None) -> Keys:
         return Keys([numpy_array(keys, key_len)], numpy=True)
     if is_a(keys, "pandas", "Series", "Index"):
         return Keys([numpy_array(pandas_array(keys), key_len)], numpy=True)
+    if _device.is_device(keys):
+        raise TypeError("keys in memory of a device: only Snapshot.test() and Snapshot.audit() "
+                        "take them")
     if hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__"):
         from epf import _arrow
 

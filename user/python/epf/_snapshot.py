@@ -8,10 +8,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Generic, Iterable, TypeVar, overload
 
-from epf import _keys
+from epf import _device, _keys
 from epf._handle import Asked
 from epf._keys import ArrowArray, ArrowStream, Column, PlainKeys
-from epf._native import (ArgumentError, Progress, check, ffi, lib, name_of, options, path_of,
+from epf._native import (ArgumentError, Error, Progress, check, ffi, lib, name_of, options, path_of,
                          text_of, unsigned)
 from epf._plan import Info, info_by
 
@@ -31,7 +31,8 @@ class Audit(Generic[Result]):
     present: how many of them are present.
     engine: which engine has answered.
     ages: of each key, as `Snapshot.test()` has them; None if they were not wanted.
-    bitmap: bit i % 8 of byte i // 8 is set if key i is present; None if it was not wanted.
+    bitmap: bit i % 8 of byte i // 8 is set if key i is present; None if it was not wanted. A
+        `DeviceArray` for keys in memory of a device.
     ages_of: how many keys are present at each age.
     """
 
@@ -114,6 +115,53 @@ class Snapshot(Asked):
         new._held = ffi.gc(pointer, lib.libepf_snapshot_close)
         return new
 
+    _there: _device.Lines | None = None
+
+    def close(self) -> None:
+        super().close()
+        self._there = None
+
+    def _on_device(self) -> _device.Lines:
+        """The lines for devices; they are copied there by the first question."""
+        held, there = self._pointer(), self._there
+        if there is None:
+            lines = options("libepf_lines")
+            check(lib.libepf_snapshot_lines(held, lines))
+            there = _device.Lines(_device.library(Error), int(ffi.cast("uintptr_t", lines)),
+                                  (held, lines))
+            self._there = there
+        return there
+
+    @overload
+    def test(self, keys: NDArray[Any], *, key_len: int | None = ...) -> NDArray[np.uint8]: ...
+    @overload
+    def test(self, keys: ArrowArray | ArrowStream, *, key_len: int | None = ...) -> bytes: ...
+    @overload
+    def test(self, keys: Column, *, key_len: int | None = ...) -> NDArray[np.uint8]: ...
+    @overload
+    def test(self, keys: PlainKeys, *, key_len: int | None = ...) -> bytes: ...
+    @overload
+    def test(self, keys: _device.DeviceKeys, *,
+             key_len: int | None = ...) -> _device.DeviceArray: ...
+
+    def test(self, keys: Any, *, key_len: int | None = None) -> Any:
+        """The age of each key in epochs, a byte for each key, as `Filter.test()`.
+
+        Keys in memory of a CUDA device are answered there, in the stream that wrote them, and the
+        result is a `DeviceArray`.
+        """
+        if _device.is_device(keys):
+            return self._on_device().ask(_device.column_of(keys, key_len)).ages
+        return super().test(keys, key_len=key_len)
+
+    def _audit_there(self, keys: Any, key_len: int | None, ages: bool, bitmap: bool) -> Any:
+        there, column = self._on_device(), _device.column_of(keys, key_len)
+        answer = there.ask(column)
+        counts = there.counts(answer)
+        bits: Any = answer.bitmap if bitmap else None
+        return Audit(column.n, sum(counts), "cuda", answer.ages if ages else None, bits,
+                     counts + (0,) * (lib.LIBEPF_AGES - len(counts)))
+
     def _test(self, keys: _keys.Keys, time_ns: int | None = None) -> Any:
         held = self._pointer()
         return _keys.ask(keys, lambda struct, ages: lib.libepf_snapshot_test(held, struct, ages))
@@ -136,6 +184,10 @@ class Snapshot(Asked):
               engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
               progress: Told | None = ...) -> Audit[NDArray[np.uint8]]: ...
     @overload
+    def audit(self, keys: _device.DeviceKeys, *, key_len: int | None = ..., threads: int = ...,
+              engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
+              progress: Told | None = ...) -> Audit[_device.DeviceArray]: ...
+    @overload
     def audit(self, keys: PlainKeys, *, key_len: int | None = ..., threads: int = ...,
               engine: str | None = ..., ages: bool = ..., bitmap: bool = ...,
               progress: Told | None = ...) -> Audit[bytes]: ...
@@ -150,7 +202,14 @@ class Snapshot(Asked):
         ages, bitmap: are they wanted?
         progress: called in this thread now and then with the keys done and all keys. If it
             returns something true, the audit ends with `Error` (ECANCELED).
+
+        Keys in memory of a CUDA device are answered there: ages and bitmap are of type
+        `DeviceArray`, the bitmap in words of 32 bits; threads and progress are not used.
         """
+        if _device.is_device(keys):
+            if engine not in (None, "cuda"):
+                raise ValueError(f"engine {engine} does not take keys in memory of a device")
+            return self._audit_there(keys, key_len, ages, bitmap)
         held, every = self._pointer(), _keys.keys_of(keys, key_len)
         wanted = _Wanted(threads, engine, bitmap, progress, every.n)
         made, pointer = every.bytes_for(every.n) if ages else (None, None)
