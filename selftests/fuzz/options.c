@@ -43,6 +43,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/ingress.h"
 #include "epfctl/nf.h"
 #include "epfctl/pin.h"
+#include "epfctl/plot.h"
 #include "epf/packet.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
@@ -392,6 +393,14 @@ int cmd_batch(int argc, char **argv)
 	return cmd_doctor(argc, argv);
 }
 
+int plan_plot(const struct epf_plan_request *asked, const struct epf_planned *plan,
+	      const char *path)
+{
+	law(plot_named(path), "plot: a format");
+	law(plan->bytes && plan->budget > 0 && asked->kind == plan->params.kind, "plot: a plan");
+	return 0;
+}
+
 int audit_run(const struct audit_ask *ask)
 {
 	int i;
@@ -399,6 +408,8 @@ int audit_run(const struct audit_ask *ask)
 	law(ask->target && ask->nr_keys > 0 && ask->nr_keys <= AUDIT_KEYS_MAX, "audit: operands");
 	for (i = 0; i < AUDIT_OUTS; i++)
 		law(!ask->nr_out[i] || ask->nr_out[i] == ask->nr_keys, "audit: outputs");
+	for (i = 0; i < ask->nr_out[OUT_PLOT]; i++)
+		law(plot_named(ask->out[OUT_PLOT][i]), "audit: a plot's format");
 	law(ask->spec.key_len <= EPF_KEY_MAX && ask->spec.threads <= EPF_AUDIT_THREADS_MAX,
 	    "audit: numbers");
 	return 0;

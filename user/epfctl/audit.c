@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Audits, from the files that are named to the files that are written. */
 #include "cmd_audit.h"
+#include "plot.h"
 
 #include "jobs/agent.h"
 #include "desc.h"
@@ -184,14 +185,14 @@ static int save_state(struct auditing *a)
 static int cut(const struct auditing *a)
 {
 	const struct job_checkpoint *m = &a->state.mark;
-	const off_t bytes[AUDIT_OUTS] = {
+	const off_t bytes[AUDIT_ANSWERS] = {
 		[OUT_BITMAP] = (off_t)((m->keys + 7) / 8),
 		[OUT_AGES] = (off_t)m->keys,
 		[OUT_RECORDS] = (off_t)m->record_bytes,
 	};
 	int i;
 
-	for (i = 0; i < AUDIT_OUTS; i++)
+	for (i = 0; i < AUDIT_ANSWERS; i++)
 		if (a->out[i].fd >= 0 && ftruncate(a->out[i].fd, bytes[i]))
 			return fail_errno(errno, "%s: %m", a->out[i].file.temp);
 	return 0;
@@ -243,7 +244,7 @@ static int stopped(struct auditing *a)
 	if (!a->state_path || !(a->state.mark.keys || came_further(a)))
 		return fail("%s: stopped; nothing was written", a->r.keys);
 	known = !access(a->state_path, F_OK);
-	for (i = 0; i < AUDIT_OUTS && !err; i++)
+	for (i = 0; i < AUDIT_ANSWERS && !err; i++)
 		err = audit_out_keep(&a->out[i], known);
 	if (!err)
 		err = save_state(a);
@@ -558,6 +559,20 @@ static int open_here(struct asked *s)
 	return s->ask->probe ? audit_probe(s) : 0;
 }
 
+static int draw(const struct auditing *a)
+{
+	const struct audit_out *o = &a->out[OUT_PLOT];
+	FILE *script;
+
+	if (!o->name)
+		return 0;
+	script = plot_begin(o->name);
+	if (!script)
+		return EXIT_FAIL;
+	audit_script(script, &a->asked->t, &a->r);
+	return plot_draw(script, o->name, o->fd);
+}
+
 static int do_job(struct auditing *a)
 {
 	struct job_spec spec = a->ask->spec;
@@ -583,6 +598,8 @@ static int do_job(struct auditing *a)
 	meter_end(&a->meter);
 	a->r.took_ns = now_ns() - began;
 	if (!ret)
+		ret = draw(a);
+	if (!ret)
 		ret = commit(a);
 	if (!ret)
 		epfctl_audit_report(a);
@@ -598,7 +615,8 @@ static int open_outs(struct auditing *a, int nr)
 	if (name_state(a))
 		return EXIT_FAIL;
 	for (i = 0; i < AUDIT_OUTS; i++)
-		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume, a->saved))
+		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume && i < AUDIT_ANSWERS,
+				   a->saved))
 			return EXIT_FAIL;
 	return 0;
 }
@@ -623,7 +641,7 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 		.ask = ask,
 		.asked = asked,
 		.keys_fd = keys_fd,
-		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
+		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
 		.meter = { .what = "asking" },
 		.r = { .keys = input_name(ask->keys[nr]) },
 	};
@@ -681,6 +699,8 @@ int audit_run(const struct audit_ask *ask)
 	int nr, ret;
 
 	ret = check_names(ask);
+	if (!ret && ask->nr_out[OUT_PLOT])
+		ret = plot_ready(); /* before long work */
 	for (nr = 0; !ret && nr < ask->nr_keys; nr++) {
 		fds[nr] = open_input(ask->keys[nr], &st);
 		if (fds[nr] < 0)

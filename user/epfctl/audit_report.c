@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The result of an audit, as text and as JSON. */
+/* The result of an audit, as text, as JSON and as a picture. */
 #include "cmd_audit.h"
+#include "plot.h"
 
 #include "desc.h"
 
@@ -9,6 +10,7 @@
 
 #define ROW "  %-12s "
 #define BAR_COLUMNS 40
+#define TICS_MAX 16 /* ages that have room for their names below the bars */
 
 static double audit_report_share(__u64 part, __u64 all)
 {
@@ -231,7 +233,7 @@ static json_t *work_json(const struct audit_result *r)
 
 json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
-	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records" };
+	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records", "plot" };
 	const struct job_checkpoint *m = &r->state.mark;
 	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}", "file", json_path(r->keys),
 			      "format", rec_format_name(r->state.format), "asked", asked_json(t, r),
@@ -249,4 +251,60 @@ json_t *audit_json(const struct target *t, const struct audit_result *r)
 			json_object_set_new(written, names[i], json_path(r->out[i]));
 	json_object_set_new(o, "written", written);
 	return o;
+}
+
+/* Below a bar are its age and the time since when its epoch lasts. */
+static void script_tics(FILE *to, const struct target *t, unsigned int n)
+{
+	unsigned int age, step = (n + TICS_MAX - 1) / TICS_MAX;
+
+	fprintf(to, "set xtics (");
+	for (age = 0; age < n; age += step) {
+		const struct epf_snap_epoch *e = epoch_of(t, age);
+
+		fprintf(to, "%s\"%u\\n%s\" %u", age ? ", " : "", age, e ? fmt_ns(e->age_ns).s : "-",
+			age);
+	}
+	fprintf(to, ")\n");
+}
+
+static void script_bars(FILE *to, const struct target *t, const struct job_checkpoint *m,
+			unsigned int n)
+{
+	unsigned int age;
+
+	fprintf(to, "# age, keys, ns since when\n$ages << END\n");
+	for (age = 0; age < n; age++) {
+		const struct epf_snap_epoch *e = epoch_of(t, age);
+
+		fprintf(to, "%u %llu ", age, m->ages_of[age]);
+		if (e)
+			fprintf(to, "%llu\n", e->age_ns);
+		else
+			fprintf(to, "NaN\n");
+	}
+	fprintf(to, "END\n");
+}
+
+void audit_script(FILE *to, const struct target *t, const struct audit_result *r)
+{
+	const struct job_checkpoint *m = &r->state.mark;
+	unsigned int n = nr_ages(m);
+	char title[1024];
+
+	script_bars(to, t, m, n);
+	script_tics(to, t, n);
+	snprintf(title, sizeof(title), "%s: %llu of %llu keys of %s are present",
+		 t->header.params.name, m->present, m->keys, r->keys);
+	fprintf(to, "set title ");
+	plot_text(to, title);
+	fprintf(to,
+		"\n"
+		"set bmargin 5\n"
+		"set xlabel 'age in epochs, and time since the epoch began' offset 0,-0.8\n"
+		"set xrange [-0.6:%u.6]\n"
+		"set ylabel 'keys'\nset yrange [0:*]\n"
+		"set boxwidth 0.8\nset style fill solid noborder\n"
+		"plot $ages using 1:2 with boxes lt 1 notitle\n",
+		n - 1);
 }

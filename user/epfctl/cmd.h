@@ -309,6 +309,12 @@ extern const char compare_help[];
 /* Return: exit status. */
 int compare(const struct epf_plan_request *p, const struct epf_planned *plan);
 
+/* plan_plot.c: draw @plan, and what other budgets take, into the file @path; see plot.h.
+ * Return: 0, or EXIT_FAIL with an error printed.
+ */
+int plan_plot(const struct epf_plan_request *asked, const struct epf_planned *plan,
+	      const char *path);
+
 /* keys.c: keys from arguments, standard input and files */
 
 enum key_format { KEYS_TEXT, KEYS_HEX, KEYS_JSON };

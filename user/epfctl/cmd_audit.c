@@ -2,6 +2,7 @@
 /* epfctl audit: which of many keys does a filter hold? This file has the options. */
 #include "cmd_audit.h"
 #include "cmd.h"
+#include "plot.h"
 #include "recopts.h"
 
 #include <signal.h>
@@ -21,6 +22,7 @@ enum {
 	OPT_AGENT,
 	OPT_NO_AGENT,
 	OPT_ANY_KEYS,
+	OPT_PLOT,
 };
 
 static const struct option longs[] = {
@@ -40,6 +42,7 @@ static const struct option longs[] = {
 	{ "agent", required_argument, NULL, OPT_AGENT },
 	{ "no-agent", no_argument, NULL, OPT_NO_AGENT },
 	{ "any-keys", no_argument, NULL, OPT_ANY_KEYS },
+	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ 0 },
 };
 
@@ -61,6 +64,8 @@ PKT_HELP("frame")
 "  -a, --ages FILE     write a byte for each key: its age in epochs, or 255\n"
 "  -o, --records FILE  write the records that are present; '-': standard output\n"
 "  --absent            with -o: write the records that are absent\n"
+"  --plot FILE         draw the ages of matches as bars, by gnuplot: FILE.svg or\n"
+"                      FILE.png\n"
 "  --engine NAME       scalar, ring, avx2, avx512, cuda; auto (default)\n"
 "  --place copy|live   copy a filter first, or ask it in place; auto (default)\n"
 "  --threads N         use at most N threads (default: as many as CPUs)\n"
@@ -131,6 +136,8 @@ static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 		return take_out(ask, OUT_AGES, arg);
 	case 'o':
 		return take_out(ask, OUT_RECORDS, arg);
+	case OPT_PLOT:
+		return plot_named(arg) && take_out(ask, OUT_PLOT, arg);
 	case OPT_KEY_LEN:
 		return take_number("--key-len", arg, EPF_KEY_MAX, &ask->spec.key_len);
 	case OPT_THREADS:

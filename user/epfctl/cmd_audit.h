@@ -12,8 +12,10 @@
 
 #define AUDIT_KEYS_MAX 64
 
-/* The outputs, in the order in which they get their names. */
-enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_OUTS };
+/* The outputs, in the order in which they get their names. Answers are written key by key; a
+ * plot is drawn when they are complete.
+ */
+enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_ANSWERS, OUT_PLOT = AUDIT_ANSWERS, AUDIT_OUTS };
 
 /**
  * struct audit_ask - the request
@@ -161,5 +163,7 @@ int audit_state_save(const struct audit_state *s, const char *path, const struct
 
 void audit_print(const struct target *t, const struct audit_result *r);
 json_t *audit_json(const struct target *t, const struct audit_result *r);
+/* Write the rest of a script, see plot.h: the ages as bars. */
+void audit_script(FILE *to, const struct target *t, const struct audit_result *r);
 
 #endif /* EPFCTL_CMD_AUDIT_H */

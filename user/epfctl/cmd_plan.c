@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl plan: compute the size of a filter, and what it will promise. */
 #include "cmd.h"
+#include "plot.h"
 
 #include <math.h>
 
 #include "epf/window.h"
 
-enum { OPT_COMPARE = OPT_PROMISE_END };
+enum { OPT_COMPARE = OPT_PROMISE_END, OPT_PLOT };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
 	KIND_LONGS,
 	{ "compare", no_argument, NULL, OPT_COMPARE },
+	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ 0 },
 };
+
+static const char plot_help[] =
+	"      --plot FILE         draw memory against error, by gnuplot, for this budget\n"
+	"                          and others around it: FILE.svg or FILE.png\n";
 
 /* How long a key is kept: at least the window; at most as long as all epochs that count
  * last when each of them is complete.
@@ -90,31 +96,40 @@ int cmd_plan(int argc, char **argv)
 	static char help[4096];
 	const struct spec spec = {
 		.usage = "plan (--window COUNT | --time DURATION --rate PPS) "
-			 "[--compare] [options]",
+			 "[--compare | --plot FILE] [options]",
 		.help = help,
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
+	const char *plot = NULL;
 	bool comparing = false;
 	struct epf_plan_request p = { 0 }, first;
 	struct epf_planned plan;
 	struct kept kept;
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help, compare_help);
+	snprintf(help, sizeof(help), "%s%s%s%s", plan_help, kind_help, compare_help, plot_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == OPT_COMPARE)
 			comparing = true;
+		else if (opt == OPT_PLOT)
+			plot = optarg;
 		else if (!kind_option(&p, opt, optarg))
 			return EXIT_FAIL;
 	}
 	first = p;
 	if (comparing)
 		first.slack = 0; /* compare() checks it for each kind */
-	if (!operands(argc, argv, 0, 0, &spec) || !plan_geometry(&first, &plan))
+	if (!operands(argc, argv, 0, 0, &spec) || (plot && !plot_named(plot)))
+		return EXIT_FAIL;
+	if (comparing && plot)
+		return fail("--plot shows one kind: leave out --compare");
+	if (!plan_geometry(&first, &plan))
 		return EXIT_FAIL;
 	if (comparing)
 		return compare(&p, &plan);
+	if (plot && plan_plot(&p, &plan, plot))
+		return EXIT_FAIL;
 	pace_warn(&p, &plan.params);
 	kept = kept_by(&plan);
 	if (out_mode == OUT_TEXT)
