@@ -181,10 +181,11 @@ static void draw_error(const struct view *v, const struct seen *s, int y)
 static void draw_filter(const struct view *v, const struct seen *s, int y)
 {
 	const struct epf_info *i = &s->info;
+	const __u32 users = i->users ? i->users - 1 : 0; /* but this program */
 
-	put(y++, 0, PLAIN, "%s (id %u), %s, %s old, %s, %u users", i->params.name, i->id,
+	put(y++, 0, PLAIN, "%s (id %u), %s, %s old, %s, %u user%s", i->params.name, i->id,
 	    s->bpf ? "pure BPF" : "the module", fmt_ns(i->age_ns).s, fmt_bytes(i->memory_bytes).s,
-	    i->users ? i->users - 1 : 0);
+	    users, users == 1 ? "" : "s");
 	put(y++, 0, PLAIN, "covered    %s insertions, those of the last %s",
 	    fmt_count(i->covered_inserts).s, fmt_ns(i->covered_ns).s);
 	draw_error(v, s, y);
