@@ -60,7 +60,7 @@ build_merge() {
 	if [ -z "${merge_in:-}" ]; then
 		merge_in=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || return
 		ktap_cleanup rm -rf "$merge_in"
-		for of in snap atomic_file dev backend copy query/kinds; do
+		for of in snap order atomic_file dev backend copy query/kinds; do
 			"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf -Iinclude -Iinclude/uapi \
 				-c "user/libepf/$of.c" -o "$merge_in/${of##*/}.o" || return
 		done
