@@ -37,6 +37,7 @@ objects() {
 	case $1 in
 	bench)
 		for unit in cuda/bench/*.cu; do
+			[ "$unit" = cuda/bench/cuco.cu ] && continue # not without cuCollections
 			unit=${unit##*/}
 			echo "$gpu/${unit%.cu}.o"
 		done
