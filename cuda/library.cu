@@ -86,7 +86,8 @@ static int take(void *to, __u32 known, __u32 first, const void *from)
 
 /* ---- loading ---- */
 
-static int lines_of(const struct libepf_lines *from, struct epf_cu_lines *to)
+/* @from is read once: the caller's memory may change. */
+static int lines_of(const struct libepf_lines *from, struct epf_cu_lines *to, struct epf_hash *hash)
 {
 	struct libepf_lines l;
 	int ret = take(&l, sizeof(l), LINES_FIRST, from);
@@ -99,6 +100,7 @@ static int lines_of(const struct libepf_lines *from, struct epf_cu_lines *to)
 	    l.hash > EPF_HASH_MAX || l.parts > EPF_PARTS_MAX || l.fields > EPF_PART_BITS_MAX ||
 	    epf_geom_init(&to->geom, l.nr, l.parts, l.parts * l.fields))
 		return card_wrong(&why, -EINVAL, "no filter has these lines");
+	epf_hash_init(hash, l.key[0], l.key[1], l.hash);
 	return 0;
 }
 
@@ -161,15 +163,24 @@ static int place(struct copy *c, int device, const struct epf_cu_lines *host)
 	return ret;
 }
 
-static const struct copy *copy_on(const struct libepf_cuda *f, int device)
+static const struct copy *find_copy(const struct libepf_cuda *f, int device)
 {
 	__u32 i;
 
 	for (i = 0; f && i < f->nr; i++)
 		if (f->copy[i].device == device)
 			return &f->copy[i];
-	card_wrong(&why, -ENODEV, "the filter was not loaded to device %d", device);
 	return NULL;
+}
+
+/* Likewise; NULL is an error. */
+static const struct copy *copy_on(const struct libepf_cuda *f, int device)
+{
+	const struct copy *c = find_copy(f, device);
+
+	if (!c)
+		card_wrong(&why, -ENODEV, "the filter was not loaded to device %d", device);
+	return c;
 }
 
 static int place_all(struct libepf_cuda *f, const struct epf_cu_lines *host, const int *devices,
@@ -180,7 +191,7 @@ static int place_all(struct libepf_cuda *f, const struct epf_cu_lines *host, con
 	while (f->nr < nr && !ret) {
 		int device = devices[f->nr];
 
-		if (copy_on(f, device))
+		if (find_copy(f, device))
 			return card_wrong(&why, -EINVAL, "device %d is named twice", device);
 		ret = place(&f->copy[f->nr], device, host);
 		f->nr += !ret;
@@ -194,6 +205,7 @@ int libepf_cuda_load(const struct libepf_lines *lines, const int *devices, uint3
 	static const int first = CARD;
 	struct epf_cu_lines host;
 	struct libepf_cuda *f;
+	struct epf_hash hash;
 	int ret;
 
 	if (!filter)
@@ -201,13 +213,15 @@ int libepf_cuda_load(const struct libepf_lines *lines, const int *devices, uint3
 	*filter = NULL;
 	if (devices ? !nr || nr > LIBEPF_CUDA_DEVICES : nr)
 		return card_wrong(&why, -EINVAL, "%u devices: 1 to %u", nr, LIBEPF_CUDA_DEVICES);
-	ret = lines_of(lines, &host);
+	ret = lines_of(lines, &host, &hash);
 	if (ret)
 		return ret;
 	f = (struct libepf_cuda *)calloc(1, sizeof(*f));
+	if (f)
+		f->hash = hash;
+	explicit_bzero(&hash, sizeof(hash));
 	if (!f)
 		return card_wrong(&why, -ENOMEM, "out of memory");
-	epf_hash_init(&f->hash, lines->key[0], lines->key[1], lines->hash);
 	ret = place_all(f, &host, devices ? devices : &first, devices ? nr : 1);
 	if (ret)
 		libepf_cuda_free(f);
@@ -231,13 +245,16 @@ void libepf_cuda_free(struct libepf_cuda *f)
 
 /* ---- lookups ---- */
 
-/* Can the device access this memory? */
-static bool accessible(const void *p)
+/* Is this memory of @device, or managed, or pinned? A kernel that reads that of another
+ * device fails, unless the program has allowed it, and then the process is lost for CUDA.
+ */
+static bool accessible(const void *p, int device)
 {
 	struct cudaPointerAttributes a;
 
 	if (!cudaPointerGetAttributes(&a, p))
-		return a.type != cudaMemoryTypeUnregistered;
+		return a.type == cudaMemoryTypeDevice ? a.device == device :
+							a.type != cudaMemoryTypeUnregistered;
 	cudaGetLastError();
 	return false;
 }
@@ -249,15 +266,16 @@ static int check(const struct libepf_cuda_query *q)
 				  EPF_KEY_MAX);
 	if (q->n > PTRDIFF_MAX / (q->key_len ? q->key_len : sizeof(__u64)))
 		return card_wrong(&why, -EINVAL, "too many keys");
-	if (!accessible(q->keys))
+	if (!accessible(q->keys, q->device))
 		return card_wrong(&why, -EINVAL, "the keys are not in memory of the device");
-	if (!accessible(q->bitmap) || (uintptr_t)q->bitmap % sizeof(__u32))
+	if (!accessible(q->bitmap, q->device) || (uintptr_t)q->bitmap % sizeof(__u32))
 		return card_wrong(&why, -EINVAL,
 				  "the bitmap is not in memory of the device, or "
 				  "not aligned to 4");
-	if (q->ages && !accessible(q->ages))
+	if (q->ages && !accessible(q->ages, q->device))
 		return card_wrong(&why, -EINVAL, "the ages are not in memory of the device");
-	if (q->count && (!accessible(q->count) || (uintptr_t)q->count % sizeof(*q->count)))
+	if (q->count &&
+	    (!accessible(q->count, q->device) || (uintptr_t)q->count % sizeof(*q->count)))
 		return card_wrong(&why, -EINVAL,
 				  "the counters are not in memory of the device, "
 				  "or not aligned to 8");
@@ -358,7 +376,7 @@ int libepf_cuda_fetch(int device, struct CUstream_st *stream, void *to, const vo
 
 	if (ret)
 		return ret;
-	if (!to || !accessible(from)) {
+	if (!to || !accessible(from, device)) {
 		ret = card_wrong(&why, -EINVAL, "no memory of the device, or none of the host");
 	} else {
 		err = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);

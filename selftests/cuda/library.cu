@@ -449,6 +449,36 @@ static const char *sharded(const struct side *s)
 	return wrong[0] ? wrong[0] : wrong[1];
 }
 
+/* A kernel that reads another device's memory would end CUDA in this process. */
+static const char *refused_memory(const struct side *s)
+{
+	struct libepf_cuda_query q = { sizeof(q) };
+	void *here = NULL, *there = NULL;
+	const char *fault = NULL;
+
+	well(libepf_cuda_alloc(0, 4096, &here));
+	well(libepf_cuda_alloc(1, 4096, &there));
+	q.n = 4;
+	q.keys = there;
+	q.bitmap = (__u32 *)here;
+	if (libepf_cuda_query(s->filter, &q) != -EINVAL || !strstr(libepf_cuda_error(), "keys"))
+		fault = "keys of another device";
+	q.keys = here;
+	q.bitmap = (__u32 *)there;
+	if (libepf_cuda_query(s->filter, &q) != -EINVAL)
+		fault = "a bitmap of another device";
+	libepf_cuda_release(0, here);
+	libepf_cuda_release(1, there);
+	return fault;
+}
+
+static const char *two_devices(const struct side *s)
+{
+	const char *fault = *libepf_cuda_error() ? "an error was told, and none was" : sharded(s);
+
+	return fault ? fault : refused_memory(s);
+}
+
 static void claim_devices(__u64 n)
 {
 	static const int devices[] = { 1, 0 };
@@ -461,7 +491,7 @@ static void claim_devices(__u64 n)
 		return;
 	}
 	make(&s, 1, n, devices, 2);
-	tap_sound(sharded(&s), "keys sharded over two devices");
+	tap_sound(two_devices(&s), "keys sharded over two devices");
 	drop(&s);
 }
 

@@ -288,6 +288,7 @@ static void snapshots(void)
 	struct libepf_keys good = { "abcdefgh", NULL, 1, 8 };
 	struct libepf_audit a = { .size = sizeof(a) };
 	struct libepf_info info = { .size = sizeof(info) };
+	struct libepf_lines lines = { .size = sizeof(lines) };
 	const char *lanes = save("lanes"), *ge = save("ge");
 	struct libepf_snapshot *s, *locked;
 
@@ -310,6 +311,11 @@ static void snapshots(void)
 	refused(libepf_snapshot_test(NULL, &good, NULL), -EINVAL);
 	refused(libepf_snapshot_info(NULL, &info), -EINVAL);
 	refused(libepf_snapshot_info(s, NULL), -EINVAL);
+	refused(libepf_snapshot_lines(NULL, &lines), -EINVAL);
+	refused(libepf_snapshot_lines(s, NULL), -EINVAL);
+	refused(libepf_snapshot_lines(locked, &lines), -EOPNOTSUPP);
+	lines.size = 4;
+	refused(libepf_snapshot_lines(s, &lines), -EINVAL);
 	a.threads = 1025;
 	refused(libepf_snapshot_audit(s, &good, &a), -EINVAL);
 	a.threads = 0;
