@@ -26,7 +26,7 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
 test_pkgs='abigail-tools lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
-	gnuplot-nox python3-jsonschema python3-pyte python3-numpy python3-pandas python3-matplotlib mypy'
+	libopenmpi-dev openmpi-bin libmpich-dev mpich gnuplot-nox python3-jsonschema python3-pyte python3-numpy python3-pandas python3-matplotlib mypy'
 # For small programs of other architectures (core/foreign).
 foreign_pkgs='qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross'
 # For other architectures: compilers, and what runs their programs and kernels (selftests/arch.sh).

@@ -82,7 +82,8 @@ static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
 /* The files that an audit makes: an output, its name while it is incomplete, and the
  * state beside a bitmap.
  */
-static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_STATE };
+static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_STATE,
+					     AUDIT_STATE AUDIT_MARKS };
 
 #define MADE_MAX (AUDIT_OUTS * AUDIT_KEYS_MAX * (int)ARRAY_SIZE(made_suffixes))
 
@@ -98,7 +99,7 @@ static int add_made(struct made *m, int what, const char *name)
 
 	/* if there is no path, opening the output reports why */
 	for (i = 0; path && i < ARRAY_SIZE(made_suffixes); i++) {
-		if (what != OUT_BITMAP && !strcmp(made_suffixes[i], AUDIT_STATE))
+		if (what != OUT_BITMAP && strstr(made_suffixes[i], AUDIT_STATE))
 			continue;
 		if (asprintf(&m->path[m->nr], "%s%s", path, made_suffixes[i]) < 0) {
 			free(path);
@@ -307,37 +308,11 @@ static int ask_all(struct auditing *a, struct job *job)
  */
 static int commit(struct auditing *a)
 {
-	int i;
-
-	for (i = 0; i < AUDIT_OUTS; i++)
-		if (audit_out_finish(&a->out[i]))
-			return EXIT_FAIL;
-	for (i = 0; i < AUDIT_OUTS; i++)
-		if (audit_out_commit(&a->out[i]))
-			return EXIT_FAIL;
+	if (audit_outs_commit(a->out))
+		return EXIT_FAIL;
 	if (a->saved)
 		unlink(a->state_path);
 	return 0;
-}
-
-/* The keys may be absent indeed, but more often they are of another kind than the filter's. */
-static void warn_of_none(const struct auditing *a)
-{
-	char there[EPF_DESC_TEXT];
-
-	epf_key_desc_text(&a->asked->t.view.desc, there);
-	warn("%s: none of the %llu keys is present; the filter's keys are %s", a->r.keys,
-	     a->r.state.mark.keys, there);
-}
-
-static void epfctl_audit_report(const struct auditing *a)
-{
-	if (job_none_present(&a->r.state))
-		warn_of_none(a);
-	if (out_mode == OUT_TEXT)
-		audit_print(&a->asked->t, &a->r);
-	else
-		out_json(audit_json(&a->asked->t, &a->r));
 }
 
 static void keep_why(struct auditing *a, const char *why)
@@ -485,7 +460,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 }
 
 /* All lines are counted if they have been read already. */
-static double error_of(const struct target *t, unsigned int threads)
+double audit_error_of(const struct target *t, unsigned int threads)
 {
 	struct epf_estimate e;
 
@@ -555,7 +530,7 @@ static int open_here(struct asked *s)
 	s->open = true;
 	s->agent = false;
 	warn_of(&s->t);
-	s->fpr = error_of(&s->t, s->ask->spec.threads);
+	s->fpr = audit_error_of(&s->t, s->ask->spec.threads);
 	return s->ask->probe ? audit_probe(s) : 0;
 }
 
@@ -602,7 +577,7 @@ static int do_job(struct auditing *a)
 	if (!ret)
 		ret = commit(a);
 	if (!ret)
-		epfctl_audit_report(a);
+		audit_report(&a->asked->t, &a->r);
 	return ret;
 }
 
@@ -699,6 +674,8 @@ int audit_run(const struct audit_ask *ask)
 	int nr, ret;
 
 	ret = check_names(ask);
+	if (ranks)
+		return audit_by_ranks(ask, ret);
 	if (!ret && ask->nr_out[OUT_PLOT])
 		ret = plot_ready(); /* before long work */
 	for (nr = 0; !ret && nr < ask->nr_keys; nr++) {

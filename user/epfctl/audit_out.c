@@ -108,6 +108,19 @@ int audit_out_commit(struct audit_out *o)
 	return err ? fail_write(o->name, err, o->file.renamed) : 0;
 }
 
+int audit_outs_commit(struct audit_out *out)
+{
+	int i;
+
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (audit_out_finish(&out[i]))
+			return EXIT_FAIL;
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (audit_out_commit(&out[i]))
+			return EXIT_FAIL;
+	return 0;
+}
+
 int audit_out_keep(struct audit_out *o, bool known)
 {
 	int err = 0;

@@ -140,7 +140,7 @@ static void print_met(FILE *to, const struct epf_met *m)
 			m->keys, fmt_rate(m->rate).s, fmt_rate(m->low).s, fmt_rate(m->high).s);
 }
 
-void audit_print(const struct target *t, const struct audit_result *r)
+static void audit_print(const struct target *t, const struct audit_result *r)
 {
 	const char *records = r->out[OUT_RECORDS];
 	FILE *to = records && !strcmp(records, "-") ? stderr : stdout;
@@ -231,7 +231,7 @@ static json_t *work_json(const struct audit_result *r)
 			 "resumed_at", (json_int_t)r->resumed);
 }
 
-json_t *audit_json(const struct target *t, const struct audit_result *r)
+static json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
 	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records", "plot" };
 	const struct job_checkpoint *m = &r->state.mark;
@@ -251,6 +251,26 @@ json_t *audit_json(const struct target *t, const struct audit_result *r)
 			json_object_set_new(written, names[i], json_path(r->out[i]));
 	json_object_set_new(o, "written", written);
 	return o;
+}
+
+/* The keys may be absent indeed, but more often they are of another kind than the filter's. */
+static void warn_of_none(const struct target *t, const struct audit_result *r)
+{
+	char there[EPF_DESC_TEXT];
+
+	epf_key_desc_text(&t->view.desc, there);
+	warn("%s: none of the %llu keys is present; the filter's keys are %s", r->keys,
+	     r->state.mark.keys, there);
+}
+
+void audit_report(const struct target *t, const struct audit_result *r)
+{
+	if (job_none_present(&r->state))
+		warn_of_none(t, r);
+	if (out_mode == OUT_TEXT)
+		audit_print(t, r);
+	else
+		out_json(audit_json(t, r));
 }
 
 /* Below a bar are its age and the time since when its epoch lasts. */

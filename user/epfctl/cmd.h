@@ -20,6 +20,7 @@
 #include "common/output.h"
 #include "common/parse.h"
 #include "common/progress.h"
+#include "common/ranks.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
 #include "libepf/plan.h"
@@ -127,6 +128,9 @@ bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
 
 /* Run one command line: argv[0] is the program. Return: exit status. */
 int run_command(int argc, char **argv);
+
+/* NULL: this process is alone; else it is one of epfmpi, which has "audit" and "merge". */
+extern const struct ranks *ranks;
 
 /* words.c: command lines from a file */
 

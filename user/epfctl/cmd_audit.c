@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define PROBE_MAX (1ULL << 40)
+#define UNIT_MAX (1ULL << 40)
 
 enum {
 	OPT_KEY_LEN = OPT_REC_END,
@@ -23,6 +24,7 @@ enum {
 	OPT_NO_AGENT,
 	OPT_ANY_KEYS,
 	OPT_PLOT,
+	OPT_UNIT,
 };
 
 static const struct option longs[] = {
@@ -43,6 +45,7 @@ static const struct option longs[] = {
 	{ "no-agent", no_argument, NULL, OPT_NO_AGENT },
 	{ "any-keys", no_argument, NULL, OPT_ANY_KEYS },
 	{ "plot", required_argument, NULL, OPT_PLOT },
+	{ "unit", required_argument, NULL, OPT_UNIT },
 	{ 0 },
 };
 
@@ -73,6 +76,8 @@ PKT_HELP("frame")
 "  --resume            continue where the same command was interrupted, and save\n"
 "                      what that takes; for a snapshot, with -b\n"
 "  --agent SOCKET      let epfagent do the audit, through this socket\n"
+"  --unit N            under MPI: keys of a column that a rank takes at a time\n"
+"                      (default: 64Mi)\n"
 "  --any-keys          ask although the filter's keys are made of something else\n"
 "  --no-agent          never let epfagent do the audit\n",
 	/* clang-format on */
@@ -125,6 +130,18 @@ static bool take_number(const char *what, const char *arg, __u64 max, __u32 *to)
 	return true;
 }
 
+static bool take_unit(struct audit_ask *ask, const char *arg)
+{
+	if (!parse_count("--unit", arg, UNIT_MAX, &ask->unit_keys))
+		return false;
+	if (ask->unit_keys % 8)
+		return fail("--unit %s: give a multiple of 8, so that no two units share a byte "
+			    "of the bitmap",
+			    arg),
+		       false;
+	return true;
+}
+
 static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 {
 	struct rec_spec *r = &ask->spec.records;
@@ -144,6 +161,8 @@ static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX, &ask->spec.threads);
 	case OPT_PROBE:
 		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
+	case OPT_UNIT:
+		return take_unit(ask, arg);
 	case OPT_ENGINE:
 		return take_engine(ask, arg);
 	case OPT_PLACE:

@@ -29,6 +29,7 @@ enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_ANSWERS, OUT_PLOT = AUDIT_ANSWER
  * @resume: continue an interrupted audit, and keep what a later continuation needs
  * @keys: files; "-": standard input
  * @nr_keys: how many
+ * @unit_keys: of a column, keys that a rank takes at a time; 0: the usual number
  * @out: files to write, one for each of @keys and kind of output
  * @nr_out: how many: none, or @nr_keys
  */
@@ -43,6 +44,7 @@ struct audit_ask {
 	bool resume;
 	const char *keys[AUDIT_KEYS_MAX];
 	int nr_keys;
+	__u64 unit_keys;
 	const char *out[AUDIT_OUTS][AUDIT_KEYS_MAX];
 	int nr_out[AUDIT_OUTS];
 };
@@ -77,6 +79,13 @@ struct audit_result {
 
 /* audit.c. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_run(const struct audit_ask *ask);
+/* The estimated error of an open target; negative: unknown. */
+double audit_error_of(const struct target *t, unsigned int threads);
+
+/* audit_ranks.c: the same by all ranks of epfmpi; NULL in epfctl. @ret: 0, or EXIT_FAIL:
+ * this rank has found an error in @ask.
+ */
+int audit_by_ranks(const struct audit_ask *ask, int ret) __attribute__((weak));
 
 /* audit_out.c: outputs, which are complete or absent, or kept to be continued */
 
@@ -97,6 +106,7 @@ struct audit_out {
 /* The suffixes of unfinished files and of their state. */
 #define AUDIT_PARTIAL ".partial"
 #define AUDIT_STATE ".resume"
+#define AUDIT_MARKS ".marks" /* after that of the state */
 
 /* Begin an output. @resume: continue an unfinished file, if there is one; @known: a state
  * describes it. Return: 0, or EXIT_FAIL with an error printed.
@@ -110,6 +120,8 @@ int audit_out_sync(const struct audit_out *o);
 int audit_out_finish(struct audit_out *o);
 /* Then give it its name. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_out_commit(struct audit_out *o);
+/* Both for all outputs: after an error before the first has its name, none has it. */
+int audit_outs_commit(struct audit_out *out);
 /* Give it the name of an unfinished file. @known: a state describes the file that has that
  * name. Return: 0, or a negative errno: -EEXIST: another program owns the file.
  */
@@ -159,10 +171,59 @@ int audit_state_load(struct audit_state *s, const char *path, const struct audit
  */
 int audit_state_save(const struct audit_state *s, const char *path, const struct audit_out *out);
 
+/* audit_marks.c: which units of an audit by ranks are done */
+
+/**
+ * struct audit_mark - a unit that is done
+ * @mark: its keys, of which the first is not the first of the file
+ * @keyless: as in struct job_state
+ * @bad: likewise
+ * @format: enum rec_format of the input
+ * @bitmap: XXH3-64 of its bytes of the bitmap
+ * @ages: likewise of the ages; of no bytes, if they were not asked for
+ * @resumed: its keys, if they were answered before an interruption
+ *
+ * All are __u64, so that marks can be added up.
+ */
+struct audit_mark {
+	struct job_checkpoint mark;
+	__u64 keyless;
+	__u64 bad;
+	__u64 format;
+	__u64 bitmap;
+	__u64 ages;
+	__u64 resumed;
+};
+
+/* Make the file of marks beside a state, or keep the one that is there. Return: a descriptor,
+ * or a negative errno.
+ */
+int audit_marks_make(const char *state_path, bool keep);
+int audit_marks_open(const char *state_path);
+void audit_marks_remove(const char *state_path);
+
+/**
+ * audit_marks_put() - mark a unit as done
+ * @fd: marks
+ * @unit: its number
+ * @first: its first key
+ * @s: what the audit is about: marks of another one are not found
+ * @m: the mark
+ *
+ * Return: 0, or a negative errno.
+ */
+int audit_marks_put(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+		    const struct audit_mark *m);
+/* Return: is there an undamaged mark of this unit? */
+bool audit_marks_get(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+		     struct audit_mark *m);
+/* Add @m, number by number. */
+void audit_mark_add(struct audit_mark *to, const struct audit_mark *m);
+
 /* audit_report.c */
 
-void audit_print(const struct target *t, const struct audit_result *r);
-json_t *audit_json(const struct target *t, const struct audit_result *r);
+/* Print it, and warn of a result that may surprise. */
+void audit_report(const struct target *t, const struct audit_result *r);
 /* Write the rest of a script, see plot.h: the ages as bars. */
 void audit_script(FILE *to, const struct target *t, const struct audit_result *r);
 

@@ -76,12 +76,20 @@ static int merge_refused(enum epf_merge_fault fault, const char *path, const cha
 	return EXIT_FAIL;
 }
 
+/* Under MPI the ranks take turns, and each knows of the other files no more than that. */
+static bool is_mine(int i)
+{
+	return !ranks || i % ranks->nr == ranks->rank;
+}
+
 /* Open the snapshots. Return: number of those opened; if less than all, an error is printed. */
 static int open_all(const struct order *o, struct epf_snap_file *file)
 {
 	int i;
 
 	for (i = 0; i < o->nr; i++) {
+		if (!is_mine(i))
+			continue;
 		if (epf_file_same(o->out, o->path[i])) {
 			fail("%s is one of the snapshots, so it cannot be the result: "
 			     "give another path",
@@ -151,16 +159,73 @@ static void remark(const struct epf_merge *m, const struct order *o)
 		     fmt_rate(m->fpr).s, fmt_ppt(p->budget_ppt).s);
 }
 
+/* What ranks tell each other of their snapshots. */
+struct head {
+	struct epf_snap_header header;
+	struct epf_key_desc desc;
+};
+
+/* Learn the headers of the snapshots that other ranks have opened. */
+static int share_heads(struct epf_snap_file *file, int nr)
+{
+	struct head *all = calloc((size_t)ranks->nr, sizeof(*all));
+	int first, i;
+
+	if (ranks_failed(!all))
+		return fail("out of memory");
+	for (first = 0; first < nr; first += ranks->nr) {
+		struct head mine = { 0 };
+
+		i = first + ranks->rank;
+		if (i < nr) {
+			mine.header = file[i].header;
+			mine.desc = file[i].desc;
+		}
+		ranks_gather(all, &mine, sizeof(mine));
+		for (i = first; i < nr && i < first + ranks->nr; i++) {
+			file[i].header = all[i - first].header;
+			file[i].desc = all[i - first].desc;
+		}
+	}
+	free(all);
+	return 0;
+}
+
+/* An epf_combine_fn. */
+static int combine(__u64 *words, size_t nr, int err)
+{
+	if (ranks_failed(err))
+		return err ? err : -ECANCELED;
+	ranks_or(words, nr);
+	return 0;
+}
+
+/* The work of all ranks but 0, which saves, and prints what fails there. */
+static int take_part(struct epf_merge *m)
+{
+	int err = epf_merge_share(m);
+
+	if (err && err != -ECANCELED)
+		fail_errno(-err, "merging: %m");
+	return ranks_failed(err) ? EXIT_FAIL : EXIT_YES;
+}
+
 static int merge_save(struct epf_merge *m, const struct order *o)
 {
 	struct meter meter = { .what = "merging" };
 	bool saved;
 	int err;
 
+	if (ranks)
+		m->combine = combine;
+	if (ranks && ranks->rank)
+		return take_part(m);
 	m->progress = meter_update;
 	m->ctx = &meter;
 	err = epf_merge_save(m, o->out, &saved);
 	meter_end(&meter);
+	if (ranks && ranks_failed(err) && !err)
+		return EXIT_FAIL;
 	if (err == -ECANCELED && !saved)
 		return fail("%s: stopped; nothing was changed", o->out);
 	if (err)
@@ -174,10 +239,13 @@ static int merge(struct epf_merge *m, const struct order *o)
 {
 	struct epf_params *p = &m->header.params;
 	enum epf_merge_fault fault = epf_merge_plan(m);
+	bool low = o->limit && epf_rate_ppt(o->limit) < p->budget_ppt;
 
+	if ((fault || low) && ranks && ranks->rank)
+		return EXIT_FAIL; /* rank 0 says so */
 	if (fault)
 		return merge_refused(fault, o->path[m->which], o->path[m->with]);
-	if (o->limit && epf_rate_ppt(o->limit) < p->budget_ppt)
+	if (low)
 		return fail("--limit %s is below the budget of %s", fmt_rate(o->limit).s,
 			    fmt_ppt(p->budget_ppt).s);
 	if (o->limit)
@@ -191,12 +259,13 @@ static int merge_run(const struct order *o)
 	struct epf_merge *m = calloc(1, sizeof(*m));
 	int ret = EXIT_FAIL, opened = 0;
 
-	if (!file || !m) {
+	if (ranks)
+		ranks_speak();
+	if (!file || !m)
 		fail("out of memory");
-		goto out;
-	}
-	opened = open_all(o, file);
-	if (opened < o->nr)
+	else
+		opened = open_all(o, file);
+	if (ranks ? ranks_failed(opened < o->nr) || share_heads(file, o->nr) : opened < o->nr)
 		goto out;
 	m->file = file;
 	m->nr = (__u32)o->nr;

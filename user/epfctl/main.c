@@ -48,15 +48,25 @@ static const struct verb verbs[] = {
 	{ "export", cmd_export, "print what there is, as a configuration" },
 };
 
+const struct ranks *ranks;
+
+/* May the verb run? */
+static bool offered(const char *verb)
+{
+	return !ranks || !strcmp(verb, "audit") || !strcmp(verb, "merge");
+}
+
 static void print_help(void)
 {
 	size_t i;
 
-	printf("usage: epfctl [-j | -p] VERB [options] ...\n"
+	printf("usage: %s [-j | -p] VERB [options] ...\n"
 	       "Sliding-window membership filters: was this key seen lately?\n"
-	       "\nverbs:\n");
+	       "\nverbs:\n",
+	       ranks ? "mpirun -n N epfmpi" : "epfctl");
 	for (i = 0; i < ARRAY_SIZE(verbs); i++)
-		printf("  %-8s  %s\n", verbs[i].name, verbs[i].brief);
+		if (offered(verbs[i].name))
+			printf("  %-8s  %s\n", verbs[i].name, verbs[i].brief);
 	printf("\noptions of all verbs:\n"
 	       "  -j, --json      JSON on one line\n"
 	       "  -p, --pretty    JSON, indented\n"
@@ -130,6 +140,10 @@ static int run_verb(int argc, char **argv)
 		if (strcmp(argv[0], verbs[i].name))
 			continue;
 		out_verb(verbs[i].name);
+		if (!offered(argv[0]))
+			return fail("'%s' does not run under MPI: use epfctl; epfmpi has "
+				    "'audit' and 'merge'",
+				    argv[0]);
 		if (!verbs[i].run)
 			return fail("this epfctl was built without '%s': install "
 				    "the library that the build named as missing, "
@@ -227,12 +241,17 @@ int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const char *backend = getenv("EPF_BACKEND");
+	int ret = EXIT_FAIL;
 
 	out_init();
+	if (ranks_begin)
+		ranks = ranks_begin(&argc, &argv);
 	out_json_errors(json_word(argc, argv));
 	if (ebpf_backend_add)
 		ebpf_backend_add();
-	if (backend && !choose_backend("EPF_BACKEND", backend))
-		return EXIT_FAIL;
-	return run_command(argc, argv);
+	if (!backend || choose_backend("EPF_BACKEND", backend))
+		ret = run_command(argc, argv);
+	if (ranks)
+		ranks_end();
+	return ret;
 }

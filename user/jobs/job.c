@@ -159,6 +159,18 @@ static size_t join_bits(struct job *j, __u64 n)
 	return (shift + n + 7) / 8;
 }
 
+/* Write @bytes of the bitmap or of the ages, if there is an output for them. */
+static int job_put(const struct job *j, int fd, const void *data, size_t bytes, __u64 at)
+{
+	const struct job_sink *s = j->spec.sink;
+
+	if (fd < 0)
+		return 0;
+	if (s)
+		return (data == j->ages ? s->ages : s->bits)(s->ctx, data, bytes, at);
+	return epf_file_write_at(fd, data, bytes, (off_t)at);
+}
+
 /* Write what the engine left in the buffers, and advance the mark. */
 static int put_answer(struct job *j, const struct epf_answer *a, __u64 n, struct rec_error *e)
 {
@@ -166,14 +178,12 @@ static int put_answer(struct job *j, const struct epf_answer *a, __u64 n, struct
 	size_t bytes = join_bits(j, n);
 	__u64 full = (m->keys + n) / 8 - m->keys / 8;
 	unsigned int age;
-	int ret = 0;
+	__u64 at = j->spec.first + m->keys; /* of all keys of the column */
+	int ret = job_put(j, j->spec.bitmap_fd, j->bitmap, bytes, at / 8);
 
-	if (j->spec.bitmap_fd >= 0)
-		ret = epf_file_write_at(j->spec.bitmap_fd, j->bitmap, bytes, m->keys / 8);
 	if (ret)
 		return job_out_fails("bitmap", ret, e);
-	if (j->spec.ages_fd >= 0)
-		ret = epf_file_write_at(j->spec.ages_fd, j->ages, n, m->keys);
+	ret = job_put(j, j->spec.ages_fd, j->ages, n, at);
 	if (ret)
 		return job_out_fails("ages", ret, e);
 	XXH3_64bits_update(j->sum, j->bitmap, full);
@@ -258,7 +268,7 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 	if (all->data)
 		keys.data = (const char *)all->data + done * bytes;
 	if (keys.n) {
-		ret = j->piece ? read_piece(j, &keys, done, bytes, e) : 0;
+		ret = j->piece ? read_piece(j, &keys, j->spec.first + done, bytes, e) : 0;
 		if (!ret)
 			ret = job_ask(j, &keys, &a, e);
 		if (!ret)
@@ -333,13 +343,31 @@ static int unmap_column(struct job *j)
 	return j->piece ? 0 : -ENOMEM;
 }
 
+/* Leave only the keys of the specification; the mapping stays whole. */
+static int cut_column(struct job *j, struct rec_error *e)
+{
+	struct epf_keys *keys = &j->column.keys;
+	size_t bytes = keys->len ? keys->len : sizeof(__u64);
+
+	if (j->spec.first % 8 || j->spec.first > keys->n || j->spec.nr > keys->n - j->spec.first)
+		return rec_error_set(e, -EINVAL, "fewer keys than the part to look up has");
+	if (keys->data)
+		keys->data = (const char *)keys->data + j->spec.first * bytes;
+	keys->n = j->spec.nr ? j->spec.nr : keys->n - j->spec.first;
+	return 0;
+}
+
 static int open_column(struct job *j, struct rec_error *e)
 {
 	int ret = epf_column_open_fd(&j->column, j->spec.keys_fd, j->spec.key_len);
-	__u64 n = j->column.keys.n;
+	__u64 n;
 
 	if (ret)
 		return column_fails(&j->spec, ret, e);
+	ret = cut_column(j, e);
+	if (ret)
+		return ret;
+	n = j->column.keys.n;
 	j->column.serial = j->spec.serial;
 	if (j->state.mark.keys > n)
 		return rec_error_set(e, -EINVAL,

@@ -34,6 +34,19 @@ struct job_checkpoint {
 bool job_checkpoint_sound(const struct job_checkpoint *m);
 
 /**
+ * struct job_sink - where answers go that are not written to files of this process
+ * @bits: @bytes of the bitmap for its offset @at; the last byte may come again,
+ *	with more bits
+ * @ages: likewise of the ages, without repetition
+ * @ctx: of both, which return 0 or a negative errno
+ */
+struct job_sink {
+	int (*bits)(void *ctx, const void *data, size_t bytes, __u64 at);
+	int (*ages)(void *ctx, const void *data, size_t bytes, __u64 at);
+	void *ctx;
+};
+
+/**
  * struct job_spec - the parameters of an audit
  * @keys_fd: keys, positioned at the beginning: a regular file, or a pipe if it has
  *	records
@@ -50,6 +63,11 @@ bool job_checkpoint_sound(const struct job_checkpoint *m);
  * @threads: as in struct epf_answer
  * @from: where an audit of the same keys and view was interrupted; zeros: start at
  *	the beginning. What the files have beyond it is overwritten
+ * @first: of a column, without @from: the first key to look up, a multiple of 8.
+ *	Marks count from there, outputs are written where the key belongs
+ * @nr: of a column: how many keys from there on; 0: all
+ * @sink: takes the answers for @bitmap_fd and @ages_fd, which are then only asked
+ *	whether they are -1; NULL: they are written to these
  *
  * The caller owns the descriptors and keeps them open until job_close().
  */
@@ -66,6 +84,9 @@ struct job_spec {
 	const struct epf_engine *engine;
 	unsigned int threads;
 	struct job_checkpoint from;
+	__u64 first;
+	__u64 nr;
+	const struct job_sink *sink;
 };
 
 /**

@@ -316,7 +316,7 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 /**
  * struct work - state of writing the merged lines
  * @m: the merge
- * @fd: output file
+ * @fd: output file; -1: another process writes it
  * @line: one chunk
  * @sum: checksum of what was written
  * @done: bytes read
@@ -364,10 +364,21 @@ static void count_lanes(struct work *w, __u64 first, __u64 n)
 	}
 }
 
-static int merge_chunk(struct work *w, __u64 first, __u64 n)
+static __u64 lines_here(const struct epf_merge *m)
+{
+	__u64 nr = 0;
+	__u32 i;
+
+	for (i = 0; i < m->nr; i++)
+		nr += m->file[i].lines ? m->header.params.nr_lines : 0;
+	return nr;
+}
+
+/* Merge a chunk from the files of this process. */
+static int merge_here(struct work *w, __u64 first, __u64 n)
 {
 	struct epf_merge *m = w->m;
-	__u64 all = m->header.params.nr_lines * EPF_LINE_BYTES * m->nr;
+	__u64 all = lines_here(m) * EPF_LINE_BYTES;
 	size_t bytes = n * EPF_LINE_BYTES;
 	size_t at = first * EPF_LINE_BYTES;
 	__u32 i;
@@ -376,6 +387,8 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 	for (i = 0; i < m->nr; i++) {
 		const struct epf_snap_file *f = &m->file[i];
 
+		if (!f->lines)
+			continue;
 		add_lines(w->line, (const __u64 *)((const char *)f->lines + at), n, &m->source[i]);
 		epf_snap_let_go(f, f->header.header_bytes + at,
 				f->header.header_bytes + at + bytes);
@@ -383,8 +396,24 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
 	}
+	return 0;
+}
+
+static int merge_chunk(struct work *w, __u64 first, __u64 n)
+{
+	const struct epf_merge *m = w->m;
+	int ret = merge_here(w, first, n);
+
+	if (m->combine)
+		ret = m->combine(w->line->lane, n * EPF_LANES, ret);
+	if (ret || w->fd < 0)
+		return ret;
 	count_lanes(w, first, n);
-	return epf_snap_put(w->fd, w->sum, w->line, bytes, m->header.header_bytes + at);
+	ret = epf_snap_put(w->fd, w->sum, w->line, n * EPF_LINE_BYTES,
+			   m->header.header_bytes + first * EPF_LINE_BYTES);
+	return ret && m->combine && first + n < m->header.params.nr_lines ?
+		       m->combine(NULL, 0, ret) :
+		       ret;
 }
 
 /* The probability that a key never inserted is found, from the histograms. */
@@ -418,7 +447,6 @@ static int merge_lines(struct work *w)
 	__u64 first, n;
 	int ret = 0;
 
-	XXH3_64bits_reset(w->sum);
 	for (first = 0; first < lines && !ret; first += n) {
 		n = lines - first < CHUNK_LINES ? lines - first : CHUNK_LINES;
 		ret = merge_chunk(w, first, n);
@@ -426,20 +454,51 @@ static int merge_lines(struct work *w)
 	return ret;
 }
 
-static int merge_fill(void *ctx, int fd, struct epf_snap_header *h)
+static void work_end(struct work *w)
 {
-	struct epf_merge *m = ctx;
+	if (!w)
+		return;
+	XXH3_freeState(w->sum);
+	free(w->line);
+	free(w);
+}
+
+static struct work *work_begin(struct epf_merge *m, int fd)
+{
 	struct work *w = calloc(1, sizeof(*w));
-	int ret = w ? epf_snap_reserve(fd, &m->header) : -ENOMEM;
 
 	if (!w)
-		return ret;
+		return NULL;
 	w->m = m;
 	w->fd = fd;
 	w->line = malloc(CHUNK_LINES * sizeof(*w->line));
 	w->sum = XXH3_createState();
-	if (!w->line || !w->sum)
-		ret = -ENOMEM;
+	if (w->line && w->sum && !XXH3_64bits_reset(w->sum))
+		return w;
+	work_end(w);
+	return NULL;
+}
+
+/**
+ * struct filling - the file of a merge
+ * @m: the merge
+ * @begun: the file could be made, so that the other processes have been told of errors
+ */
+struct filling {
+	struct epf_merge *m;
+	bool begun;
+};
+
+static int merge_fill(void *ctx, int fd, struct epf_snap_header *h)
+{
+	struct filling *f = ctx;
+	struct epf_merge *m = f->m;
+	struct work *w = work_begin(m, fd);
+	int ret = w ? epf_snap_reserve(fd, &m->header) : -ENOMEM;
+
+	f->begun = true;
+	if (ret && m->combine)
+		ret = m->combine(NULL, 0, ret);
 	if (!ret)
 		ret = merge_lines(w);
 	if (!ret) {
@@ -448,17 +507,27 @@ static int merge_fill(void *ctx, int fd, struct epf_snap_header *h)
 		*h = m->header;
 		ret = epf_snap_finish(fd, h, &m->desc);
 	}
-	XXH3_freeState(w->sum);
-	free(w->line);
-	free(w);
+	work_end(w);
+	return ret;
+}
+
+int epf_merge_share(struct epf_merge *m)
+{
+	struct work *w = work_begin(m, -1);
+	int ret = w ? merge_lines(w) : m->combine(NULL, 0, -ENOMEM);
+
+	work_end(w);
 	return ret;
 }
 
 int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
 {
+	struct filling f = { .m = m };
 	struct epf_snap_header h;
-	int ret = epf_snap_write(path, merge_fill, m, &h);
+	int ret = epf_snap_write(path, merge_fill, &f, &h);
 
+	if (!f.begun && m->combine)
+		m->combine(NULL, 0, ret);
 	*saved = h.magic;
 	return ret;
 }

@@ -62,12 +62,28 @@ struct epf_merge_source {
 };
 
 /**
+ * typedef epf_combine_fn - join a chunk with those of the other processes
+ * @words: merged from the files of this process; in the process that saves, the result
+ *	from those of all
+ * @nr: number of them
+ * @err: 0, or why this process cannot go on
+ *
+ * All processes call it for the same chunks in the same order; one that cannot go on
+ * calls it once more, instead of for its next chunk.
+ *
+ * Return: 0; @err; -ECANCELED: another process cannot go on.
+ */
+typedef int (*epf_combine_fn)(__u64 *words, size_t nr, int err);
+
+/**
  * struct epf_merge - several snapshots
  * @file: opened; @nr of them
  * @nr: 1 .. EPF_MERGE_MAX
  * @loose: also accept epochs that do not end near the end of an interval; their
  *	keys are kept up to one epoch longer, which raises the false-positive rate
  * @progress: called with bytes of lines read; or NULL
+ * @combine: NULL, or joins the chunks of several processes, each of which has the lines
+ *	of other files: see epf_merge_share()
  * @ctx: for @progress
  * @header: out: of the result, with name, budget, limit and refresh of the
  *	first; its budget and limit may be changed before the result is saved
@@ -83,6 +99,7 @@ struct epf_merge {
 	__u32 nr;
 	bool loose;
 	epf_progress_fn progress;
+	epf_combine_fn combine;
 	void *ctx;
 	struct epf_snap_header header;
 	struct epf_key_desc desc;
@@ -111,6 +128,15 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m);
  * Return: as epf_snap_save().
  */
 int epf_merge_save(struct epf_merge *m, const char *path, bool *saved);
+
+/**
+ * epf_merge_share() - take part in a merge that another process saves
+ * @m: planned merge with @combine; a file of another process has a header and a
+ *	description, but no @lines
+ *
+ * Return: 0; an error of @combine; -ECANCELED; -ENOMEM.
+ */
+int epf_merge_share(struct epf_merge *m);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""epfmpi answers as epfctl does, byte for byte: for any number of ranks and any cut of the
+input, after ranks were killed and answers were damaged. Each case runs with the first MPI
+that is installed; with the second one only those that depend on it most, unless with
+EPF_THOROUGH."""
+
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "dedup"))
+
+import tap
+
+BUILD = pathlib.Path(os.environ.get("BUILD") or HERE.parent.parent / "build")
+EPFCTL = BUILD / "user/epfctl"
+OUT = BUILD / "selftests/mpi"
+KINDS = [kind for kind in ("openmpi", "mpich") if (OUT / kind / "epfmpi").exists()]
+KEYS = 100_003
+UNIT = 8192
+UNITS = -(-KEYS // UNIT)
+ENV = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+       "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm_rsh_agent": "",
+       "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+COLUMN = ["--digests", "-F", "column", "--unit", str(UNIT)]
+FORMATS = {"csv": ["-F", "csv", "--fields", "2"], "json": ["-F", "json", "--fields", "key"],
+           "pcap": ["-F", "pcap"]}
+home = pathlib.Path(tempfile.mkdtemp(prefix="epf-mpi-"))
+
+
+def program(kind):
+    return os.environ.get("EPF_MPI") or OUT / kind / "epfmpi"
+
+
+def mpi(kind, ranks, *words, die=None):
+    """Run epfmpi. Return the finished process."""
+    env = dict(ENV)
+    if die:
+        env.update(LD_PRELOAD=str(OUT / kind / "die.so"), EPF_DIE=die)
+    return subprocess.run([f"mpirun.{kind}", "-n", str(ranks), program(kind), *words],
+                          cwd=home, env=env, capture_output=True, text=True, timeout=300)
+
+
+def right(done):
+    if done.returncode:
+        raise AssertionError(f"exit {done.returncode}: {done.args}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def epf(*words):
+    return right(subprocess.run([EPFCTL, *words], cwd=home, capture_output=True, text=True))
+
+
+@functools.cache
+def expected():
+    """The answers of epfctl, by the words that follow "audit"."""
+    subprocess.run([BUILD / "selftests/agent/mkaudit", home, str(KEYS)], check=True)
+    epf("audit", "--no-agent", *COLUMN[:3], "-b", "want.b", "-a", "want.a", "snap", "digests")
+    for name, words in FORMATS.items():
+        epf("audit", "--no-agent", *words, "-b", f"want.{name}.b", "-a", f"want.{name}.a", "-o",
+            f"want.{name}.o", "--absent", "snap", f"keys.{name}")
+
+
+def differ(*pairs):
+    """Which files of the pairs differ, and what an audit has left beside them."""
+    bad = [got for got, want in pairs
+           if not (home / got).exists() or (home / got).read_bytes() != (home / want).read_bytes()]
+    bad += [p.name for p in home.iterdir() if ".partial" in p.name or ".resume" in p.name]
+    return f"wrong or left: {bad}" if bad else None
+
+
+def columns(kind):
+    """keys of a column, by 1 to 8 ranks, in units of two sizes"""
+    expected()
+    for ranks, unit in (1, 8), (2, UNIT), (3, 1 << 20), (8, 40):
+        words = [*COLUMN[:-1], str(unit if unit > 64 else unit * 512)]
+        right(mpi(kind, ranks, "audit", *words, "-b", "got.b", "-a", "got.a", "snap", "digests"))
+        fault = differ(("got.b", "want.b"), ("got.a", "want.a"))
+        if fault:
+            return f"{ranks} ranks, {words}: {fault}"
+    return None
+
+
+def records(kind):
+    """records of three formats, each file by one rank, and their records"""
+    expected()
+    for name, words in FORMATS.items():
+        right(mpi(kind, 2, "audit", *words, "--absent", *sum(
+            (["-b", f"{i}.b", "-a", f"{i}.a", "-o", f"{i}.o"] for i in range(2)), []),
+            "snap", f"keys.{name}", f"keys.{name}"))
+        fault = differ(*((f"{i}.{what}", f"want.{name}.{what}") for i in range(2) for what in "bao"))
+        if fault:
+            return f"{name}: {fault}"
+    return None
+
+
+def reports(kind):
+    """the report is that of epfctl, but for the work"""
+    expected()
+    words = ["-j", "audit", *COLUMN, "-b", "got.b", "snap", "digests"]
+    told = json.loads(right(mpi(kind, 2, *words)))
+    want = json.loads(epf("-j", "audit", "--no-agent", *COLUMN, "-b", "got.b", "snap", "digests"))
+    for report in told, want:
+        report.pop("work")
+        report["asked"].pop("why")
+    return None if told == want else f"{told}\n{want}"
+
+
+def resumes(kind):
+    """a rank that dies, taking a unit or half-way through a write: --resume answers the rest"""
+    expected()
+    words = ["-j", "audit", *COLUMN, "-b", "got.b", "-a", "got.a"]
+    for die in "unit:2", "write:4":
+        done = mpi(kind, 2, *words, "snap", "digests", die=die)
+        if not done.returncode:
+            return f"{die}: nothing was killed"
+        refused = mpi(kind, 2, *words, "snap", "digests")
+        if not refused.returncode or "interrupted audit: repeat the command with --resume" not in refused.stderr:
+            return f"{die}, without --resume: {refused.stderr}"
+        right(mpi(kind, 3, *words, "--resume", "snap", "digests"))
+        fault = differ(("got.b", "want.b"), ("got.a", "want.a"))
+        if fault:
+            return f"{die}: {fault}"
+    return None
+
+
+def last_first(kind):
+    """Leave all units answered but the last. Return the names of the unfinished files."""
+    for name in home.glob("got.*"):
+        name.unlink()
+    done = mpi(kind, 1, "audit", *COLUMN, "-b", "got.b", "-a", "got.a", "snap", "digests",
+               die=f"unit:{UNITS}")
+    if not done.returncode:
+        raise AssertionError("nothing was killed")
+    return {what: home / f"got.{what}" for what in
+            ("b.partial", "a.partial", "b.resume", "b.resume.marks")}
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def damage(kind):
+    """damaged answers and marks are found, and their units repeated, no others"""
+    expected()
+    answered = (UNITS - 1) * UNIT
+    for what, spoil, lost in [
+            ("nothing", lambda f: None, 0),
+            ("a bit of unit 2", lambda f: flip(f["b.partial"], 2 * UNIT // 8 + 5), 1),
+            ("an age of unit 3", lambda f: flip(f["a.partial"], 3 * UNIT + 5), 1),
+            ("the mark of unit 4", lambda f: flip(f["b.resume.marks"],
+                                                  f["b.resume.marks"].stat().st_size // (UNITS - 1) * 4 + 5), 1),
+            ("the end of the ages", lambda f: os.truncate(f["a.partial"], answered - 1), 1),
+            ("all marks", lambda f: f["b.resume.marks"].write_bytes(b""), UNITS - 1)]:
+        spoil(last_first(kind))
+        told = json.loads(right(mpi(kind, 2, "-j", "audit", *COLUMN, "-b", "got.b", "-a", "got.a",
+                                    "--resume", "snap", "digests")))
+        fault = differ(("got.b", "want.b"), ("got.a", "want.a"))
+        if fault or told["work"]["resumed_at"] != answered - lost * UNIT:
+            return f"{what}: {fault}, resumed {told['work']['resumed_at']} of {answered}"
+    return None
+
+
+def others(kind):
+    """--resume refuses what belongs to another audit"""
+    expected()
+    files = last_first(kind)
+    done = mpi(kind, 1, "audit", *COLUMN, "-b", "got.b", "-a", "got.a", "--resume", "snap.frame", "digests")
+    for path in files.values():
+        path.unlink()
+    return None if done.returncode and "another snapshot" in done.stderr else done.stderr
+
+
+def merges(kind):
+    """snapshots of seven hosts, in chunks, by 1 to 8 ranks"""
+    names = [f"host{i}" for i in range(7)]
+    for i, name in enumerate(names):
+        subprocess.run([BUILD / "selftests/cli/mkhost", home / name, f"id={i + 1}", "lines=40000",
+                        "keys=900", f"epoch={1000 + 37 * i}", f"ago={1100 * i}"], check=True)
+    want = json.loads(epf("-j", "merge", "-o", "want", *names))
+    want.pop("file")
+    for ranks in 1, 2, 8:
+        told = json.loads(right(mpi(kind, ranks, "-j", "merge", "-o", "got", *names)))
+        told.pop("file")
+        if differ(("got", "want")) or told != want:
+            return f"{ranks} ranks: {differ(('got', 'want'))}\n{told}\n{want}"
+        (home / "got").unlink()
+    return None
+
+
+def refuses(kind):
+    """what is wrong is said once, in one line, and nothing is written"""
+    expected()
+    shutil.copy(home / "host0", home / "short")
+    os.truncate(home / "short", 5000)
+    before = sorted(home.iterdir())
+    for words, said in [
+            (["audit", *COLUMN, "snap", "digests"], "needs a --bitmap FILE"),
+            (["audit", *COLUMN, "-b", "x", "snap", "none"], "none: No such file"),
+            (["audit", *COLUMN, "-b", "x", "short", "digests"], "short "),
+            (["audit", "--digests", "-F", "column", "--unit", "12", "-b", "x", "snap", "digests"], "multiple of 8"),
+            (["audit", *COLUMN, "-b", "x", "--probe", "9", "snap", "digests"], "use epfctl"),
+            (["audit", *FORMATS["csv"], "-b", "x", "-o", "-", "snap", "keys.csv"], "need a regular file"),
+            (["create", "x"], "does not run under MPI"),
+            (["merge", "-o", "x", "host0", "host0"], "same snapshot"),
+            (["merge", "-o", "x", "host0", "host1", "short"], "short "),
+            (["merge", "-o", "none/x", "host0", "host1"], "none/x")]:
+        done = mpi(kind, 3, *words)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        if not done.returncode or len(lines) != 1 or said not in lines[0]:
+            return f"{words}: exit {done.returncode}, {lines}, {done.stderr}"
+    left = sorted(set(home.iterdir()) - set(before))
+    return f"left: {left}" if left else None
+
+
+def main():
+    if not KINDS:
+        tap.skip_all("no MPI is installed: scripts/deps.sh test")
+    cases = [(f"{kind}: {case.__doc__.splitlines()[0]}", functools.partial(case, kind))
+             for kind in KINDS
+             for case in (columns, merges, resumes, damage, records, reports, others, refuses)
+             if kind == KINDS[0] or case in (columns, merges) or os.environ.get("EPF_THOROUGH")]
+    try:
+        tap.main(tap.chosen(cases))
+    finally:
+        shutil.rmtree(home)
+
+
+main()
