@@ -161,6 +161,54 @@ def resizes():
     return None if view.ends() == (0, True) and wide else f"{view.screen.display}"
 
 
+FIXED = ("epfctl watch: 1 filter; q ends", "", "tiny (id ", "covered    30000 insertions",
+         "error      ", "state      answers, fails open above 0.0002", "insertions ", "hits ",
+         "misses ", "", "age       epoch insertions     since    fill")
+
+
+def fits(lines, rows, columns):
+    """What of @lines is not the upper left part of the picture; None: nothing."""
+    for line, text in zip(lines, FIXED):
+        if not line.startswith(text[:columns]):
+            return f"{rows}x{columns}: {line!r} is not {text!r}"
+    for line in lines[len(FIXED):]:
+        # up to 56 columns there is no room for a bar of the fill
+        if columns <= 56 and re.search(f"[{EIGHTHS[1:]}]", line[:46]):
+            return f"{rows}x{columns}: {line!r}"
+        if line.strip() and not re.match(r" +[0-7]( +\d+){0,2}", line):
+            return f"{rows}x{columns}: {line!r}"
+    return None
+
+
+def small():
+    """A terminal shows as much of the picture as it has room for, down to one sign, from the
+    beginning and when it shrinks and grows; it is restored."""
+    filled("tiny")
+    sizes = [(1, 1), (2, 200), (5, 30), (10, 80), (24, 23), (24, 46), (24, 50), (24, 57), (3, 1)]
+    for rows, columns in sizes:
+        view = View("tiny", rows=rows, columns=columns)
+        view.until(lambda lines: not fits(lines, rows, columns))
+        fault = fits(view.screen.display, rows, columns)
+        view.keys(b"q")
+        ended = view.ends()
+        if fault or ended != (0, True):
+            return f"{fault} {ended}"
+    view = View("tiny")
+    for rows, columns in [*sizes, (24, 80)]:
+        view.size(rows, columns)
+        view.it.send_signal(signal.SIGWINCH)
+        view.until(lambda lines: not fits(lines, rows, columns))
+        fault = fits(view.screen.display, rows, columns)
+        if fault:
+            break
+    shown = json.loads(good("-j", "show", "tiny"))
+    view.until(lambda lines: not differs(lines, shown))
+    fault = fault or differs(view.screen.display, shown)
+    view.keys(b"q")
+    ended = view.ends()
+    return fault or (None if ended == (0, True) else f"{ended}")
+
+
 def restores():
     for name, how in (("Ctrl-C", lambda v: v.keys(b"\x03")),
                       ("SIGTERM", lambda v: v.it.send_signal(signal.SIGTERM))):
@@ -200,15 +248,16 @@ def lines_only():
 
 
 def run(_dir):
-    return tap.run([
+    return tap.run(tap.chosen([
         ("bars and figures are those of show -j", as_shown),
         ("insertions are in the sparkline", sparkline),
         ("keys choose a filter", chooses),
         ("a new size is followed", resizes),
+        ("small terminals show what they have room for", small),
         ("Ctrl-C and SIGTERM restore the terminal", restores),
         ("NO_COLOR: no colours", colours),
         ("--plain, a dumb terminal and a pipe: lines", lines_only),
-    ])
+    ]))
 
 
 if __name__ == "__main__":
