@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module cli-
-ktap_plan 274 312
+ktap_plan 275 313
 
 ktap_cleanup umount -q "$tmp/small"
 
@@ -642,4 +642,14 @@ chown root:root /dev/epochfilter
 chmod 600 /dev/epochfilter
 
 gives 0 'ok +device' doctor
+
+# On a terminal, as on filters that are pure BPF (watch.py)
+views() {
+	EPF_ALONE=1 EPF_BACKEND=module ./watch.py 'bars and figures' 'small terminals' Ctrl-C
+}
+if /usr/bin/python3 -c 'import pyte' 2> /dev/null; then
+	claim 'the view shows filters of the module' views
+else
+	ktap_skip 'the view shows filters of the module' 'needs python3-pyte'
+fi
 ktap_finish

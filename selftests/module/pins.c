@@ -2,8 +2,8 @@
 /*
  * Unfinished snapshots and journals: calls refused meanwhile leave no reference and no
  * pin behind; an expired pin blocks nothing, nor does that of a process that was killed; a
- * pin that ends early releases a rotation at once; and if two threads rotate, both are told of a snapshot that began and ended
- * while one of them slept.
+ * pin that ends early releases a rotation at once; and if two threads rotate, both are told
+ * of a snapshot that began and ended while one of them slept.
  */
 #include "epftest.h"
 

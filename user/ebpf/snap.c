@@ -25,7 +25,7 @@ static __u64 clock_ns(clockid_t id)
 	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
 }
 
-/* Lock or unlock byte @pin, or ask who else has a lock there: *@type. Return: 0; a negative errno. */
+/* Lock or unlock byte @pin, or ask who else has a lock there: *@type. Return: 0; an error. */
 static int snap_lock(const struct ebpf_filter *f, int cmd, __u64 pin, short *type)
 {
 	struct flock l = {

@@ -70,8 +70,8 @@ const struct declared *declared_find(const struct declarations *d, enum declared
 struct settings declared_begin(const struct declared *d);
 void declared_end(const struct settings *s);
 
-/* declared_show.c: the attachments and pins that are declared and not there, for 'status'. @list: an
- * array to add them to; NULL: print them. Return: false: an error is printed.
+/* declared_show.c: the attachments and pins that are declared and not there, for 'status'.
+ * @list: an array to add them to; NULL: print them. Return: false: an error is printed.
  */
 bool declared_status(json_t *list);
 
