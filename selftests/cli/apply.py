@@ -101,6 +101,13 @@ BAD = [
     ("[attach v0]\nfilter = a\nhook = nf:input:1\n", "unknown key 'hook'", 3),
     ("[attach v0]\nfilter = a\nfilter\n", "neither", 3),
     ("[attach nf:nowhere:1]\nfilter = a\n", "nf:", 1),
+    ("[filter a]\nwindow = 9\nkind = ge:bits=1\n", "segment_bits is missing", 3),
+    ("[pin known]\nfilter = a\n", "not an absolute path", 1),
+    ("[pin /sys/fs/bpf/p]\nkey = flow\nlearn = yes\n", "'filter' is missing", 1),
+    ("[pin /sys/fs/bpf/p]\nkey = flow\nlearn = yes\nfilter = none\n", "no filter 'none'", 1),
+    ("[pin /sys/fs/bpf/p]\nfilter = a\nfilter = a\n", "given twice", 3),
+    ("[pin /sys/fs/bpf/p]\nfilter = a\nkey = flow\nlern = yes\n", "unknown key 'lern'", 4),
+    ("[pin /sys/fs/bpf/p]\nfilter = a\nkey = flow\nrecent = yes\n", "need --unknown", 1),
     (b"\0" * 4096, "NUL", 1),
     (b"\x7fELF\x02\x01\x01\0\0\n", "NUL", 1),
     ("[filter a]\nwindow = 1000\nrotate = kern", "truncated", 3),
@@ -336,6 +343,85 @@ def exported():
         return one
     clear()
     return None
+
+
+PINS = """[pin /sys/fs/bpf/known]
+filter = f
+key = flow
+reverse = yes
+frags = accept
+recent = yes
+unknown = drop
+
+[pin /sys/fs/bpf/learn]
+filter = f
+key = peer
+prefix = 24,128
+learn = yes
+
+"""
+FOR_PINS = "[filter f]\nwindow = 1000\nrotate = kernel\n"
+KNOWN, LEARN = "/sys/fs/bpf/known", "/sys/fs/bpf/learn"
+
+
+def pinned():
+    """Pins are made once, exported as declared, made again with their filter or by --replace,
+    shown if they are missing, and removed by --prune."""
+    clear()
+    file = write(FOR_PINS + PINS)
+    if changes(file) != [("create", "f"), ("pin", KNOWN), ("pin", LEARN)] or changes(file):
+        return "not made once"
+    if good("export", LEARN, KNOWN) != PINS:
+        return good("export")
+    program = os.stat(KNOWN).st_ino
+    other = write(FOR_PINS + PINS.replace("drop", "accept"))
+    if epf("apply", other).returncode != 2 or os.stat(KNOWN).st_ino != program:
+        return "another rule is not refused"
+    if changes("--replace", other) != [("detach", KNOWN), ("pin", KNOWN)] or changes(other):
+        return "not made again"
+    got = changes("--replace", write((FOR_PINS + PINS).replace("1000", "9999")))
+    if got != [("detach", KNOWN), ("detach", LEARN), ("destroy", "f"), ("create", "f"),
+               ("pin", KNOWN), ("pin", LEARN)]:
+        return f"with its filter: {got}"
+    os.unlink(KNOWN)
+    if changes(path("a.conf")) != [("pin", KNOWN)]:
+        return "what was removed by hand"
+    deep = "/sys/fs/bpf/" + "d" * 40
+    os.mkdir(deep)
+    good("pin", "f", deep + "/p", "--key", "flow", "--learn")
+    done = epf("export")
+    good("detach", deep + "/p")
+    os.rmdir(deep)
+    if done.returncode != 1 or f"# [pin {deep}/p]\n# is left out: " not in done.stdout:
+        return f"{done}"
+    got = changes("--prune", write(FOR_PINS.replace("1000", "9999")))
+    clear()
+    return None if sorted(got) == [("detach", KNOWN), ("detach", LEARN)] and \
+        not os.path.exists(LEARN) else f"{got}"
+
+
+def missing():
+    """status -j has what is declared and not there, with its line and the reason."""
+    def lacks():
+        return [s for s in json.loads(good("-j", "status")) if not s["attached"]]
+
+    here = "/etc/epochfilter/filters.d/all.conf"
+    own.hide_settings()
+    with open(here, "w") as f:
+        f.write(FOR_PINS + PINS + "[attach v0]\nfilter = f\nno-dispatcher = yes\nno-vlan = yes\n"
+                "[attach v7]\nfilter = f\n[attach nf:input:5]\nfilter = f\nlearn = yes\n")
+    hint = "'epfctl apply' makes it, or says why not"
+    want = [("pin", KNOWN, 4, hint), ("pin", LEARN, 12, hint), ("interface", "v0", 18, hint),
+            ("interface", "v7", 22, "there is no such interface"),
+            ("hook", "nf:input:5", 24, hint)]
+    if lacks() != [{w[0]: w[1], "attached": False, "declared": f"{here}:{w[2]}", "why": w[3]}
+                   for w in want]:
+        return f"{lacks()}"
+    epf("apply")
+    there = lacks()
+    os.unlink(here)
+    clear()
+    return None if [s.get("interface") for s in there] == ["v7"] else f"{there}"
 
 
 def key_files():
@@ -583,6 +669,8 @@ CASES = [
     ("after a failure the next run goes on", interrupted),
     ("what cannot be made yet is made later", followed),
     ("what is exported makes the same again", exported),
+    ("pins are declared, too", pinned),
+    ("status -j tells what is missing", missing),
     ("hash keys come from files", key_files),
     ("a saved state comes back, aged by the time between", comes_back),
     ("what is older than its window does not", too_old),

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 273
+ktap_plan 290
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -235,6 +235,38 @@ for kind in tlbf chain; do
 		10**10 < d['kept_ns']['max'] <= 1.2 * 10**10 and d['shape']" \
 		-T 10s --rate 10000 -b 1e-3 --kind "$kind" --slack 20%
 done
+# usage: again KIND ARG...: the shape of a plan, given back, makes the plan again
+again() {
+	local shape
+
+	"$EPFCTL" plan -j -b 1e-3 --kind "$@" > "$tmp/sized"
+	shape=$(python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(d["kind"] + ":" + ",".join(f"{k}={v}" for k, v in reversed(d["shape"].items())))' \
+		"$tmp/sized")
+	"$EPFCTL" plan -j -b 1e-3 "${@:2}" --kind "$shape" > "$tmp/given"
+	python3 -c 'import json, sys
+sized, given = (json.load(open(name)) for name in sys.argv[1:])
+free = ["keys", "memory_bits_per_key", "predicted_fpr"]
+if sized["kind"] in ("tlbf", "chain"):  # of which memory comes and goes
+    free.append("memory_bytes")
+for name in free:
+    sized.pop(name), given.pop(name, None)
+sys.exit(sized != given)' "$tmp/sized" "$tmp/given"
+}
+for kind in ge gebl apbf apbbf dict tlbf chain elastic; do
+	claim "plan --kind $kind: its shape, given back, is the plan" again "$kind" -T 10s --rate 10k
+done
+fails 'layout is missing' plan -W 1M --kind ge:segment_bits=99,bits=1,epochs=3
+fails "'bits' is there twice" plan -W 1M --kind ge:bits=1,bits=1
+fails "'k' is not NAME" plan -W 1M --kind ge:k=1
+fails "'segment_bits' is not NAME" plan -W 1M --kind ge:segment_bits
+fails 'is too large' plan -W 1M --kind ge:bits=4294967296
+fails 'no filter of --kind ge has this shape' \
+	plan -W 1M --kind ge:segment_bits=99,bits=1,epochs=1,layout=0
+fails "lanes: 'lines' is not" plan -W 1M --kind lanes:lines=1
+fails 'leave --slack out' plan -W 1M --kind elastic:lines=99,line_words=8,epochs=7 --slack 0.5
+fails 'give --time' plan -W 1M --kind tlbf:words_first=9,words_min=9,words_max=9,k=3,l=3
 plan_claims 'plan --compare --slack: none is slacker' \
 	'all(k["slack"] <= 0.1 for k in d if "error" not in k) and
 	"error" in d[0]' -W 100k -b 1e-3 --compare --slack 10%

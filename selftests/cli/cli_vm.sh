@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module cli-
-ktap_plan 270 308
+ktap_plan 275 313
 
 ktap_cleanup umount -q "$tmp/small"
 
@@ -299,9 +299,20 @@ gives 0 '^nothing to do: 2 declared' apply "${declared[@]}"
 gives 0 '^$' insert cli-decl hello
 gives 0 '^$' insert cli-decl-ge hello
 gives 0 'saved cli-decl-ge: 1 ' apply --save "${declared[@]}"
-epf export cli-decl
+# Every kind is exported: nothing is to be done here, and after destroy it is made again.
+kinds=(cli-decl cli-{ge,gebl,apbf,apbbf,dict,tlbf,chain,elastic})
+gives 0 'kind = dict:buckets=[0-9]+,yard=' export "${kinds[@]}"
 cp "$tmp/out" "$tmp/exported.conf"
-gives 0 '^nothing to do: 1 declared' apply "$tmp/exported.conf"
+gives 0 '^nothing to do: 9 declared' apply "$tmp/exported.conf"
+for name in "${kinds[@]:1}"; do
+	epf destroy "$name"
+done
+gives 0 '' apply "$tmp/exported.conf"
+epf export "${kinds[@]}"
+sections() { awk -v RS= '{ gsub("\n", " "); print }' "$1" | sort; }
+claim 'and exported again it is the same' [ "$(sections "$tmp/out")" = "$(sections "$tmp/exported.conf")" ]
+sed 's/segment_bits=/segment_bits=1/' "$tmp/exported.conf" > "$tmp/other.conf"
+gives 0 '^destroy cli-ge .differs in size.' apply --dry-run "$tmp/other.conf"
 for name in cli-decl cli-decl-ge; do
 	epf destroy "$name"
 done
@@ -631,4 +642,14 @@ chown root:root /dev/epochfilter
 chmod 600 /dev/epochfilter
 
 gives 0 'ok +device' doctor
+
+# On a terminal, as on filters that are pure BPF (watch.py)
+views() {
+	EPF_ALONE=1 EPF_BACKEND=module ./watch.py 'bars and figures' 'small terminals' Ctrl-C
+}
+if /usr/bin/python3 -c 'import pyte' 2> /dev/null; then
+	claim 'the view shows filters of the module' views
+else
+	ktap_skip 'the view shows filters of the module' 'needs python3-pyte'
+fi
 ktap_finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """epfctl watch on a terminal of 80x24, interpreted by pyte: bars and figures are those of
 show -j, keys choose, a new size is followed, and the terminal is restored however it ends.
-On filters that are pure BPF.
+On filters that are pure BPF; in a guest, with EPF_ALONE and EPF_BACKEND=module, on the module's.
 """
 
 import fcntl
@@ -28,6 +28,7 @@ except ImportError:
     tap.skip_all("needs python3-pyte")
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+ONE, TWO, TINY = "cli-one", "cli-two", "cli-tiny"
 
 
 class View:
@@ -96,6 +97,8 @@ def settled(lines):
 
 def differs(lines, shown):
     """What the rows of @lines and @shown differ in; None: nothing."""
+    if (", pure BPF, " in lines[2]) != own.BPF or (", the module, " in lines[2]) == own.BPF:
+        return lines[2]
     rows = [line for line in lines if re.match(r" +\d+ +\d+ ", line)]
     if len(rows) != len(shown["epochs"]):
         return f"{lines}"
@@ -110,9 +113,9 @@ def differs(lines, shown):
 
 
 def as_shown():
-    filled("one")
-    view = View("one")
-    shown = json.loads(good("-j", "show", "one"))
+    filled(ONE)
+    view = View(ONE)
+    shown = json.loads(good("-j", "show", ONE))
     # A picture comes in pieces.
     view.until(lambda lines: not differs(lines, shown))
     fault = differs(view.screen.display, shown)
@@ -123,9 +126,9 @@ def as_shown():
 
 def sparkline():
     """Insertions raise one of the signs; before there is the lowest alone."""
-    view = View("one")
+    view = View(ONE)
     quiet = view.until(lambda lines: any("insertions" in line and "▁▁▁" in line for line in lines))
-    good("insert", "one", "-", input="".join(f"n{i}\n" for i in range(1000)))
+    good("insert", ONE, "-", input="".join(f"n{i}\n" for i in range(1000)))
     loud = view.until(lambda lines: any(line.startswith("insertions") and "█" in line
                                         for line in lines))
     view.keys(b"q")
@@ -133,13 +136,13 @@ def sparkline():
 
 
 def chooses():
-    filled("two")
+    filled(TWO)
     view = View()
     first = view.until(settled)
     second = third = None
     if first:
-        names = [line[2:5] for line in first[1:3]]
-        if sorted(names) != ["one", "two"] or not first[1].startswith("> "):
+        names = [line[2:].split()[0] for line in first[1:3]]
+        if sorted(names) != [ONE, TWO] or not first[1].startswith("> "):
             return f"{first}"
         view.keys(b"j")
         second = view.until(lambda lines: any(line.startswith(f"{names[1]} (id") for line in lines))
@@ -152,7 +155,7 @@ def chooses():
 
 
 def resizes():
-    view = View("one")
+    view = View(ONE)
     view.until(settled)
     view.size(30, 100)
     view.it.send_signal(signal.SIGWINCH)
@@ -161,10 +164,58 @@ def resizes():
     return None if view.ends() == (0, True) and wide else f"{view.screen.display}"
 
 
+FIXED = ("epfctl watch: 1 filter; q ends", "", f"{TINY} (id ", "covered    30000 insertions",
+         "error      ", "state      answers, fails open above 0.0002", "insertions ", "hits ",
+         "misses ", "", "age       epoch insertions     since    fill")
+
+
+def fits(lines, rows, columns):
+    """What of @lines is not the upper left part of the picture; None: nothing."""
+    for line, text in zip(lines, FIXED):
+        if not line.startswith(text[:columns]):
+            return f"{rows}x{columns}: {line!r} is not {text!r}"
+    for line in lines[len(FIXED):]:
+        # up to 56 columns there is no room for a bar of the fill
+        if columns <= 56 and re.search(f"[{EIGHTHS[1:]}]", line[:46]):
+            return f"{rows}x{columns}: {line!r}"
+        if line.strip() and not re.match(r" +[0-7]( +\d+){0,2}", line):
+            return f"{rows}x{columns}: {line!r}"
+    return None
+
+
+def small():
+    """A terminal shows as much of the picture as it has room for, down to one sign, from the
+    beginning and when it shrinks and grows; it is restored."""
+    filled(TINY)
+    sizes = [(1, 1), (2, 200), (5, 30), (10, 80), (24, 23), (24, 46), (24, 50), (24, 57), (3, 1)]
+    for rows, columns in sizes:
+        view = View(TINY, rows=rows, columns=columns)
+        view.until(lambda lines: not fits(lines, rows, columns))
+        fault = fits(view.screen.display, rows, columns)
+        view.keys(b"q")
+        ended = view.ends()
+        if fault or ended != (0, True):
+            return f"{fault} {ended}"
+    view = View(TINY)
+    for rows, columns in [*sizes, (24, 80)]:
+        view.size(rows, columns)
+        view.it.send_signal(signal.SIGWINCH)
+        view.until(lambda lines: not fits(lines, rows, columns))
+        fault = fits(view.screen.display, rows, columns)
+        if fault:
+            break
+    shown = json.loads(good("-j", "show", TINY))
+    view.until(lambda lines: not differs(lines, shown))
+    fault = fault or differs(view.screen.display, shown)
+    view.keys(b"q")
+    ended = view.ends()
+    return fault or (None if ended == (0, True) else f"{ended}")
+
+
 def restores():
     for name, how in (("Ctrl-C", lambda v: v.keys(b"\x03")),
                       ("SIGTERM", lambda v: v.it.send_signal(signal.SIGTERM))):
-        view = View("one")
+        view = View(ONE)
         if not view.until(settled):
             return "nothing drawn"
         how(view)
@@ -176,7 +227,7 @@ def restores():
 
 def colours():
     for env, want in (({}, True), ({"NO_COLOR": "1"}, False)):
-        view = View("one", **env)
+        view = View(ONE, **env)
         view.until(settled)
         view.keys(b"q")
         view.ends()
@@ -188,27 +239,28 @@ def colours():
 def lines_only():
     """Lines with --plain, on a dumb terminal, and of a pipe."""
     for args, env in ((["--plain"], {}), ([], {"TERM": "dumb"})):
-        view = View("one", *args, **env)
-        if not view.until(lambda lines: any(" one stats: epoch " in line for line in lines)):
+        view = View(ONE, *args, **env)
+        if not view.until(lambda lines: any(f" {ONE} stats: epoch " in line for line in lines)):
             return f"{args} {env}"
         view.it.send_signal(signal.SIGTERM)
         view.it.wait()
         if b"\x1b[?1049h" in view.raw:
             return f"{args} {env}: a view"
-    done = own.epf("watch", "one", "--interval", "10ms", "-n", "2")
+    done = own.epf("watch", ONE, "--interval", "10ms", "-n", "2")
     return None if done.returncode == 0 and done.stdout.count(" stats: ") == 2 else f"{done}"
 
 
 def run(_dir):
-    return tap.run([
+    return tap.run(tap.chosen([
         ("bars and figures are those of show -j", as_shown),
         ("insertions are in the sparkline", sparkline),
         ("keys choose a filter", chooses),
         ("a new size is followed", resizes),
+        ("small terminals show what they have room for", small),
         ("Ctrl-C and SIGTERM restore the terminal", restores),
         ("NO_COLOR: no colours", colours),
         ("--plain, a dumb terminal and a pipe: lines", lines_only),
-    ])
+    ]))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def fresh_box():
     shutil.rmtree(BOX, ignore_errors=True)
     os.mkdir(BOX)
     os.chmod(BOX, 0o777)
-    os.chmod(tool.TMP, 0o755)
+    os.chmod(tool.folder(), 0o755)
     capture().save(box("in.pcap"))
 
 

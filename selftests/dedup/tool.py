@@ -2,6 +2,7 @@
 """Run epfctl and editcap, and find the captures."""
 
 import atexit
+import functools
 import json
 import os
 import shutil
@@ -21,12 +22,17 @@ REAL = [(DATA, "1kxun.pcap"), (DATA, "reddit.pcap"),
         (DATA, "forticlient.pcap"), (DATA, "KakaoTalk_talk.pcap"),
         (FETCHED, "real.pcap")]
 
-TMP = tempfile.mkdtemp(prefix="epf-dedup-")
-atexit.register(shutil.rmtree, TMP, ignore_errors=True)
+
+@functools.cache
+def folder():
+    """Made by the first use, so that a program that imports this and starts again leaves none."""
+    made = tempfile.mkdtemp(prefix="epf-dedup-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def tmp(name):
-    return os.path.join(TMP, name)
+    return os.path.join(folder(), name)
 
 
 def real(folder, name):

@@ -7,7 +7,10 @@
  */
 #include "drive.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define LIMIT (EPF_RATE_ONE / 100)
 #define FEW_LINES 64u
@@ -294,6 +297,49 @@ static void snapshot(void)
 	drive_end(&d);
 }
 
+/* A process of its own begins a snapshot of @name, says so through @told, and waits. */
+static pid_t begin_elsewhere(const char *name, int told)
+{
+	struct epf_snap s = { .pin_ns = EPF_PIN_MAX_NS };
+	struct ebpf_filter *f;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (ebpf_open(name, &f) || ebpf_snap_begin(f, &s) || write(told, "", 1) != 1)
+		_exit(1);
+	pause();
+	_exit(1);
+}
+
+/* While that process lives, the filter is busy; once it is killed, it is not. */
+static void orphaned(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	struct epf_snap s = { .pin_ns = EPF_PIN_MAX_NS };
+	bool good = begin("timer-orphan", &p);
+	pid_t pid = -1;
+	int told[2];
+	char byte;
+
+	good = good && !pipe(told) && (pid = begin_elsewhere(d.filter->name, told[1])) > 0;
+	good = good && !close(told[1]) && read(told[0], &byte, 1) == 1;
+	tap_ok(good && ebpf_snap_begin(d.filter, &s) == -EBUSY &&
+		       ebpf_tick(d.filter, EPF_BPF_TICK_END) == -EBUSY,
+	       "a snapshot of another process holds up others and epochs");
+	if (pid > 0)
+		good = !kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid && good;
+	good = good && !ebpf_begin(d.filter);
+	if (good)
+		ebpf_end(d.filter);
+	tap_ok(good && !ebpf_slot(d.filter)->pin_until_ns && !ebpf_snap_begin(d.filter, &s) &&
+		       ebpf_tick(d.filter, EPF_BPF_TICK_END) == -EBUSY,
+	       "of one that was killed it is over at once, and the next one begins");
+	s.pin_ns = 0;
+	tap_ok(good && !ebpf_snap_end(d.filter, &s) && s.header.epoch_end, "and ends");
+	drive_end(&d);
+}
+
 /* The process that changes it dies meanwhile, and the next one repairs it. */
 static void changed(void)
 {
@@ -340,6 +386,7 @@ static const struct drive_part parts[] = {
 	{ "flood", 1, flood },
 	{ "closes", 1, closes },
 	{ "snapshot", 1, snapshot },
+	{ "orphaned", 3, orphaned },
 	{ "changed", 1, changed },
 	{ "refused", 1, refused },
 };

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Unfinished snapshots and journals: calls refused meanwhile leave no reference and no
- * pin behind; an expired pin blocks nothing; a pin that ends early releases a rotation
- * at once; and if two threads rotate, both are told of a snapshot that began and ended
- * while one of them slept.
+ * pin behind; an expired pin blocks nothing, nor does that of a process that was killed; a
+ * pin that ends early releases a rotation at once; and if two threads rotate, both are told
+ * of a snapshot that began and ended while one of them slept.
  */
 #include "epftest.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../locked.h"
 
@@ -197,6 +201,52 @@ static void expired(int first, int second, const char *what)
 	tap_ok(stays, "%s: and is held when the first one ends", what);
 	test_snap_end(second, &s);
 	test_is(test_pinned(first), false, "%s: until it ends itself", what);
+}
+
+/* ------------------------------------------------------- of killed processes ---- */
+
+/* A process of its own begins a snapshot of @name, maps the lines if there are any, says so
+ * through @told, and waits.
+ */
+static pid_t begin_elsewhere(const char *name, int told)
+{
+	struct epf_snap s;
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = test_open(name);
+	if (fd < 0 || test_snap_begin(fd, 60 * SEC, &s))
+		_exit(1);
+	mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (write(told, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+/* @fd: another descriptor of filter @name */
+static void killed(int fd, const char *name, const char *what)
+{
+	bool held, begun;
+	struct epf_snap s;
+	int told[2];
+	pid_t pid;
+	char byte;
+
+	test_demand(!pipe(told));
+	pid = begin_elsewhere(name, told[1]);
+	close(told[1]);
+	test_demand(pid > 0 && read(told[0], &byte, 1) == 1);
+	close(told[0]);
+	held = test_pinned(fd) && test_snap_begin(fd, 60 * SEC, &s) == -EBUSY;
+	test_demand(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	held = held && !test_pinned(fd) && test_info(fd).users == 2;
+	begun = !test_snap_begin(fd, 60 * SEC, &s);
+	if (begun)
+		test_snap_end(fd, &s);
+	tap_ok(held && begun, "%s: the snapshot of a process that was killed is over at once",
+	       what);
 }
 
 /* Has the worker run in the current epoch since the filter has keys? */
@@ -422,7 +472,7 @@ int main(void)
 	int lanes, again, locked, locked_again;
 	__u32 i;
 
-	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 * 2 + 2 * 2 + 2);
+	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 + 2 * 2 + 2 * 2 + 2);
 	for (i = 0; i < ARRAY_LEN(refused); i++)
 		try_refused(i);
 	o.window_inserts = (__u64)EPOCH * locked_epochs(EPF_KIND_GE, &shape);
@@ -432,6 +482,8 @@ int main(void)
 	locked_again = test_open("mod-pins-o");
 	expired(lanes, again, "lanes");
 	expired(locked, locked_again, "ge");
+	killed(lanes, "mod-pins-l", "lanes");
+	killed(locked, "mod-pins-o", "ge");
 	early(lanes, "lanes");
 	early(locked, "ge");
 	current_count(lanes, "lanes");

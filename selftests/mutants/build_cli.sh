@@ -7,3 +7,14 @@ build_ctl() {
 	judge=finishes
 	relink broken-ctl epfctl
 }
+
+# The program that draws the picture, with an edited view.
+build_draw() {
+	local libs
+	libs=$(pkg-config --libs ncursesw 2> /dev/null) || libs='-lncursesw -ltinfo'
+	script 60 EPF_DRAW_VIEW="$tmp/draw_view"
+	# shellcheck disable=SC2086 # a list
+	"$CC" -std=gnu11 -D_GNU_SOURCE -I"$copy/user" -Iuser -Iuser/libepf -Iuser/epfctl -Iinclude \
+		-Iinclude/uapi -ffunction-sections -Wl,--gc-sections selftests/cli/draw_view.c \
+		user/common/output.c user/common/progress.c -o "$tmp/draw_view" $libs -ljansson
+}

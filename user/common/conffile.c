@@ -16,7 +16,6 @@
 #include "common/error.h"
 
 /* libinih cuts longer names of sections off. */
-#define SECTION_MOST 48
 #define WHERE_BYTES (PATH_MAX + 16)
 
 /**
@@ -121,7 +120,7 @@ static int conffile_take(void *user, const char *section, const char *name, cons
 	r->filled = true;
 	if (r->bad)
 		return 0;
-	if (strlen(section) > SECTION_MOST)
+	if (strlen(section) > CONFFILE_SECTION_MOST)
 		return bad_line(r, r->header, "the name of the section is too long");
 	if (!*name)
 		return bad_line(r, r->where, "there is no key before '='");

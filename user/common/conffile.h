@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #define CONFFILE_BYTES_MAX (1u << 20)
+#define CONFFILE_SECTION_MOST 48 /* bytes between the brackets */
 
 /**
  * struct conf_line - a setting; valid during the call

@@ -125,12 +125,14 @@ int ebpf_open(const char *name, struct ebpf_filter **f);
 void ebpf_close(struct ebpf_filter *f);
 /* The id of a filter is the kernel's id of map "table". */
 int ebpf_id(const struct ebpf_filter *f, __u32 *id);
-/* Take the lock, and repair what another swap or restore left when it was killed. -ENODEV:
- * destroyed; -EUCLEAN: a swap was killed half-way, so the filter can only be destroyed;
+/* Take the lock, and repair what another swap, restore or snapshot left when it was killed.
+ * -ENODEV: destroyed; -EUCLEAN: a swap was killed half-way, so the filter can only be destroyed;
  * -ETIMEDOUT: another process has held the lock for @lock_ms.
  */
 int ebpf_begin(struct ebpf_filter *f);
 void ebpf_end(const struct ebpf_filter *f);
+/* snap.c: remove the pin of a snapshot whose process was killed; ebpf_begin() does. */
+void ebpf_snap_repair(struct ebpf_filter *f);
 /* The active contents. Without the lock the result is only a hint. */
 struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f);
 /* Map the lines of the contents; with the lock held. */

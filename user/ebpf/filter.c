@@ -146,6 +146,8 @@ int ebpf_begin(struct ebpf_filter *f)
 		ret = ebpf_slots_repair(f);
 	if (ret)
 		ebpf_end(f);
+	else if (ebpf_slot(f)->pin_until_ns)
+		ebpf_snap_repair(f);
 	return ret;
 }
 

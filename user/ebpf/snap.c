@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Snapshots: block rotation, and describe the copy. */
+/*
+ * Snapshots: block rotation, and describe the copy.
+ *
+ * While a snapshot is under way, its descriptor has a lock on byte @pins of the filter's
+ * directory. The kernel releases it with the descriptor, so a pin without a lock is that of a
+ * process that was killed, and the next one that takes the filter's lock removes it. Locks of
+ * fcntl() and of flock(), which are the filter's, do not meet. On a directory a lock can only be
+ * one for reading, and who asks for the lock of another need not be able to have one.
+ */
 #include "calls.h"
 
 #include <epf/snapshot.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +23,32 @@ static __u64 clock_ns(clockid_t id)
 
 	clock_gettime(id, &t);
 	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+/* Lock or unlock byte @pin, or ask who else has a lock there: *@type. Return: 0; an error. */
+static int snap_lock(const struct ebpf_filter *f, int cmd, __u64 pin, short *type)
+{
+	struct flock l = {
+		.l_type = *type, .l_whence = SEEK_SET, .l_start = (off_t)pin, .l_len = 1
+	};
+	int ret = fcntl(f->dir, cmd, &l) ? -errno : 0;
+
+	*type = l.l_type;
+	return ret;
+}
+
+static int snap_lock_set(const struct ebpf_filter *f, __u64 pin, short type)
+{
+	return snap_lock(f, F_OFD_SETLK, pin, &type);
+}
+
+void ebpf_snap_repair(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	short type = F_WRLCK;
+
+	if (f->snap_pin != s->pins && !snap_lock(f, F_OFD_GETLK, s->pins, &type) && type == F_UNLCK)
+		s->pin_until_ns = 0;
 }
 
 /* With the lock held. */
@@ -40,9 +75,13 @@ static int snap_pin_begin(struct ebpf_filter *f, struct epf_snap *a)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	int ret;
 
 	if (f->snap_pin || s->pin_until_ns > now)
 		return -EBUSY;
+	ret = snap_lock_set(f, s->pins + 1, F_RDLCK);
+	if (ret)
+		return ret;
 	s->pin_until_ns = now + a->pin_ns;
 	ebpf_timer_quiet(f); /* no epoch ends from here on */
 	s->pins++;
@@ -91,10 +130,13 @@ int ebpf_snap_begin(struct ebpf_filter *f, struct epf_snap *a)
 int ebpf_snap_end(struct ebpf_filter *f, struct epf_snap *a)
 {
 	int ret = a->pin_ns ? -EINVAL : ebpf_begin(f);
+	__u64 pin = f->snap_pin;
 
 	if (ret)
 		return ret;
 	ret = snap_end(f, a);
+	if (pin)
+		snap_lock_set(f, pin, F_UNLCK);
 	ebpf_end(f);
 	return ret;
 }

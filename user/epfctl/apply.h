@@ -6,7 +6,16 @@
 #include "declared.h"
 
 /* In the order in which they are made. */
-enum apply_kind { APPLY_DETACH, APPLY_DESTROY, APPLY_CREATE, APPLY_ATTACH, APPLY_KINDS };
+enum apply_kind {
+	APPLY_DETACH, /* also what is pinned */
+	APPLY_DESTROY,
+	APPLY_CREATE,
+	APPLY_ATTACH,
+	APPLY_PIN,
+	APPLY_KINDS
+};
+/* Their names; for messages, and as verbs of epfctl. */
+extern const char *const apply_kinds[APPLY_KINDS];
 
 /**
  * struct state_told - what became of a saved state
@@ -25,7 +34,7 @@ struct state_told {
 /**
  * struct apply_change - one step
  * @kind: what it does
- * @name: filter, interface or hook
+ * @name: filter, interface, hook or path of a pin
  * @text: the options; NULL: it has none
  * @why: why the thing that exists cannot stay; NULL: it is not declared, or is not there
  * @declared: its section; NULL: it is not declared
@@ -78,7 +87,7 @@ void apply_plan_free(struct apply_plan *plan);
 
 /**
  * struct apply_open - what is still to be made
- * @all: "create NAME" or "attach NAME"; NULL after the last one
+ * @all: "create NAME", "attach NAME" or "pin PATH"; NULL after the last one
  */
 struct apply_open {
 	char **all;

@@ -31,17 +31,14 @@ static void on_hangup(int signal)
 
 static bool is_made(const struct apply_change *c)
 {
-	return c->kind == APPLY_CREATE || c->kind == APPLY_ATTACH;
+	return c->kind >= APPLY_CREATE;
 }
 
 static char *label(const struct apply_change *c)
 {
 	char *text;
 
-	return asprintf(&text, "%s %s", c->kind == APPLY_CREATE ? "create" : "attach", c->name) <
-			       0 ?
-		       NULL :
-		       text;
+	return asprintf(&text, "%s %s", apply_kinds[c->kind], c->name) < 0 ? NULL : text;
 }
 
 static bool is_open(const struct apply_open *open, const struct apply_change *c)
@@ -71,6 +68,8 @@ static bool chosen(const struct apply_open *open, const struct apply_plan *plan,
 	switch (c->kind) {
 	case APPLY_CREATE:
 		return is_open(open, c) && !has_destroy(plan, c->name);
+	case APPLY_PIN:
+		return is_open(open, c);
 	case APPLY_DETACH:
 	case APPLY_ATTACH:
 		return (c->gone || (c->kind == APPLY_ATTACH && is_open(open, c))) &&

@@ -8,8 +8,12 @@
 #include "attach.h"
 #include "create.h"
 #include "ebpf/ebpf.h"
-#include "libepf/query/kinds.h"
 #include "pin.h"
+
+const char *const apply_kinds[APPLY_KINDS] = {
+	[APPLY_DETACH] = "detach", [APPLY_DESTROY] = "destroy", [APPLY_CREATE] = "create",
+	[APPLY_ATTACH] = "attach", [APPLY_PIN] = "pin",
+};
 
 static bool no_memory(void)
 {
@@ -110,15 +114,13 @@ static bool same_window(const struct epf_params *a, const struct epf_params *b)
 	       a->window_ns == b->window_ns;
 }
 
-/* Locked kinds whose slices come and go have a shape that only begins as planned. */
 static bool same_size(const struct epf_planned *p, const struct epf_info *info)
 {
 	const struct epf_params *a = &p->params, *b = &info->params;
 
 	return a->nr_lines == b->nr_lines && a->lines_per_key == b->lines_per_key &&
 	       a->bits_per_key == b->bits_per_key &&
-	       (!a->kind || epf_kind_ops(a->kind)->resizable ||
-		!memcmp(&p->shape, &info->shape, sizeof(p->shape)));
+	       !memcmp(&p->shape, &info->shape, sizeof(p->shape));
 }
 
 /* List what differs, with a comma before each. */
@@ -245,34 +247,34 @@ static bool apply_plan_stays(const struct apply_plan *plan, struct attached *is,
 }
 
 /* The filter must be declared or exist. What it is decides how far --within reaches. */
-static bool has_filter(const struct declarations *all, struct xdp_want *want, bool *there)
+static bool has_filter(const struct declarations *all, const char *name, bool *there)
 {
 	int filter;
 
 	*there = false;
-	if (!want->filter) {
+	if (!name) {
 		fail("'filter' is missing: the name of a filter that is declared or exists");
 		return false;
 	}
-	filter = open_named(want->filter);
+	filter = open_named(name);
 	*there = filter >= 0;
 	if (filter >= 0)
 		epf_close(filter);
-	if (*there || declared_find(all, DECLARED_FILTER, want->filter))
+	if (*there || declared_find(all, DECLARED_FILTER, name))
 		return true;
-	fail("there is no filter '%s', and none is declared", want->filter);
+	fail("there is no filter '%s', and none is declared", name);
 	return false;
 }
 
-/* Attach what exists and cannot stay. */
-static bool again(struct apply_plan *plan, const char *name, const char *text, const char *why,
-		  const struct declared *d, bool gone)
+/* Attach or pin again what exists and cannot stay. */
+static bool again(struct apply_plan *plan, enum apply_kind kind, const struct declared *d,
+		  const char *text, const char *why, bool gone)
 {
-	struct apply_change *c = apply_plan_add(plan, APPLY_DETACH, name, NULL, why, d);
+	struct apply_change *c = apply_plan_add(plan, APPLY_DETACH, d->name, NULL, why, d);
 
 	if (c)
 		c->gone = gone;
-	c = c ? apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d) : NULL;
+	c = c ? apply_plan_add(plan, kind, d->name, text, NULL, d) : NULL;
 	if (c)
 		c->gone = gone;
 	return c;
@@ -303,7 +305,7 @@ static bool attach_step(struct apply_plan *plan, const struct declared *d, struc
 	else if (err == -ENOENT)
 		good = apply_plan_add(plan, APPLY_ATTACH, name, text, NULL, d);
 	else
-		good = again(plan, name, text, why, d, !is->live);
+		good = again(plan, APPLY_ATTACH, d, text, why, !is->live);
 	if (good && !same && !err && is->live && !has(plan, APPLY_DESTROY, is->filter))
 		plan->replaced++;
 	free(text);
@@ -317,14 +319,87 @@ static bool plan_attach(struct apply_plan *plan, const struct declarations *all,
 	struct settings kept = declared_begin(d);
 	struct xdp_want want;
 	bool there;
-	bool good = attach_parse(d->nr, d->word, &want) && has_filter(all, &want, &there) &&
+	bool good = attach_parse(d->nr, d->word, &want) && has_filter(all, want.filter, &there) &&
 		    attach_step(plan, d, &want, there);
 
 	declared_end(&kept);
 	return good;
 }
 
+/* Pins */
+
+/* Return: 0; -ENOENT: nothing of 'pin' is at @path; another error. Prints none. */
+static int pinned_at(const char *path, char filter[EPF_NAME_LEN], char **text)
+{
+	char name[XDP_NAME_BYTES];
+
+	*text = NULL;
+	return pin_find(path, name) ?: pin_options(name, filter, text);
+}
+
+static bool pin_step(struct apply_plan *plan, const struct declared *d, const char *text)
+{
+	char filter[EPF_NAME_LEN], why[1024], *now;
+	int err = pinned_at(d->name, filter, &now);
+	bool anew = !err && has(plan, APPLY_DESTROY, filter), good = true;
+
+	if (err == -ENOENT)
+		return apply_plan_add(plan, APPLY_PIN, d->name, text, NULL, d);
+	if (err)
+		return !fail_errno(-err, "reading what is pinned at %s: %m", d->name);
+	snprintf(why, sizeof(why), "it is %s", filter[0] ? now : "of a filter that is gone");
+	if (!anew && !strcmp(now, text))
+		plan->same++;
+	else
+		good = again(plan, APPLY_PIN, d, text, anew ? "its filter is replaced" : why,
+			     false);
+	plan->replaced += !anew && strcmp(now, text);
+	free(now);
+	return good;
+}
+
+static bool plan_pin(struct apply_plan *plan, const struct declarations *all,
+		     const struct declared *d)
+{
+	struct settings kept = declared_begin(d);
+	struct pin_request want;
+	char *text = NULL;
+	bool there;
+	bool good = pin_parse(d->nr, d->word, &want) && has_filter(all, want.filter, &there);
+
+	if (good) {
+		text = pin_text(want.filter, &want.rule);
+		good = text ? pin_step(plan, d, text) : no_memory();
+	}
+	free(text);
+	declared_end(&kept);
+	return good;
+}
+
 /* What is not declared */
+
+/* Is the program of record @name pinned where a section says? */
+static bool pin_declared(const struct declarations *d, const char *name)
+{
+	char found[XDP_NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < d->nr; i++)
+		if (d->all[i].type == DECLARED_PIN && !pin_find(d->all[i].name, found) &&
+		    !strcmp(found, name))
+			return true;
+	return false;
+}
+
+/* A program that is not where it was pinned is nobody's. */
+static bool prune_pin(struct apply_plan *plan, const struct declarations *d, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (pin_declared(d, name) || !pin_there(name, path))
+		return true;
+	return apply_plan_add(plan, APPLY_DETACH, path, NULL, NULL, NULL);
+}
 
 static bool prune_attached(struct apply_plan *plan, const struct declarations *d)
 {
@@ -336,8 +411,10 @@ static bool prune_attached(struct apply_plan *plan, const struct declarations *d
 	if (err)
 		good = !fail_errno(-err, "listing attachments: %m");
 	for (i = 0; names && names[i]; i++) {
-		if (good && !strchr(names[i], '@') && !pin_is_name(names[i]) &&
-		    !declared_find(d, DECLARED_ATTACH, names[i]))
+		if (good && pin_is_name(names[i]))
+			good = prune_pin(plan, d, names[i]);
+		else if (good && !strchr(names[i], '@') &&
+			 !declared_find(d, DECLARED_ATTACH, names[i]))
 			good = apply_plan_add(plan, APPLY_DETACH, names[i], NULL, NULL, NULL);
 		free(names[i]);
 	}
@@ -399,6 +476,9 @@ bool apply_plan(struct apply_plan *plan, const struct declarations *d, bool prun
 	for (i = 0; good && i < d->nr; i++)
 		if (d->all[i].type == DECLARED_ATTACH)
 			good = plan_attach(plan, d, &d->all[i]);
+	for (i = 0; good && i < d->nr; i++)
+		if (d->all[i].type == DECLARED_PIN)
+			good = plan_pin(plan, d, &d->all[i]);
 	if (good && prune)
 		good = prune_attached(plan, d) && prune_filters(plan, d);
 	return good;

@@ -85,9 +85,7 @@ static int write_moment(const char *path, const struct moment *m)
 	return err;
 }
 
-/* Another process may be saving the filter; of one that was killed the kernel knows only
- * when its time is over.
- */
+/* Another process may be saving the filter. One that was killed is no longer in the way. */
 static int save_patiently(int filter, const char *path, struct meter *meter,
 			  struct epf_snap_header *header)
 {

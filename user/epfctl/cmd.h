@@ -279,6 +279,8 @@ extern const char kind_help[];
 
 /* Like plan_option(), for verbs that also take KIND_LONGS. */
 bool kind_option(struct epf_plan_request *p, int opt, const char *arg);
+/* The argument of --kind that means this very shape. */
+void kind_put(FILE *out, __u8 kind, const struct epf_shape *shape);
 
 /* within.c: how long ago a key may have been inserted */
 

@@ -7,6 +7,7 @@
 #include "apply.h"
 #include "attach.h"
 #include "create.h"
+#include "pin.h"
 
 enum {
 	OPT_DRY_RUN = OPT_LONG,
@@ -45,16 +46,9 @@ struct want {
 	int nr_paths;
 };
 
-static const char *const kinds[APPLY_KINDS] = {
-	[APPLY_DETACH] = "detach",
-	[APPLY_DESTROY] = "destroy",
-	[APPLY_CREATE] = "create",
-	[APPLY_ATTACH] = "attach",
-};
-
 static void print_change(const struct apply_change *c)
 {
-	printf("%s %s", kinds[c->kind], c->name);
+	printf("%s %s", apply_kinds[c->kind], c->name);
 	if (c->text)
 		printf(": %s", c->text);
 	if (c->why)
@@ -66,8 +60,8 @@ static void print_change(const struct apply_change *c)
 
 static json_t *change_json(const struct apply_change *c)
 {
-	json_t *o = json_pack("{ss ss ss* ss* ss* sb}", "change", kinds[c->kind], "name", c->name,
-			      "text", c->text, "why", c->why, "where",
+	json_t *o = json_pack("{ss ss ss* ss* ss* sb}", "change", apply_kinds[c->kind], "name",
+			      c->name, "text", c->text, "why", c->why, "where",
 			      c->declared ? c->declared->at[0] : NULL, "done", c->done);
 
 	if (c->state.text[0])
@@ -172,17 +166,39 @@ static int apply_attach(const struct apply_change *c)
 	return ret;
 }
 
+static int apply_pin(const struct apply_change *c)
+{
+	struct settings kept = declared_begin(c->declared);
+	char name[EPF_NAME_LEN];
+	struct pin_request want;
+	int ret = EXIT_FAIL;
+
+	if (pin_parse(c->declared->nr, c->declared->word, &want))
+		ret = pin_run(&want, name);
+	declared_end(&kept);
+	return ret;
+}
+
+static int apply_detach(const struct apply_change *c)
+{
+	if (!pin_is_path(c->name))
+		return detach_run(c->name);
+	return pin_remove(c->name) ? EXIT_FAIL : EXIT_YES;
+}
+
 static int apply_make(const struct want *w, struct apply_change *c)
 {
 	switch (c->kind) {
 	case APPLY_DETACH:
-		return detach_run(c->name);
+		return apply_detach(c);
 	case APPLY_DESTROY:
 		return apply_destroy(c);
 	case APPLY_CREATE:
 		return apply_create(w, c);
-	default:
+	case APPLY_ATTACH:
 		return apply_attach(c);
+	default:
+		return apply_pin(c);
 	}
 }
 
@@ -277,11 +293,11 @@ static const struct spec spec = {
 	.usage = "apply [options] [FILE | DIRECTORY]...",
 	/* clang-format off */
 	.help =
-"Make the filters and attachments that files declare (default: the files *.conf\n"
-"of " DECLARED_DIR ", see epochfilter.conf(5)). First the\n"
-"difference to what is there is printed; a second run has nothing to do.\n"
+"Make the filters, attachments and pins that files declare (default: the files\n"
+"*.conf of " DECLARED_DIR ", see epochfilter.conf(5)). First\n"
+"the difference to what is there is printed; a second run has nothing to do.\n"
 "      --dry-run    only print the difference\n"
-"      --prune      remove filters and attachments that are not declared\n"
+"      --prune      remove filters, attachments and pins that are not declared\n"
 "      --replace    remove what exists and differs, and make it again: its keys\n"
 "                   and counters are lost. Without it such a difference is an\n"
 "                   error, and nothing is changed\n"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attach.h"
+#include "common/conffile.h"
 #include "ebpf/ebpf.h"
 #include "pin.h"
 
@@ -17,6 +18,14 @@ static bool chosen(const char *name, char **names, int nr)
 		if (!strcmp(names[i], name))
 			return true;
 	return !nr;
+}
+
+/* What cannot be declared is a comment, and a warning. Return: EXIT_ABSENT. */
+static int leave_out(FILE *out, const char *type, const char *name, const char *why)
+{
+	fprintf(out, "# [%s %s]\n# is left out: %s\n\n", type, name, why);
+	warn("'%s' is left out: %s", name, why);
+	return EXIT_ABSENT;
 }
 
 /* Exactly, unlike fmt_ppt(): a rate is a whole number of 1e-12. */
@@ -44,8 +53,6 @@ static void put_window(FILE *out, const struct epf_params *p)
 		put_time(out, p->window_ns);
 	if (p->window_inserts && p->window_ns)
 		fprintf(out, "mode = %s\n", mode_name(p->mode));
-	fprintf(out, "lines = %llu\nlines-per-key = %u\nbits-per-key = %u\n", p->nr_lines,
-		p->lines_per_key, p->bits_per_key);
 	put_rate(out, "budget", p->budget_ppt);
 	if (p->limit_ppt == EPF_RATE_ONE)
 		fputs("limit = never\n", out);
@@ -53,12 +60,31 @@ static void put_window(FILE *out, const struct epf_params *p)
 		put_rate(out, "limit", p->limit_ppt);
 }
 
+static void put_size(FILE *out, const struct epf_info *info)
+{
+	const struct epf_params *p = &info->params;
+
+	if (!p->kind) {
+		fprintf(out, "lines = %llu\nlines-per-key = %u\nbits-per-key = %u\n", p->nr_lines,
+			p->lines_per_key, p->bits_per_key);
+		return;
+	}
+	fputs("kind = ", out);
+	kind_put(out, p->kind, &info->shape);
+	fputc('\n', out);
+}
+
 static void put_filter(FILE *out, const struct epf_info *info, bool module)
 {
 	const struct epf_params *p = &info->params;
 
-	fprintf(out, "[filter %s]\nbackend = %s\n", p->name, module ? "module" : "bpf");
+	fprintf(out,
+		"[filter %s]\n"
+		"# its hash key is secret: without a key-file 'apply' makes another one\n"
+		"backend = %s\n",
+		p->name, module ? "module" : "bpf");
 	put_window(out, p);
+	put_size(out, info);
 	fprintf(out, "hash = %s\n", hash_name(p->hash));
 	if (p->refresh == EPF_FIRST_SEEN)
 		fputs("first-seen = yes\n", out);
@@ -82,14 +108,7 @@ static int export_filter(FILE *out, int dev, __u32 id, char **names, int nr)
 	if (err == -ENODEV || !chosen(info.params.name, names, nr))
 		return EXIT_YES;
 	if (err) {
-		warn("'%s' is left out: %s", info.params.name, strerror(-err));
-		return EXIT_ABSENT;
-	}
-	if (info.params.kind) {
-		warn("'%s' is left out: the size of a kind other than lanes follows from "
-		     "--rate and --slack, which a filter does not keep",
-		     info.params.name);
-		return EXIT_ABSENT;
+		return leave_out(out, "filter", info.params.name, strerror(-err));
 	}
 	put_filter(out, &info, epf_is_module(dev));
 	return EXIT_YES;
@@ -145,23 +164,50 @@ static void put_options(FILE *out, char *text)
 	}
 }
 
+static void put_section(FILE *out, const char *type, const char *name, char *text)
+{
+	fprintf(out, "[%s %s]\n", type, name);
+	put_options(out, text);
+	fputc('\n', out);
+}
+
 static int export_attachment(FILE *out, const char *name)
 {
 	struct attached *a = calloc(1, sizeof(*a));
 	int err = a ? attached_read(name, a) : -ENOMEM;
 	char *text = err || !a->live || !a->filter[0] ? NULL : attach_text(&a->words);
 
-	if (text) {
-		fprintf(out, "[attach %s]\n", name);
-		put_options(out, text);
-		fputc('\n', out);
-	} else if (err != -ENOENT) {
-		warn("'%s' is left out: %s", name,
-		     err ? strerror(-err) : "its program or its filter is gone");
-	}
+	int ret = EXIT_YES;
+
+	if (text)
+		put_section(out, "attach", name, text);
+	else if (err != -ENOENT)
+		ret = leave_out(out, "attach", name,
+				err ? strerror(-err) : "its program or its filter is gone");
 	free(text);
 	free(a);
-	return text || err == -ENOENT ? EXIT_YES : EXIT_ABSENT;
+	return ret;
+}
+
+/* @name: of its record */
+static int export_pin(FILE *out, const char *name, char **names, int nr)
+{
+	char filter[EPF_NAME_LEN], path[PATH_MAX], *text;
+	int err, ret = EXIT_YES;
+
+	if (!pin_there(name, path) || !chosen(path, names, nr))
+		return EXIT_YES;
+	err = pin_options(name, filter, &text);
+	if (err == -ENOENT)
+		return EXIT_YES;
+	if (err || !filter[0])
+		ret = leave_out(out, "pin", path, err ? strerror(-err) : "its filter is gone");
+	else if (strlen("pin ") + strlen(path) > CONFFILE_SECTION_MOST)
+		ret = leave_out(out, "pin", path, "its path is too long for a section");
+	else
+		put_section(out, "pin", path, text);
+	free(text);
+	return ret;
 }
 
 static int export_attachments(FILE *out, char **names, int nr)
@@ -174,25 +220,34 @@ static int export_attachments(FILE *out, char **names, int nr)
 	if (err)
 		ret = fail_errno(-err, "listing attachments: %m");
 	for (i = 0; all && all[i]; i++) {
-		if (!strchr(all[i], '@') && !pin_is_name(all[i]) && chosen(all[i], names, nr) &&
-		    export_attachment(out, all[i]))
-			ret = EXIT_ABSENT;
+		int one = pin_is_name(all[i]) ? export_pin(out, all[i], names, nr) :
+			  strchr(all[i], '@') || !chosen(all[i], names, nr) ?
+						EXIT_YES :
+						export_attachment(out, all[i]);
+
+		ret = one > ret ? one : ret;
 		free(all[i]);
 	}
 	free(all);
 	return ret;
 }
 
+/* Is there a section of that name? */
+static bool mentions(const char *text, const char *name)
+{
+	char head[PATH_MAX + 8];
+
+	return snprintf(head, sizeof(head), " %s]\n", name) < (int)sizeof(head) &&
+	       strstr(text, head);
+}
+
 static int print(char *text, char **names, int nr)
 {
 	int i;
-	char head[96];
 
-	for (i = 0; i < nr; i++) {
-		snprintf(head, sizeof(head), " %.80s]\n", names[i]);
-		if (!strstr(text, head))
-			return fail("there is no filter and no attachment '%s'", names[i]);
-	}
+	for (i = 0; i < nr; i++)
+		if (!mentions(text, names[i]))
+			return fail("there is no filter, no attachment and no pin '%s'", names[i]);
 	if (out_mode == OUT_TEXT)
 		fputs(text, stdout);
 	else
@@ -205,11 +260,11 @@ int cmd_export(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "export [NAME]...",
-		.help = "Print filters and attachments as 'epfctl apply' reads them: all of this network\n"
-			"namespace, or those of that name. The hash keys are not among it, nor what\n"
-			"'epfctl pin' has pinned.\n"
-			"exit status: 0 done, 1 something had to be left out, which a warning says,\n"
-			"2 failure\n",
+		.help = "Print filters, attachments and pins as 'epfctl apply' reads them: all of this\n"
+			"network namespace, or those of that name. Hash keys are secret and not among\n"
+			"it: filters that share one need 'key-file'.\n"
+			"exit status: 0 done, 1 something had to be left out, which a comment and a\n"
+			"warning say, 2 failure\n",
 		.shorts = "",
 		.longs = longs,
 	};

@@ -31,7 +31,7 @@ enum {
 	OPT_UNKNOWN,
 };
 
-static const struct option longs[] = {
+const struct option pin_longs[] = {
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "prefix", required_argument, NULL, OPT_PREFIX },
 	{ "reverse", no_argument, NULL, OPT_REVERSE },
@@ -76,7 +76,7 @@ static const struct spec spec = {
 "                      --new\n",
 	/* clang-format on */
 	.shorts = "",
-	.longs = longs,
+	.longs = pin_longs,
 };
 
 /* "accept" is recent, "drop" is new. */
@@ -271,12 +271,13 @@ static void pin_tell(const char *name, const char *path)
 				   "-m bpf --object-pinned ", path));
 }
 
-static int pin_filter(const char *called, const char *path, const struct xt_epf_rule *r)
+int pin_run(const struct pin_request *w, char name[EPF_NAME_LEN])
 {
+	const struct xt_epf_rule *r = &w->rule;
 	struct epf_key_desc desc = epf_key_desc_packet(&r->key);
-	int filter = open_filter(called), ret = EXIT_FAIL;
+	int filter = open_filter(w->filter), ret = EXIT_FAIL;
 	struct pin_want want = {
-		.path = path,
+		.path = w->path,
 		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF },
 	};
 	struct epf_info info;
@@ -284,33 +285,47 @@ static int pin_filter(const char *called, const char *path, const struct xt_epf_
 	if (filter < 0)
 		return EXIT_FAIL;
 	if (epf_is_module(filter)) {
-		fail("'%s' is a filter of the module: use '-m epf --name %s' in rules", called,
-		     called);
+		fail("'%s' is a filter of the module: use '-m epf --name %s' in rules", w->filter,
+		     w->filter);
 	} else if (!epf_filter_info(filter, &info)) {
 		want.conf.id = info.id;
 		memcpy(want.conf.filter, info.params.name, sizeof(want.conf.filter));
+		memcpy(name, info.params.name, sizeof(want.conf.filter));
 		ret = pin_program(&want, r);
 		if (!ret && r->learn)
 			epf_filter_describe(filter, &desc);
-		if (!ret)
-			pin_tell(info.params.name, path);
 	} else {
-		fail("cannot read '%s'", called);
+		fail("cannot read '%s'", w->filter);
 	}
 	epf_close(filter);
 	return ret;
 }
 
-int cmd_pin(int argc, char **argv)
+bool pin_parse(int argc, char **argv, struct pin_request *w)
 {
-	struct xt_epf_rule rule = { .key.link = EPF_LINK_IP };
 	int opt;
 
+	*w = (struct pin_request){ .rule.key.link = EPF_LINK_IP };
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (opt == '?' || !option(&rule, opt, optarg))
-			return EXIT_FAIL;
-	if (!operands(argc, argv, 2, 2, &spec) || !rule_ok(&rule))
+		if (opt == '?' || !option(&w->rule, opt, optarg))
+			return false;
+	if (!operands(argc, argv, 2, 2, &spec) || !rule_ok(&w->rule))
+		return false;
+	w->filter = argv[optind];
+	w->path = argv[optind + 1];
+	return true;
+}
+
+int cmd_pin(int argc, char **argv)
+{
+	char name[EPF_NAME_LEN];
+	struct pin_request w;
+
+	if (!pin_parse(argc, argv, &w))
 		return EXIT_FAIL;
 	xdp_obj_quiet();
-	return pin_filter(argv[optind], argv[optind + 1], &rule);
+	if (pin_run(&w, name))
+		return EXIT_FAIL;
+	pin_tell(name, w.path);
+	return EXIT_YES;
 }

@@ -7,15 +7,24 @@
 #include "common/conffile.h"
 #include "create.h"
 #include "declared.h"
+#include "pin.h"
 
 const char *const declared_names[DECLARED_TYPES] = {
 	[DECLARED_FILTER] = "filter",
 	[DECLARED_ATTACH] = "attach",
+	[DECLARED_PIN] = "pin",
 };
 
 static const char *const verbs[DECLARED_TYPES] = {
 	[DECLARED_FILTER] = "create",
 	[DECLARED_ATTACH] = "attach",
+	[DECLARED_PIN] = "pin",
+};
+
+static const struct option *const options[DECLARED_TYPES] = {
+	[DECLARED_FILTER] = create_longs,
+	[DECLARED_ATTACH] = attach_longs,
+	[DECLARED_PIN] = pin_longs,
 };
 
 static bool no_memory(void)
@@ -58,6 +67,8 @@ static void declared_drop(struct declared *d)
 	free(d->word);
 	free(d->at);
 	free(d->name);
+	free(d->filter);
+	free(d->filter_at);
 }
 
 /* The type and the name of a section "TYPE NAME". Return: DECLARED_TYPES: neither. */
@@ -83,6 +94,10 @@ static char *declared_name_of(enum declared_type type, const char *text)
 		return NULL;
 	if (type == DECLARED_ATTACH && nf_is_name(text))
 		return nf_name(text, hook) ? strdup(hook) : NULL;
+	if (type == DECLARED_PIN && text[0] != '/') {
+		fail("'%s' is not an absolute path: give one below " EPF_XDP_BPFFS, text);
+		return NULL;
+	}
 	return strdup(text);
 }
 
@@ -99,7 +114,7 @@ static bool begin_section(struct declarations *all, const struct conf_line *line
 	out_at(line->header);
 	new.type = type_of(line->section, &name);
 	if (new.type == DECLARED_TYPES) {
-		fail("unknown section [%s]: use [filter NAME] or [attach INTERFACE]",
+		fail("unknown section [%s]: use [filter NAME], [attach INTERFACE] or [pin PATH]",
 		     line->section);
 		return false;
 	}
@@ -130,7 +145,7 @@ static bool take_save(struct declared *d, const char *value)
 static const struct option *option_of(const struct declared *d, const char *name)
 {
 	static const struct option backend = { "backend", required_argument, NULL, OPT_BACKEND };
-	const struct option *o = d->type == DECLARED_FILTER ? create_longs : attach_longs;
+	const struct option *o = options[d->type];
 
 	if (d->type == DECLARED_FILTER && !strcmp(name, "key")) {
 		fail("a hash key is a secret: put it into a file, and give 'key-file'");
@@ -144,6 +159,18 @@ static const struct option *option_of(const struct declared *d, const char *name
 	fail("unknown key '%s': the keys of [%s] are the options of 'epfctl %s'", name,
 	     declared_names[d->type], verbs[d->type]);
 	return NULL;
+}
+
+/* The filter is an operand of 'pin'. */
+static bool take_filter(struct declared *d, const struct conf_line *line)
+{
+	if (d->filter) {
+		fail("'filter' is given twice");
+		return false;
+	}
+	d->filter = strdup(line->value);
+	d->filter_at = strdup(line->where);
+	return (d->filter && d->filter_at) || no_memory();
 }
 
 static bool declared_take_option(struct declared *d, const struct conf_line *line)
@@ -185,6 +212,8 @@ static bool declared_take_line(void *ctx, const struct conf_line *line)
 	out_at(line->where);
 	if (good && d->type == DECLARED_FILTER && !strcmp(line->name, "save"))
 		good = take_save(d, line->value);
+	else if (good && d->type == DECLARED_PIN && !strcmp(line->name, "filter"))
+		good = take_filter(d, line);
 	else if (good)
 		good = declared_take_option(d, line);
 	if (good)
@@ -201,7 +230,13 @@ static bool end_words(struct declared *d)
 		snprintf(word, sizeof(word), "--hook=%s", d->name);
 		return push(d, word, d->at[0]);
 	}
-	return push(d, "--", d->at[0]) && push(d, d->name, d->at[0]);
+	if (d->type == DECLARED_PIN && !d->filter) {
+		out_at(d->at[0]);
+		fail("'filter' is missing: the name of a filter that is declared or exists");
+		return false;
+	}
+	return push(d, "--", d->at[0]) && (!d->filter || push(d, d->filter, d->filter_at)) &&
+	       push(d, d->name, d->at[0]);
 }
 
 bool declared_read(struct declarations *d, char **paths, int nr_paths)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filters and attachments that files declare: sections [filter NAME] and [attach NAME] whose
- * keys are the long options of 'create' and 'attach'. A section becomes the command line of
- * that verb, so its parser checks it and names FILE:LINE of the setting that is wrong.
+ * Filters, attachments and pins that files declare: sections [filter NAME], [attach NAME] and
+ * [pin PATH] whose keys are the long options of 'create', 'attach' and 'pin'. A section becomes
+ * the command line of that verb, so its parser checks it and names FILE:LINE of the setting
+ * that is wrong.
  */
 #ifndef EPFCTL_DECLARED_H
 #define EPFCTL_DECLARED_H
@@ -11,16 +12,18 @@
 
 #define DECLARED_DIR "/etc/epochfilter/filters.d"
 
-enum declared_type { DECLARED_FILTER, DECLARED_ATTACH, DECLARED_TYPES };
+enum declared_type { DECLARED_FILTER, DECLARED_ATTACH, DECLARED_PIN, DECLARED_TYPES };
 extern const char *const declared_names[DECLARED_TYPES];
 
 /**
  * struct declared - a section
  * @type: what it declares
- * @name: of the filter, the interface or the hook
+ * @name: of the filter, the interface or the hook, or the path of the pin
  * @word: command line; NULL after the last word
  * @at: FILE:LINE of each word; at[0] is that of the section
  * @nr: number of words
+ * @filter: with DECLARED_PIN: operand that names the filter; NULL: not said yet
+ * @filter_at: FILE:LINE of it
  * @saves: with DECLARED_FILTER: 'save' is not "no"
  * @save_ns: how old a saved state may be before it is saved again; 0: as its window says
  */
@@ -30,6 +33,8 @@ struct declared {
 	char **word;
 	char **at;
 	int nr;
+	char *filter;
+	char *filter_at;
 	bool saves;
 	__u64 save_ns;
 };
@@ -65,8 +70,8 @@ const struct declared *declared_find(const struct declarations *d, enum declared
 struct settings declared_begin(const struct declared *d);
 void declared_end(const struct settings *s);
 
-/* declared_show.c: the attachments that are declared and not there, for 'status'. @list: an
- * array to add them to; NULL: print them. Return: false: an error is printed.
+/* declared_show.c: the attachments and pins that are declared and not there, for 'status'.
+ * @list: an array to add them to; NULL: print them. Return: false: an error is printed.
  */
 bool declared_status(json_t *list);
 

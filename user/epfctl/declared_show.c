@@ -10,6 +10,18 @@
 #include "declared.h"
 #include "doctor.h"
 #include "nf.h"
+#include "pin.h"
+
+static bool is_pinned(const char *path)
+{
+	struct pin_state *state = malloc(sizeof(*state));
+	char name[XDP_NAME_BYTES];
+	int err = state ? pin_find(path, name) : 0;
+
+	err = state && !err ? pin_read(name, state) : err;
+	free(state);
+	return err != -ENOENT;
+}
 
 /* Is it there? An error other than that it is not counts as "there". */
 static bool is_there(const struct declared *d)
@@ -23,6 +35,8 @@ static bool is_there(const struct declared *d)
 			epf_close(filter);
 		return filter != -ENOENT;
 	}
+	if (d->type == DECLARED_PIN)
+		return is_pinned(d->name);
 	a = calloc(1, sizeof(*a));
 	err = a ? attached_read(d->name, a) : 0;
 	if (a && !err && !a->live)
@@ -38,6 +52,16 @@ static const char *why_not(const struct declared *d)
 	return "'epfctl apply' makes it, or says why not";
 }
 
+static json_t *missing_json(const struct declared *d)
+{
+	const char *what = d->type == DECLARED_PIN ? "pin" :
+			   nf_is_name(d->name)     ? "hook" :
+						     "interface";
+
+	return json_pack("{ss sb ss ss}", what, d->name, "attached", false, "declared", d->at[0],
+			 "why", why_not(d));
+}
+
 bool declared_status(json_t *list)
 {
 	struct declarations d;
@@ -48,16 +72,13 @@ bool declared_status(json_t *list)
 		return true;
 	good = declared_read(&d, NULL, 0);
 	for (i = 0; good && i < d.nr; i++) {
-		if (d.all[i].type != DECLARED_ATTACH || is_there(&d.all[i]))
+		if (d.all[i].type == DECLARED_FILTER || is_there(&d.all[i]))
 			continue;
 		if (list)
-			json_array_append_new(
-				list, json_pack("{ss sb ss ss}",
-						nf_is_name(d.all[i].name) ? "hook" : "interface",
-						d.all[i].name, "attached", false, "declared",
-						d.all[i].at[0], "why", why_not(&d.all[i])));
+			json_array_append_new(list, missing_json(&d.all[i]));
 		else
-			printf("%s: declared, but not attached: %s\n", d.all[i].name,
+			printf("%s: declared, but not %s: %s\n", d.all[i].name,
+			       d.all[i].type == DECLARED_PIN ? "pinned" : "attached",
 			       why_not(&d.all[i]));
 	}
 	declared_free(&d);

@@ -2,7 +2,7 @@
 /* Kinds of filters: options of plan and create, shapes as text and JSON. */
 #include "cmd.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kinds/compare.h"
@@ -11,34 +11,11 @@
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
 "                          chain, elastic: 'epfctl plan --compare' shows them\n"
-"                          side by side\n"
+"                          side by side. KIND:NAME=NUMBER,... is the shape that\n"
+"                          'epfctl plan -j' prints, explicitly\n"
 "      --slack SHARE       keys may stay at most this share of the window after\n"
 "                          they have left it, 0.2 or 20% (default: any)\n";
 /* clang-format on */
-
-static bool parse_kind(__u8 *kind, const char *arg)
-{
-	unsigned int k;
-
-	for (k = 0; k <= EPF_KIND_MAX; k++)
-		if (!strcmp(arg, epf_kind_name(k))) {
-			*kind = (__u8)k;
-			return true;
-		}
-	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "
-	     "chain, elastic",
-	     arg);
-	return false;
-}
-
-bool kind_option(struct epf_plan_request *p, int opt, const char *arg)
-{
-	if (opt == OPT_KIND)
-		return parse_kind(&p->kind, arg);
-	if (opt == OPT_SLACK)
-		return parse_rate("--slack", arg, &p->slack);
-	return plan_option(p, opt, arg);
-}
 
 /* ------------------------------------------------------------- shapes ---- */
 
@@ -162,12 +139,11 @@ void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)
 		snprintf(text, SHAPE_TEXT, "unknown kind %u", kind);
 }
 
-static json_t *number_json(const struct epf_shape *s, const struct number *n)
+static __u64 number_of(const struct epf_shape *s, const struct number *n)
 {
 	const char *at = (const char *)s + n->off;
 
-	return json_integer(n->bytes == sizeof(__u64) ? (json_int_t) * (const __u64 *)at :
-							*(const __u32 *)at);
+	return n->bytes == sizeof(__u64) ? *(const __u64 *)at : *(const __u32 *)at;
 }
 
 json_t *shape_json(__u8 kind, const struct epf_shape *s)
@@ -177,6 +153,114 @@ json_t *shape_json(__u8 kind, const struct epf_shape *s)
 
 	if (kind <= EPF_KIND_MAX)
 		for (n = rows[kind].numbers; n->name; n++)
-			json_object_set_new(all, n->name, number_json(s, n));
+			json_object_set_new(all, n->name,
+					    json_integer((json_int_t)number_of(s, n)));
 	return all;
+}
+
+/* ------------------------------------------------------------ parsing ---- */
+
+static const struct number *number_named(const struct number *all, const char *name)
+{
+	while (all->name && strcmp(all->name, name))
+		all++;
+	return all->name ? all : NULL;
+}
+
+static void set_number(struct epf_shape *s, const struct number *n, __u64 value)
+{
+	char *at = (char *)s + n->off;
+	__u32 small = (__u32)value;
+
+	if (n->bytes == sizeof(value))
+		memcpy(at, &value, sizeof(value));
+	else
+		memcpy(at, &small, sizeof(small));
+}
+
+/* Take "NAME=NUMBER"; @seen has a bit for each number that was taken. */
+static bool take_number(struct epf_plan_request *p, char *text, unsigned int *seen)
+{
+	const struct number *all = rows[p->kind].numbers, *n;
+	const char *kind = epf_kind_name(p->kind);
+	char *value = strchr(text, '='), what[64];
+	__u64 v = 0;
+
+	if (value)
+		*value++ = 0;
+	n = value ? number_named(all, text) : NULL;
+	if (!n || *seen & 1u << (n - all)) {
+		fail("--kind %s: '%s' is %s", kind, text,
+		     n ? "there twice" : "not NAME=NUMBER with a number of its shape");
+		return false;
+	}
+	*seen |= 1u << (n - all);
+	snprintf(what, sizeof(what), "--kind %s: %s", kind, n->name);
+	if (strcmp(value, "0") &&
+	    !parse_count(what, value, n->bytes == sizeof(v) ? 1ULL << 62 : 0xffffffffU, &v))
+		return false;
+	set_number(&p->shape, n, v);
+	return true;
+}
+
+/* Take "NAME=NUMBER,...", all numbers of the kind. */
+static bool take_shape(struct epf_plan_request *p, const char *text)
+{
+	const struct number *all = rows[p->kind].numbers, *n;
+	char *copy = strdup(text), *rest = copy, *one;
+	unsigned int seen = 0;
+	bool good = copy;
+
+	if (!copy)
+		fail("out of memory");
+	while (good && (one = strsep(&rest, ",")))
+		good = take_number(p, one, &seen);
+	for (n = all; good && n->name; n++) {
+		good = seen & 1u << (n - all);
+		if (!good)
+			fail("--kind %s: %s is missing", epf_kind_name(p->kind), n->name);
+	}
+	free(copy);
+	p->has_shape = good;
+	return good;
+}
+
+static bool parse_kind(struct epf_plan_request *p, const char *arg)
+{
+	size_t len = strcspn(arg, ":");
+	unsigned int k;
+
+	p->has_shape = false;
+	memset(&p->shape, 0, sizeof(p->shape));
+	for (k = 0; k <= EPF_KIND_MAX; k++) {
+		const char *name = epf_kind_name(k);
+
+		if (strlen(name) != len || strncmp(arg, name, len))
+			continue;
+		p->kind = (__u8)k;
+		return !arg[len] || take_shape(p, arg + len + 1);
+	}
+	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "
+	     "chain, elastic",
+	     arg);
+	return false;
+}
+
+bool kind_option(struct epf_plan_request *p, int opt, const char *arg)
+{
+	if (opt == OPT_KIND)
+		return parse_kind(p, arg);
+	if (opt == OPT_SLACK)
+		return parse_rate("--slack", arg, &p->slack);
+	return plan_option(p, opt, arg);
+}
+
+void kind_put(FILE *out, __u8 kind, const struct epf_shape *s)
+{
+	const struct number *n = rows[kind].numbers;
+	char sign = ':';
+
+	fputs(epf_kind_name(kind), out);
+	for (; n->name; n++, sign = ',')
+		fprintf(out, "%c%s=%llu", sign, n->name, number_of(s, n));
 }

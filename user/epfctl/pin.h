@@ -76,5 +76,34 @@ void pin_sweep(void) __attribute__((weak));
  * pin_read().
  */
 int pin_status(const char *name, json_t *list);
+/* The options of a rule, as 'apply' takes them: "--filter seen --key flow --recent". The
+ * caller frees it. NULL: out of memory.
+ */
+char *pin_text(const char *filter, const struct xt_epf_rule *rule);
+/* The same of a record. @filter: out: "": the filter is gone. Prints no errors. Return: as
+ * pin_read().
+ */
+int pin_options(const char *name, char filter[EPF_NAME_LEN], char **text);
+
+/* cmd_pin.c, for 'apply', too */
+
+/**
+ * struct pin_request - the operands and options of 'pin'
+ * @filter: operand that names the filter
+ * @path: where
+ * @rule: what the program does
+ */
+struct pin_request {
+	const char *filter;
+	const char *path;
+	struct xt_epf_rule rule;
+};
+
+extern const struct option pin_longs[];
+
+/* Return: false: an error is printed. */
+bool pin_parse(int argc, char **argv, struct pin_request *w);
+/* Pin it. @name: out: the name of the filter. Return: exit status; errors are printed. */
+int pin_run(const struct pin_request *w, char name[EPF_NAME_LEN]);
 
 #endif /* EPFCTL_PIN_H */

@@ -3,8 +3,10 @@
 #include "pin.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cmd.h"
+#include "desc.h"
 #include "epf/keydesc.h"
 #include "epf/rule.h"
 #include "common/pktopts.h"
@@ -72,21 +74,54 @@ static const char *frags_text(const struct xt_epf_rule *r)
 }
 
 /* Print it as options of 'epfctl pin'. */
-static void print_rule(const struct xt_epf_rule *r)
+static void print_rule(FILE *out, const struct xt_epf_rule *r)
 {
 	struct epf_pkt_opts key = key_of(r);
+	char text[EPF_DESC_TEXT];
 
-	pkt_print(&key);
+	epf_pkt_opts_text(&key, text);
+	fputs(text, out);
 	if (r->key.flags & EPF_PKT_FIRST)
-		printf(" --frags %s", frags_text(r));
+		fprintf(out, " --frags %s", frags_text(r));
 	if (r->ask)
-		printf(r->ask == XT_EPF_RECENT ? " --recent" : " --new");
+		fputs(r->ask == XT_EPF_RECENT ? " --recent" : " --new", out);
 	if (r->within)
-		printf(" --within %u", r->within);
+		fprintf(out, " --within %u", r->within);
 	if (r->learn)
-		printf(r->learn == XT_EPF_LEARN ? " --learn" : " --learn-new");
+		fputs(r->learn == XT_EPF_LEARN ? " --learn" : " --learn-new", out);
 	if (r->ask)
-		printf(" --unknown %s", is_text(r->unknown));
+		fprintf(out, " --unknown %s", is_text(r->unknown));
+}
+
+char *pin_text(const char *filter, const struct xt_epf_rule *r)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "--filter %s --key ", filter);
+	print_rule(out, r);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+int pin_options(const char *name, char filter[EPF_NAME_LEN], char **text)
+{
+	struct pin_state *s = malloc(sizeof(*s));
+	int err = s ? pin_read(name, s) : -ENOMEM;
+
+	*text = NULL;
+	if (!err) {
+		xdp_filter_name(&s->conf, filter);
+		*text = pin_text(filter, &s->rule);
+		err = *text ? 0 : -ENOMEM;
+	}
+	free(s);
+	return err;
 }
 
 static void pin_show_one(const struct pin_state *s)
@@ -99,7 +134,7 @@ static void pin_show_one(const struct pin_state *s)
 		printf("%s: filter %s (pure BPF), key ", s->path, filter);
 	else
 		printf("%s: filter %u (gone), key ", s->path, s->conf.id);
-	print_rule(&s->rule);
+	print_rule(stdout, &s->rule);
 	printf(", program %u for iptables -m bpf\n", s->conf.prog_id);
 	if (filter[0] && !xdp_held(&s->conf))
 		printf("  nobody ends the epochs of '%s', so it does not know: "

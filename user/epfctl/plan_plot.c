@@ -76,9 +76,9 @@ int plan_plot(const struct epf_plan_request *asked, const struct epf_planned *pl
 {
 	FILE *script;
 
-	if (asked->nr_lines)
-		return fail("--plot shows sizes that follow from a budget: leave out --lines and "
-			    "--bits-per-key");
+	if (asked->nr_lines || asked->has_shape)
+		return fail("--plot shows sizes that follow from a budget: leave out --lines, "
+			    "--bits-per-key and the shape behind --kind");
 	catch_signals();
 	script = plot_begin(path);
 	if (!script)

@@ -122,6 +122,12 @@ static void kind_failed(const struct epf_plan_request *p, const struct epf_plann
 		fail("out of range for --kind %s: --budget must be %s to 0.5, and the "
 		     "least --slack depends on the kind",
 		     kind, p->kind == EPF_KIND_ELASTIC ? "1e-5" : "1e-9");
+	else if (fault == EPF_PLAN_KIND_SHAPE)
+		fail("no filter of --kind %s has this shape: 'epfctl plan -j --kind %s' prints one",
+		     kind, kind);
+	else if (fault == EPF_PLAN_KIND_SLACK)
+		fail("--kind %s:... is a shape, which leaves nothing to size: leave --slack out",
+		     kind);
 	else if (fault == EPF_PLAN_KIND_MEMORY)
 		fail("--kind %s takes %s, which is above --memory", kind, fmt_bytes(plan->bytes).s);
 	else

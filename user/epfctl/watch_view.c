@@ -80,7 +80,7 @@ static void bar(const struct view *v, int y, int x, int width, double share, int
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	int steps = v->utf8 ? 8 : 1, n, i;
 
-	if (y >= LINES)
+	if (y >= LINES || width <= 0)
 		return;
 	share = share < 0 ? 0 : share > 1 ? 1 : share;
 	n = (int)(share * width * steps + 0.5);
@@ -125,7 +125,7 @@ static int error_colour(const struct epf_info *i)
 
 static void draw_epochs(const struct view *v, const struct seen *s, int y)
 {
-	int fill = (COLS - 56) * 5 / 8, x = 46 + fill, i;
+	int fill = COLS > 56 ? (COLS - 56) * 5 / 8 : 0, x = 46 + fill, i;
 
 	put(y++, 0, PLAIN, "%3s %11s %10s %9s %7s", "age", "epoch", "insertions", "since", "fill");
 	put(y - 1, x, PLAIN, "%8s", "error");

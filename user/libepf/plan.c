@@ -129,7 +129,49 @@ static enum epf_plan_fault goes_with_kind(const struct epf_plan_request *r,
 		return EPF_PLAN_KIND_GEOMETRY;
 	if (epf_kind_ops(r->kind)->resizable && plan->params.mode != EPF_MODE_TIME)
 		return EPF_PLAN_KIND_TIME;
-	return plan->keys ? EPF_PLAN_OK : EPF_PLAN_NO_RATE;
+	return plan->keys || r->has_shape ? EPF_PLAN_OK : EPF_PLAN_NO_RATE;
+}
+
+/* How long keys stay after the window, by the shape. */
+static double shape_slack(__u8 kind, const struct epf_shape *s, __u32 epochs)
+{
+	switch (kind) {
+	case EPF_KIND_APBF:
+		return (double)s->apbf.k / s->apbf.l;
+	case EPF_KIND_APBBF:
+		return (double)s->apbbf.k / s->apbbf.l;
+	case EPF_KIND_TLBF:
+		return (double)s->tlbf.k / s->tlbf.l;
+	}
+	return 1.0 / epochs;
+}
+
+/* Memory; of a resizable kind as long as the rate is that of its first slice. */
+static __u64 shape_bytes(__u8 kind, const struct epf_locked *f)
+{
+	const struct epf_shape_tlbf *s = &f->shape.tlbf;
+	__u64 words = f->ops->resizable ? f->ops->resizable->plan(f, 0) : f->words;
+
+	return words * sizeof(__u64) * (kind == EPF_KIND_TLBF ? s->k + s->l + 1 : 1);
+}
+
+/* The keys for which such a filter was sized are unknown, and so is its rate. */
+static enum epf_plan_fault plan_shape(const struct epf_plan_request *r, struct epf_planned *plan)
+{
+	const struct epf_kind_ops *ops = epf_kind_ops(r->kind);
+	struct epf_locked f = { 0 };
+
+	if (r->slack)
+		return EPF_PLAN_KIND_SLACK;
+	if (epf_locked_init(&f, ops, &r->shape, r->time_ns, 0))
+		return EPF_PLAN_KIND_SHAPE;
+	plan->params.kind = r->kind;
+	plan->shape = r->shape;
+	plan->bytes = shape_bytes(r->kind, &f);
+	plan->epochs = f.epochs;
+	plan->slack = shape_slack(r->kind, &r->shape, f.epochs);
+	plan->keys = 0;
+	return r->max_bytes && plan->bytes > r->max_bytes ? EPF_PLAN_KIND_MEMORY : EPF_PLAN_OK;
 }
 
 static enum epf_plan_fault plan_kind(const struct epf_plan_request *r, struct epf_planned *plan,
@@ -145,6 +187,8 @@ static enum epf_plan_fault plan_kind(const struct epf_plan_request *r, struct ep
 
 	if (fault)
 		return fault;
+	if (r->has_shape)
+		return plan_shape(r, plan);
 	*err = epf_compare_kind(r->kind, &req, &c);
 	if (*err)
 		return *err == -EINVAL ? EPF_PLAN_KIND_RANGE : EPF_PLAN_KIND_FULL;

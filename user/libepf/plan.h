@@ -30,6 +30,7 @@
  * @mode: enum epf_mode, valid if @has_mode
  * @kind: enum epf_kind
  * @slack: how long keys may stay after the window, as a fraction of it
+ * @shape: of a locked kind, valid if @has_shape: nothing is to be sized
  */
 struct epf_plan_request {
 	__u64 window;
@@ -44,14 +45,17 @@ struct epf_plan_request {
 	__u32 mode;
 	bool has_mode;
 	__u8 kind;
+	bool has_shape;
 	double slack;
+	struct epf_shape shape;
 };
 
 /**
  * struct epf_planned - a filter that satisfies a struct epf_plan_request
  * @params: all but name, hash and refresh
  * @shape: of a locked kind
- * @bytes: memory of the lines, or total memory of a locked kind
+ * @bytes: memory of the lines, or total memory of a locked kind; with a given shape of a
+ *	resizable kind, as long as the rate is that of its first slice
  * @epochs: complete epochs in the window
  * @slack: how long keys stay after the window at most, as a fraction of it
  * @keys: distinct keys per window that it was sized for; 0: unknown
@@ -97,6 +101,8 @@ enum epf_plan_fault {
 	EPF_PLAN_KIND_RANGE,    /* budget or slack are out of its range */
 	EPF_PLAN_KIND_FULL,     /* it cannot keep so many keys at this budget and slack */
 	EPF_PLAN_KIND_MEMORY,   /* it takes more than @max_bytes, see @bytes */
+	EPF_PLAN_KIND_SHAPE,    /* no filter of this kind has the given shape */
+	EPF_PLAN_KIND_SLACK,    /* a given shape, and a slack to size for */
 };
 
 /**
