@@ -416,13 +416,116 @@ static void refuse(void)
 		tap_ok(refusal(bad[i].p) == bad[i].err, "refused: %s", bad[i].what);
 }
 
+/* ---------------------------------------------------- the wall clock ---- */
+
+#define E 1000u            /* an epoch at least */
+#define P (E + E / 64 + 1) /* the pitch */
+#define CALM 10u           /* epochs that catch up an eighth of a pitch, by E / 64 each */
+#define WALL_KEYS 4096u    /* remembered; a window has fewer */
+#define WALL_STEPS 2000000u
+#define WALL 1700000000000000000ULL
+
+/**
+ * struct wall - an aligned filter while the wall clock is set
+ * @mem: filter
+ * @now: on its clock
+ * @ahead: of the wall clock
+ * @at: when key i was inserted, at i modulo WALL_KEYS
+ * @keys: how many
+ * @oldest: the oldest one that must be present
+ * @epoch: the current one
+ * @start: when it began
+ * @calm: epochs that have begun since the clock was set
+ * @again: steps until it is set once more; 0: it is not
+ */
+struct wall {
+	struct epf_mem *mem;
+	__u64 now, ahead;
+	__u64 at[WALL_KEYS], keys, oldest;
+	__u64 epoch, start;
+	__u32 calm, again;
+};
+
+/* Every epoch but the first lasts for E, and for less than two pitches; some time after the
+ * clock was set they begin with the multiples.
+ */
+static const char *wall_epoch(struct wall *w)
+{
+	struct epf_mem_parts parts;
+	__u64 lasted, before = w->start, epoch;
+
+	epf_mem_parts(w->mem, w->now, &parts);
+	epoch = parts.state->epoch;
+	if (epoch == w->epoch)
+		return NULL;
+	w->start = parts.state->ring[epoch % EPF_LANES].start_ns;
+	lasted = w->start - before;
+	if (epoch != w->epoch + 1)
+		return "an epoch is left out";
+	if (w->epoch > EPF_EPOCH_FIRST && (lasted < E || lasted >= 2 * P + 8))
+		return "an epoch is too short or too long";
+	w->epoch = epoch;
+	w->calm++;
+	return w->calm > CALM && (w->start + w->ahead) % P ? "an epoch is not aligned" : NULL;
+}
+
+/* Insert a key; ask for the oldest of the last 7 E, on the clock that nobody sets. */
+static const char *wall_keys(struct wall *w)
+{
+	epf_mem_insert(w->mem, epf_mem_digest(w->mem, &w->keys, 8), w->now);
+	w->at[w->keys++ % WALL_KEYS] = w->now;
+	while (w->now - w->at[w->oldest % WALL_KEYS] > 7 * E)
+		w->oldest++;
+	return epf_mem_test(w->mem, epf_mem_digest(w->mem, &w->oldest, 8), w->now) ?
+		       NULL :
+		       "a key is lost";
+}
+
+/* Forward or back, by up to some pitches, and often once more in the same epoch: in some parts
+ * of the test, so that epochs become aligned in the others.
+ */
+static void set_wall(struct wall *w, __u32 i)
+{
+	bool again = w->again && !--w->again;
+
+	if (!again && (i / 20000 % 2 || draw(3000)))
+		return;
+	w->ahead += draw(8 * P);
+	w->ahead -= draw(8 * P);
+	w->calm = 0;
+	w->again = again ? 0 : draw(P / 2);
+}
+
+static void wall_is_set(void)
+{
+	static struct wall w = { .ahead = WALL, .epoch = EPF_EPOCH_FIRST };
+	struct epf_params p = params(EPF_MODE_TIME, EPF_REFRESH, 0, 7 * E);
+	const char *wrong = NULL;
+	int err;
+	__u32 i;
+
+	w.mem = epf_mem_new(&p, NULL, 0, &err);
+	if (!w.mem || epf_mem_align(w.mem))
+		wrong = "no filter";
+	for (i = 0; i < WALL_STEPS && !wrong; i++) {
+		w.now += 1 + draw(4);
+		set_wall(&w, i);
+		epf_mem_ahead(w.mem, w.ahead);
+		wrong = wall_keys(&w);
+		wrong = wrong ? wrong : wall_epoch(&w);
+	}
+	epf_mem_free(w.mem);
+	tap_ok(!wrong, "aligned epochs while the wall clock is set%s%s", wrong ? ": " : "",
+	       wrong ? wrong : "");
+}
+
 int main(void)
 {
 	rng_state += tap_seed();
 	static const __u64 windows[] = { 1, 7, 50, 1000 };
 	__u32 i, first, hand;
 
-	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 16);
+	tap_plan(4 * 2 * 2 * 4 * 2 + 5 + 16);
 	for (i = 0; i < 4 * 2 * 2; i++) {
 		__u64 w = windows[i / 4], t = 1000 * w + i;
 
@@ -437,6 +540,7 @@ int main(void)
 	open_by_count();
 	estimate_in_time();
 	saturate_first_seen();
+	wall_is_set();
 	refuse();
 	return tap_end();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Snapshot files: any file is opened. An accepted file is valid, is refused with any
- * bit changed, and saving it again gives the same file.
+ * bit changed, and saving it again gives the same file. Where its epochs are possible, it goes
+ * on as a filter in this process.
  *
  * Input: one byte of SNAP_* and two that choose a bit; the rest is the file.
  */
@@ -19,6 +20,7 @@ static int fake_call(int fd, unsigned long cmd, void *arg);
 #undef epf_call
 
 #include "audit.h"
+#include "libepf/local.h"
 
 #include "fuzz.h"
 
@@ -290,6 +292,59 @@ static void saved_again(const __u8 *bytes, size_t len)
 	close(lines);
 }
 
+#define LATER 4096u /* ns */
+
+/* Its times are those of a program's clock or, if @early, before the zero of it. */
+static void mem_goes_on(const struct epf_snap_file *f, bool early)
+{
+	__u64 now = early ? 0 : 1ULL << 60, digest;
+	int err;
+	struct epf_mem *m = epf_mem_load(f, early ? now - LATER : now, &err);
+	struct epf_info info;
+	__u32 i;
+
+	law(m || err == -EBADMSG || err == -ENOMEM, "it is loaded or refused");
+	for (i = 0; m && i < 40; i++, now += i % 8 ? 1 : f->header.params.window_ns / 8) {
+		digest = epf_word(i, 2);
+		epf_mem_insert(m, digest, now);
+		law(epf_mem_test(m, digest, now), "a key is present at once");
+		if (i % 16 == 9)
+			epf_mem_rotate(m, now);
+	}
+	if (m)
+		epf_mem_info(m, now, &info);
+	epf_mem_free(m);
+}
+
+static void local_goes_on(const struct epf_snap_file *f, bool early)
+{
+	__u64 now = early ? 0 : 1ULL << 60, digest;
+	int err;
+	struct epf_local *l = epf_local_load(f, early ? now - LATER : now, now, &err);
+	struct epf_info info;
+	__u32 i;
+
+	law(l || err == -EBADMSG || err == -ENOMEM, "it is loaded or refused");
+	for (i = 0; l && i < 40; i++, now += i % 8 ? 1 : f->header.params.window_ns / 8) {
+		digest = epf_word(i, 2);
+		epf_local_insert(l, digest, now);
+		law(epf_local_test(l, digest, now), "a key is present at once");
+		if (i % 16 == 9)
+			epf_local_rotate(l, now);
+	}
+	if (l)
+		epf_local_info(l, now, &info);
+	epf_local_free(l);
+}
+
+static void goes_on(const struct epf_snap_file *f, bool early)
+{
+	if (f->locked)
+		local_goes_on(f, early);
+	else
+		mem_goes_on(f, early);
+}
+
 static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len, size_t bit)
 {
 	size_t first = head_bytes(bytes);
@@ -306,6 +361,7 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len, size_t bi
 	kernel_locked = f->locked;
 	law(!epf_snap_restore(0, f) && kernel_restored, "the kernel gets it");
 	asked(f);
+	goes_on(f, bit % 2);
 	nothing_else(bytes, len, bit);
 	saved_again(bytes, len);
 	epf_snap_close(f);

@@ -213,6 +213,9 @@ static char *read_file(const char *path, size_t *bytes)
 	return data;
 }
 
+/* Gets the contents of sound files, and keeps them when others are refused. */
+static struct libepf_filter *victim;
+
 static int open_bytes(const char *data, size_t bytes)
 {
 	const char *path = temp_path("hostile.epf");
@@ -226,6 +229,8 @@ static int open_bytes(const char *data, size_t bytes)
 	err = libepf_snapshot_open(path, 0, &s);
 	if (!err)
 		libepf_snapshot_close(s);
+	if (err != libepf_filter_restore(victim, path, 0, NULL))
+		return 2;
 	return err && s ? 1 : err;
 }
 
@@ -260,8 +265,12 @@ static void files(void)
 	unsigned int i, n;
 	size_t bytes, at;
 	const char *kind;
+	struct libepf_plan p = good_plan();
+	struct libepf_info info;
 	char *data;
 
+	if (libepf_filter_new(&p, 0, &victim))
+		abort();
 	for (i = 0; (kind = libepf_kind(i)); i++) {
 		data = read_file(save(kind), &bytes);
 		if (open_bytes(data, bytes))
@@ -280,7 +289,46 @@ static void files(void)
 			data = read_file(temp_path(kind), &bytes);
 		}
 		free(data);
+		info = info_of(victim, 0);
+		if (strcmp(info.kind, kind) || info.inserts != 500 || strcmp(info.name, "libepf"))
+			strcat(wrong, " a refused file changes a filter");
 	}
+	libepf_filter_free(victim);
+}
+
+static void restores(void)
+{
+	struct {
+		struct libepf_restore o;
+		uint32_t more[2];
+	} longer = { .o.size = sizeof(longer) };
+	struct libepf_restore o = { .size = sizeof(o) };
+	const char *path = save("lanes");
+	struct libepf_plan p = good_plan();
+	struct libepf_filter *f;
+
+	if (libepf_filter_new(&p, 0, &f)) {
+		strcat(wrong, " no filter");
+		return;
+	}
+	refused(libepf_filter_restore(NULL, path, 0, NULL), -EINVAL);
+	refused(libepf_filter_restore(f, NULL, 0, NULL), -EINVAL);
+	refused(libepf_filter_restore(f, path, LIBEPF_TIME_MAX + 1, NULL), -EINVAL);
+	refused(libepf_filter_restore(f, "/nonexistent", 0, NULL), -ENOENT);
+	refused(libepf_filter_restore(f, "/", 0, NULL), -EISDIR);
+	refused(libepf_filter_restore(f, "/dev/null", 0, NULL), -ESPIPE);
+	o.flags = 1u << 2;
+	refused(libepf_filter_restore(f, path, 0, &o), -EINVAL);
+	o.size = 4;
+	refused(libepf_filter_restore(f, path, 0, &o), -EINVAL);
+	longer.more[1] = 1;
+	refused(libepf_filter_restore(f, path, 0, &longer.o), -E2BIG);
+	if (info_of(f, 0).inserts)
+		strcat(wrong, " a refused restore changes the filter");
+	longer.more[1] = 0;
+	if (libepf_filter_restore(f, path, 0, &longer.o) || info_of(f, 0).inserts != 500)
+		strcat(wrong, " longer options of zeros are refused");
+	libepf_filter_free(f);
 }
 
 static void snapshots(void)
@@ -390,7 +438,45 @@ static void kernels(void)
 	refused(libepf_kernel_clear(NULL), -EINVAL);
 	refused(libepf_kernel_save(NULL, "/tmp/x"), -EINVAL);
 	refused(libepf_kernel_restore(NULL, "/tmp/x"), -EINVAL);
+	refused(libepf_kernel_rotate(NULL, 1), -EINVAL);
+	refused(libepf_kernel_swap(NULL, "a", 0), -EINVAL);
+	refused(libepf_kernel_swap("a", NULL, 0), -EINVAL);
+	refused(libepf_kernel_swap("a", "a", 0), -EINVAL);
+	refused(libepf_kernel_swap("a", "b", 3), -EINVAL);
+	refused(libepf_kernel_swap("a", "b/c", 0), -EINVAL);
 	libepf_kernel_close(NULL);
+}
+
+static void lists_and_holds(void)
+{
+	struct libepf_list *list = (struct libepf_list *)&list;
+	struct libepf_hold *hold = (struct libepf_hold *)&hold;
+	struct libepf_info info = { .size = sizeof(info) };
+	uint64_t wait_ns;
+
+	refused(libepf_list_open(0, NULL), -EINVAL);
+	refused(libepf_list_open(3, &list), -EINVAL);
+	refused(libepf_list_next(NULL, &info), -EINVAL);
+	if (list)
+		strcat(wrong, " a refused list is left");
+	if (!libepf_list_open(LIBEPF_BACKEND_ANY, &list)) {
+		refused(libepf_list_next(list, NULL), -EINVAL);
+		info.size = 16;
+		refused(libepf_list_next(list, &info), -EINVAL);
+	}
+	libepf_list_close(list);
+	libepf_list_close(NULL);
+	/* Without libbpf, as in the sanitized program, a name is not looked at. */
+	if (libepf_hold_open("a/b", &hold) != -EOPNOTSUPP)
+		refused(libepf_hold_open("a/b", &hold), -EINVAL);
+	if (libepf_hold_open(NULL, &hold) != -EOPNOTSUPP)
+		refused(libepf_hold_open(NULL, &hold), -EINVAL);
+	if (hold)
+		strcat(wrong, " a refused hold is left");
+	refused(libepf_hold_open("a", NULL), -EINVAL);
+	refused(libepf_hold_step(NULL, &wait_ns), -EINVAL);
+	refused(libepf_hold_fd(NULL), -EINVAL);
+	libepf_hold_close(NULL);
 }
 
 static void check(const char *what, void (*run)(void))
@@ -407,15 +493,17 @@ static void check(const char *what, void (*run)(void))
 
 int main(void)
 {
-	tap_plan(8);
+	tap_plan(10);
 	tap_ok(!*libepf_error() && *libepf_version(), "no error yet, and a version");
 	check("plans out of range are refused", plans);
 	check("drawn plans are refused or work", drawn_plans);
 	check("keys, handles and times out of range are refused", keys);
 	check("files that are no sound snapshots are refused, of all kinds", files);
+	check("restores out of range are refused, and change nothing", restores);
 	check("audits out of range are refused", snapshots);
 	check("merges that do not fit are refused", merges);
 	check("calls on filters of the kernel out of range are refused", kernels);
+	check("lists and holds out of range are refused", lists_and_holds);
 	temp_gone();
 	return tap_end();
 }

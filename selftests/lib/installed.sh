@@ -22,12 +22,12 @@ declared() {
 }
 
 exported() {
-	nm -D --defined-only "$lib" | sed -n 's/.* T \(.*\)@@LIBEPF_[12]$/\1/p' | sort
+	nm -D --defined-only "$lib" | sed -n 's/.* T \(.*\)@@LIBEPF_[123]$/\1/p' | sort
 }
 
 # Nothing is exported but these functions and the names of their versions.
 exports_alone() {
-	! nm -D --defined-only "$lib" | grep -vE ' T libepf_[a-z_]+@@LIBEPF_[12]$| A LIBEPF_[12]$'
+	! nm -D --defined-only "$lib" | grep -vE ' T libepf_[a-z_]+@@LIBEPF_[123]$| A LIBEPF_[123]$'
 }
 
 soname() {

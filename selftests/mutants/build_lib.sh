@@ -2,12 +2,15 @@
 # shellcheck shell=bash
 # What builds variants of the C library, for run.
 
-# The laws of a kind, with another source in place of one of libepf.
+# The laws of a kind, with another source in place of one of libepf or of the library.
 build_laws() {
+	local objects=()
 	program=(timeout 120 "${program[@]}")
-	"$CC" -O0 -w -std=gnu11 -D_GNU_SOURCE= -Iuser -Iuser/libepf -Iuser/lib \
-		-Iinclude -Iinclude/uapi -o "${program[2]}" selftests/lib/laws.c "$copy/$file" \
-		"$build"/user/obj/lib/{error,args,plan,info,filter,snapshot,merge,kernel}.o \
+	for object in "$build"/user/obj/lib/*.o; do
+		[ "${object##*/}" = bpf.o ] || [ "user/lib/${object##*/}" = "${file%.c}.o" ] || objects+=("$object")
+	done
+	"$CC" -O0 -w -std=gnu11 -D_GNU_SOURCE= -DEPF_VERSION='"test"' -Iuser -Iuser/libepf -Iuser/lib \
+		-Iinclude -Iinclude/uapi -o "${program[2]}" "selftests/$test.c" "$copy/$file" "${objects[@]}" \
 		"$build/user/libepf.a" -lxxhash -lm -pthread -ldl
 }
 

@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import threading
+import time
 
 import arrow
 from common import HASH_KEY, ROOT, epf, first_fault, main, plan, raises, tap, temp
@@ -40,7 +41,7 @@ def methods(seen):
     """Every method of a filter, as a function."""
     return [lambda: seen.insert("a"), lambda: seen.test("a"), lambda: seen.test_and_insert("a"),
             lambda: seen.age("a"), lambda: seen.add("a"), lambda: "a" in seen, seen.rotate, seen.info,
-            lambda: seen.save(temp("closed"))]
+            lambda: seen.save(temp("closed")), lambda: seen.restore(PATH)]
 
 
 def closing():
@@ -159,6 +160,42 @@ def snapshots():
     return None if (named, mode) == ("mine", 0o600) else f"{named}, {mode:o}"
 
 
+def restores():
+    """a filter goes on with a snapshot; what does not fit is refused if that is asked"""
+    day = 86400 * 10**9
+    for kind in epf.kinds():
+        wanted = epf.Plan(window=7 * 86400, rate=0.01, error=1e-4, kind=kind)
+        now, path = time.time_ns(), temp("old.epf")
+        with epf.Filter(wanted, time_ns=0) as old, epf.Filter(plan(), time_ns=0) as seen:
+            old.insert("a", time_ns=0)
+            old.save(path, time_ns=0, wall_ns=now - 6 * day)
+            seen.restore(path, elapsed=True)
+            found = [seen.age("a") is not None, seen.age("a", time_ns=4 * day) is None]
+            info = seen.info()
+            old.save(path, time_ns=0, wall_ns=now - 8 * day)
+            fault = first_fault(
+                raises(epf.Error, lambda: seen.restore(path, elapsed=True), f"[Errno {errno.ESTALE}]"),
+                raises(ValueError, lambda: epf.Filter(plan()).restore(path, same=True), "than the filter"))
+            if fault or found != [True, True] or (info.kind, info.inserts) != (kind, 1):
+                return f"{kind}: {fault}, {found}, {info}"
+    return None
+
+
+def aligned():
+    """snapshots of aligned filters can be merged"""
+    wanted, now = epf.Plan(window=7, rate=10, hash_key=HASH_KEY, align=True), 17 * 10**17
+    for i in range(2):
+        with epf.Filter(wanted, time_ns=now + i * 10**8) as seen:
+            seen.insert(f"{i}", time_ns=now + 3 * 10**9)
+            seen.save(temp(f"aligned{i}"), time_ns=now + 3 * 10**9 + i)
+            if not seen.info().aligned:
+                return "aligned"
+    epf.merge([temp("aligned0"), temp("aligned1")], temp("both"))
+    both = epf.Snapshot(temp("both"))
+    return first_fault(None if "0" in both and "1" in both else "a key is lost",
+                       raises(ValueError, lambda: epf.Filter(epf.Plan(window_keys=10, align=True)), "lanes"))
+
+
 def audits():
     """an audit by every engine has the ages, bits, counts of single tests"""
     present = [i for i, age in enumerate(AGES) if age != epf.ABSENT]
@@ -247,7 +284,7 @@ def merges():
 def layout(compiled):
     """What sizeof and offsetof print, by @compiled or by cffi."""
     ffi, lines = _native.ffi, []
-    for name in ("keys", "plan", "size", "info", "audit", "merge", "kernel_options"):
+    for name in ("keys", "plan", "size", "info", "audit", "merge", "kernel_options", "restore"):
         struct = ffi.typeof(f"struct libepf_{name}")
         lines.append((f"sizeof(struct libepf_{name})", ffi.sizeof(struct)))
         lines += [(f"offsetof(struct libepf_{name}, {field})", at.offset)
@@ -288,6 +325,8 @@ def every_call():
         seen.insert(range(2000))
         seen.save(temp("leak.epf"))
     epf.Filter(plan(window_keys=100000)).add("not closed")
+    epf.Filter(plan()).restore(temp("leak.epf"))
+    raises(epf.Error, lambda: epf.Filter(plan()).restore(temp("garbage")))
     for copied in False, True:
         snapshot = epf.Snapshot(temp("leak.epf"), copy=copied)
         snapshot.audit(range(2000), bitmap=True)
@@ -310,5 +349,5 @@ def leaks():
     return f"{more} bytes, {one} each" if more > 8 * one else None
 
 
-main(closing, closing_in_use, plans, errors, error_of_thread, snapshots, audits, chunked_audits,
+main(closing, closing_in_use, plans, errors, error_of_thread, snapshots, restores, aligned, audits, chunked_audits,
      audit_options, interrupted, merges, header, leaks)

@@ -36,6 +36,7 @@ def filters(packed: mmap.mmap, column: ArrowColumn) -> None:
         seen.insert(np.zeros((3, 8), np.uint8))
         seen.insert({"a", "b"})
         seen.save(pathlib.Path("file"))
+        seen.restore(pathlib.Path("file"), same=True)
 
 
 def others() -> None:
@@ -46,6 +47,10 @@ def others() -> None:
     assert_type(epf.kinds(), Tuple[str, ...])
     made = epf.KernelFilter.create("name", epf.Plan(window_keys=5), backend="bpf", timer=True)
     assert_type(made.snapshot().test(np.arange(3)), NDArray[np.uint8])
+    assert_type(next(epf.kernel_filters(backend="bpf")).id, int)
+    with epf.Hold("name") as hold:
+        assert_type(hold, epf.Hold)
+        assert_type(hold.step(), float)
 
 
 # Each of these lines is an error. The comments would be reported as unused if one were none.
@@ -55,5 +60,6 @@ epf.Filter(epf.Plan(window_keys=5)).insert(None)  # type: ignore
 epf.Filter(epf.Plan(window_keys=5), 0)  # type: ignore
 epf.KernelFilter("name", backend="rust")  # type: ignore
 epf.Plan(window_keys=5, ends="never")  # type: ignore
+epf.Hold(7)  # type: ignore
 epf.Snapshot("file").insert("a")  # type: ignore
 "a" in epf.Plan(window_keys=5)  # type: ignore

@@ -194,7 +194,9 @@ int ebpf_reuse_maps(struct bpf_object *obj, const char *name);
 int ebpf_ops_load(const char *name);
 int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops);
 
-/* hold.c: ending epochs by a process */
+/* hold.c: ending epochs by a process. Begin, step and end are NULL if the program was built
+ * without the backend.
+ */
 
 struct ebpf_hold;
 
@@ -206,7 +208,7 @@ struct ebpf_hold;
  * Return: 0; -EBUSY: another process does; -EOPNOTSUPP: a timer does; it is restarted if it
  * has stopped.
  */
-int ebpf_hold_begin(const char *name, struct ebpf_hold **hold);
+int ebpf_hold_begin(const char *name, struct ebpf_hold **hold) __attribute__((weak));
 /* Allow the filter to be destroyed while @hold holds it. */
 void ebpf_hold_yield(struct ebpf_hold *hold);
 /**
@@ -220,8 +222,8 @@ void ebpf_hold_yield(struct ebpf_hold *hold);
  * Return: 0; 1: the filter is locked, and work is left; -ETIMEDOUT: it has been locked for
  * EBPF_LOCK_MS, @wait_ns is set nevertheless; -ENODEV: the filter was destroyed.
  */
-int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
-void ebpf_hold_end(struct ebpf_hold *hold);
+int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns) __attribute__((weak));
+void ebpf_hold_end(struct ebpf_hold *hold) __attribute__((weak));
 /* The number of jiffies per second. */
 int ebpf_rate(struct ebpf_filter *f, __u64 *hz);
 /* timer.c: filters whose epochs a BPF timer ends */

@@ -12,6 +12,9 @@
 #include "epf/window.h"
 #include "libepf/local.h"
 
+#define RESTORE_FIRST LIB_FIRST(libepf_restore, flags)
+#define RESTORE_FLAGS (LIBEPF_RESTORE_SAME | LIBEPF_RESTORE_ELAPSED)
+
 _Static_assert(LIBEPF_TIME_MAX == EPF_LOCAL_NS_MAX, "the times that locked kinds take");
 
 /**
@@ -19,15 +22,25 @@ _Static_assert(LIBEPF_TIME_MAX == EPF_LOCAL_NS_MAX, "the times that locked kinds
  * @turn: held during calls
  * @mem: of kind lanes, or NULL
  * @local: of another kind, or NULL
+ * @params: its parameters
+ * @shape: its shape, of a kind that has one
  * @last_ns: time of the latest call
+ * @align: epochs end by the wall clock
+ * @ahead_ns: how far that was ahead of the filter's clock in the latest call, if @align
  * @desc: what its keys are made of
+ * @described: @desc includes the bytes that programs insert
  */
 struct libepf_filter {
 	pthread_mutex_t turn;
 	struct epf_mem *mem;
 	struct epf_local *local;
+	struct epf_params params;
+	struct epf_shape shape;
 	uint64_t last_ns;
+	bool align;
+	uint64_t ahead_ns;
 	struct epf_key_desc desc;
+	bool described;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -49,9 +62,17 @@ static int take_time(uint64_t *ns, clockid_t clock)
 				(unsigned long long)LIBEPF_TIME_MAX);
 }
 
+/* The filter's clock is CLOCK_MONOTONIC, or that of the program: ns since 1970. */
+static void filter_ahead(struct libepf_filter *f, bool now)
+{
+	f->ahead_ns = now ? clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) : 0;
+	epf_mem_ahead(f->mem, f->ahead_ns);
+}
+
 /* Begin a call at @ns, which becomes the filter's time. */
 static int filter_begin(struct libepf_filter *f, uint64_t *ns)
 {
+	bool now = *ns == LIBEPF_NOW;
 	int err = f ? take_time(ns, CLOCK_MONOTONIC) : lib_fail(-EINVAL, "no filter: NULL");
 
 	if (err)
@@ -60,6 +81,8 @@ static int filter_begin(struct libepf_filter *f, uint64_t *ns)
 	if (*ns < f->last_ns)
 		*ns = f->last_ns;
 	f->last_ns = *ns;
+	if (f->align)
+		filter_ahead(f, now);
 	return 0;
 }
 
@@ -78,6 +101,11 @@ static int make(struct libepf_filter *f, const struct lib_planned *p)
 		f->mem = epf_mem_new(params, key, f->last_ns, &err);
 	else
 		f->local = epf_local_new(params, &p->planned.shape, key, f->last_ns, &err);
+	f->params = *params;
+	f->shape = p->planned.shape;
+	f->align = p->align;
+	if (!err && f->align)
+		err = epf_mem_align(f->mem);
 	return err == -ENOMEM ? lib_no_memory() : err ? lib_errno(err, "making a filter") : 0;
 }
 
@@ -101,9 +129,11 @@ int libepf_filter_new(const struct libepf_plan *plan, uint64_t time_ns,
 		return lib_no_memory();
 	f->last_ns = time_ns;
 	f->desc = epf_key_desc_plain(EPF_KEYS_BYTES);
+	f->described = true;
 	err = make(f, &p);
 	explicit_bzero(p.key, sizeof(p.key));
 	if (err) {
+		epf_mem_free(f->mem);
 		free(f);
 		return err;
 	}
@@ -148,6 +178,16 @@ static int one_local(struct epf_local *l, enum op op, const void *key, uint32_t 
 	return 0;
 }
 
+/* Keys of a program are inserted into a filter that was restored. */
+static void filter_describe(struct libepf_filter *f)
+{
+	struct epf_key_desc bytes = epf_key_desc_plain(EPF_KEYS_BYTES);
+
+	if (!f->described)
+		f->desc = epf_key_desc_join(&f->desc, &bytes);
+	f->described = true;
+}
+
 static int64_t filter_batch(struct libepf_filter *f, enum op op, const struct libepf_keys *keys,
 			    uint64_t ns, uint8_t *ages)
 {
@@ -161,6 +201,8 @@ static int64_t filter_batch(struct libepf_filter *f, enum op op, const struct li
 		err = filter_begin(f, &ns);
 	if (err)
 		return err;
+	if (op != TEST && keys->n)
+		filter_describe(f);
 	w = lib_walk(keys);
 	while ((key = lib_next(&w, &len))) {
 		verdict = f->mem ? one_mem(f->mem, op, key, len, ns) :
@@ -215,6 +257,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 	if (err)
 		return err;
 	if (f->mem) {
+		epf_mem_advance(f->mem, time_ns);
 		epf_mem_info(f->mem, time_ns, &now);
 		now.window_epochs = EPF_LIVE_EPOCHS;
 	} else {
@@ -230,6 +273,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_ns,
 		       uint64_t wall_ns)
 {
+	bool now = wall_ns == LIBEPF_NOW;
 	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) : lib_fail(-EINVAL, "no path: NULL");
 	struct epf_save_opts opts = { 0 };
 
@@ -238,10 +282,124 @@ int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_
 	if (err)
 		return err;
 	opts.now_ns = time_ns;
-	opts.wall_ns = wall_ns;
+	opts.wall_ns = now && f->align ? time_ns + f->ahead_ns : wall_ns;
 	opts.desc = f->desc;
 	err = f->mem ? epf_mem_save(f->mem, &opts, path, NULL) :
 		       epf_local_save(f->local, &opts, path, NULL);
 	filter_end(f);
 	return err ? lib_errno(err, path) : 0;
+}
+
+/* ------------------------------------------------------------ restoring ---- */
+
+/* Is the snapshot one of the same plan? The name may differ. */
+static int restore_same(const struct libepf_filter *f, const char *path,
+			const struct epf_snap_file *file)
+{
+	const struct epf_params *p = &f->params, *q = &file->header.params;
+	const char *what = NULL;
+
+	if (p->kind != q->kind)
+		what = "is of another kind than the filter";
+	else if (p->mode != q->mode || p->refresh != q->refresh || p->window_ns != q->window_ns ||
+		 p->window_inserts != q->window_inserts)
+		what = "has another window than the filter";
+	else if (p->budget_ppt != q->budget_ppt || p->limit_ppt != q->limit_ppt)
+		what = "has another error or limit than the filter";
+	else if (p->nr_lines != q->nr_lines || p->lines_per_key != q->lines_per_key ||
+		 p->bits_per_key != q->bits_per_key || p->hash != q->hash ||
+		 (file->locked && memcmp(&f->shape, &file->locked->shape, sizeof(f->shape))))
+		what = "has another size or shape than the filter";
+	return what ? lib_fail(-EINVAL, "%s %s", path, what) : 0;
+}
+
+/* How long ago the snapshot was saved. */
+static int restore_age(const char *path, const struct epf_snap_header *h, uint64_t *age_ns)
+{
+	const struct epf_params *p = &h->params;
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+	bool timed = p->mode == EPF_MODE_TIME || p->mode == EPF_MODE_EITHER;
+
+	if (h->realtime_ns > now)
+		return lib_fail(-EINVAL, "%s was saved %llu s from now: one of the clocks is wrong",
+				path, (unsigned long long)(h->realtime_ns - now) / 1000000000u);
+	*age_ns = now - h->realtime_ns;
+	if (*age_ns > LIBEPF_TIME_MAX)
+		*age_ns = LIBEPF_TIME_MAX;
+	if (!timed || *age_ns < p->window_ns)
+		return 0;
+	return lib_fail(-ESTALE, "%s was saved %llu s ago, and its window of %llu s is over", path,
+			(unsigned long long)*age_ns / 1000000000u, p->window_ns / 1000000000u);
+}
+
+/* Replace the contents by those of @file, saved @age_ns ago. */
+static int restore_load(struct libepf_filter *f, const struct epf_snap_file *file, uint64_t age_ns)
+{
+	uint64_t taken_ns = f->last_ns - age_ns;
+	struct epf_local *local = NULL;
+	struct epf_mem *mem = NULL;
+	int err = 0;
+
+	if (file->locked)
+		local = epf_local_load(file, taken_ns, f->last_ns, &err);
+	else
+		mem = epf_mem_load(file, taken_ns, &err);
+	if (err)
+		return err;
+	f->align = f->align && mem && !epf_mem_align(mem);
+	if (f->align)
+		epf_mem_ahead(mem, f->ahead_ns);
+	epf_mem_free(f->mem);
+	epf_local_free(f->local);
+	f->mem = mem;
+	f->local = local;
+	f->params = file->header.params;
+	f->shape = file->locked ? file->locked->shape : (struct epf_shape){ 0 };
+	f->desc = file->desc;
+	f->described = false;
+	return 0;
+}
+
+/* The filter keeps its name. */
+static int restore(struct libepf_filter *f, const char *path, struct epf_snap_file *file,
+		   uint32_t flags)
+{
+	uint64_t age_ns = 0;
+	int err = 0;
+
+	if (flags & LIBEPF_RESTORE_SAME)
+		err = restore_same(f, path, file);
+	if (!err && flags & LIBEPF_RESTORE_ELAPSED)
+		err = restore_age(path, &file->header, &age_ns);
+	if (err)
+		return err;
+	memcpy(file->header.params.name, f->params.name, sizeof(f->params.name));
+	err = restore_load(f, file, age_ns);
+	return err ? lib_snap_fail(err, path, EPF_SNAP_BAD_STATE) : 0;
+}
+
+int libepf_filter_restore(struct libepf_filter *f, const char *path, uint64_t time_ns,
+			  const struct libepf_restore *options)
+{
+	enum epf_snap_fault fault = EPF_SNAP_IO;
+	struct epf_snap_file file;
+	struct libepf_restore o;
+	int err = lib_options(&o, sizeof(o), RESTORE_FIRST, options, false);
+
+	if (!err && (!path || o.flags & ~RESTORE_FLAGS))
+		err = lib_fail(-EINVAL, path ? "unknown flags of a restore" : "no path: NULL");
+	if (!err && !f)
+		err = lib_fail(-EINVAL, "no filter: NULL");
+	if (err)
+		return err;
+	err = epf_snap_open(path, &file, NULL, NULL, &fault);
+	if (err)
+		return lib_snap_fail(err, path, fault);
+	err = filter_begin(f, &time_ns);
+	if (!err) {
+		err = restore(f, path, &file, o.flags);
+		filter_end(f);
+	}
+	epf_snap_close(&file);
+	return err;
 }

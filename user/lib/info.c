@@ -33,6 +33,7 @@ void lib_info(struct libepf_info *to, const struct epf_info *from)
 {
 	lib_info_params(to, &from->params, &from->desc);
 	to->flags |= from->flags & EPF_INFO_SATURATED ? LIBEPF_INFO_SATURATED : 0;
+	to->flags |= from->flags & EPF_INFO_ALIGNED ? LIBEPF_INFO_ALIGNED : 0;
 	to->estimate = info_share(from->fpr_ppt);
 	to->epochs = from->window_epochs;
 	to->epoch = from->epoch;
@@ -44,4 +45,5 @@ void lib_info(struct libepf_info *to, const struct epf_info *from)
 	to->misses = from->stats.misses;
 	to->unknown = from->stats.failed_open;
 	to->rotations = from->stats.rotations;
+	to->id = from->id;
 }

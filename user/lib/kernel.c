@@ -3,14 +3,12 @@
 #include "lib.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "epf/bpf.h"
 #include "epf/keydesc.h"
-#include "epf/window.h"
 #include "libepf/backend.h"
 
 #define OPTIONS_FIRST LIB_FIRST(libepf_kernel_options, reserved)
@@ -31,75 +29,7 @@ int lib_kernel_fd(const struct libepf_kernel *kernel)
 	return kernel->fd;
 }
 
-static void add_backend(void)
-{
-	if (lib_bpf_add)
-		lib_bpf_add();
-}
-
-/* Begin, and end, calls that libbpf may comment. */
-static void quiet(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, add_backend);
-	if (lib_bpf_quiet)
-		lib_bpf_quiet();
-}
-
-static void loud(void)
-{
-	if (lib_bpf_loud)
-		lib_bpf_loud();
-}
-
-/* What went wrong with a filter. Return: @err. */
-static int kernel_failed(int err, const char *what, const char *name)
-{
-	const char *said = lib_bpf_said ? lib_bpf_said() : "";
-	char text[128];
-
-	if (err == -EUCLEAN)
-		return lib_fail(err, "%s%s: " EPF_HALF_SWAPPED, what, name);
-	snprintf(text, sizeof(text), "%s%s", what, name);
-	if (!*said)
-		return lib_errno(err, text);
-	return lib_fail(err, "%s: %s", text, said);
-}
-
-static int check_backend(uint32_t backend)
-{
-	if (backend > LIBEPF_BACKEND_BPF)
-		return lib_fail(-EINVAL, "there is no backend %u", backend);
-	if (backend == LIBEPF_BACKEND_BPF && !lib_bpf_add)
-		return lib_fail(-EOPNOTSUPP, "this libepf was built without libbpf");
-	return 0;
-}
-
-/* A control descriptor. */
-static int open_control(uint32_t backend)
-{
-	static const enum epf_backend_choice choices[] = {
-		[LIBEPF_BACKEND_ANY] = EPF_BACKEND_AUTO,
-		[LIBEPF_BACKEND_MODULE] = EPF_BACKEND_MODULE,
-		[LIBEPF_BACKEND_BPF] = EPF_BACKEND_OTHER,
-	};
-
-	return epf_backend_open_of(choices[backend]);
-}
-
 /* -------------------------------------------------- create, open, destroy ---- */
-
-/* Aligned epochs are longer, so they hold more keys. */
-static int align(struct libepf_plan *plan)
-{
-	struct epf_window w = { 0 };
-
-	if (plan->window_keys || epf_window_init(&w, EPF_MODE_TIME, 0, 0, plan->window_ns))
-		return lib_fail(-EINVAL, "LIBEPF_KERNEL_ALIGN needs a window of time alone");
-	plan->rate *= (double)epf_align_pitch(w.epoch_ns) / (double)w.epoch_ns;
-	return 0;
-}
 
 /* Size the filter. */
 static int plan_for(const struct libepf_plan *plan, uint32_t flags, const char *name,
@@ -109,8 +39,7 @@ static int plan_for(const struct libepf_plan *plan, uint32_t flags, const char *
 	int err = lib_plan_take(plan, &mine);
 
 	mine.name = name;
-	if (!err && flags & LIBEPF_KERNEL_ALIGN)
-		err = align(&mine);
+	mine.flags |= flags & LIBEPF_KERNEL_ALIGN ? LIBEPF_ALIGN : 0;
 	return err ? err : lib_plan(&mine, p);
 }
 
@@ -119,7 +48,7 @@ static int create_on(int dev, const struct lib_planned *p, uint32_t flags)
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts),
 		.shape = &p->planned.shape,
-		.flags = (flags & LIBEPF_KERNEL_ALIGN ? EPF_CREATE_ALIGN : 0) |
+		.flags = (p->align ? EPF_CREATE_ALIGN : 0) |
 			 (flags & LIBEPF_KERNEL_TIMER && !epf_is_module(dev) ?
 				  EPF_BPF_CREATE_TIMER :
 				  0),
@@ -145,16 +74,16 @@ static int create(const struct lib_planned *p, const struct libepf_kernel_option
 		  struct libepf_kernel **kernel)
 {
 	const char *name = p->planned.params.name;
-	int dev = open_control(o->backend), fd = 0, err;
+	int dev = lib_control(o->backend), fd = 0, err;
 
 	if (dev < 0)
-		return kernel_failed(dev, "opening the backend of filters", "");
+		return lib_kernel_failed(dev, "opening the backend of filters", "");
 	err = create_on(dev, p, o->flags);
 	if (!err && kernel)
 		fd = epf_dev_filter(dev, name);
 	epf_close(dev);
 	if (err || fd < 0)
-		return kernel_failed(err ? err : fd, "creating filter ", name);
+		return lib_kernel_failed(err ? err : fd, "creating filter ", name);
 	if (!kernel)
 		return 0;
 	*kernel = handle_of(fd);
@@ -173,16 +102,16 @@ int libepf_kernel_create(const char *name, const struct libepf_plan *plan,
 	if (!err && (o.flags & ~FLAGS || o.reserved))
 		err = lib_fail(-EINVAL, "unknown flags of a filter of the kernel");
 	if (!err)
-		err = check_backend(o.backend);
+		err = lib_backend(o.backend);
 	if (!err)
 		err = lib_name(name);
 	if (!err)
 		err = plan_for(plan, o.flags, name, &p);
 	if (err)
 		return err;
-	quiet();
+	lib_quiet();
 	err = create(&p, &o, kernel);
-	loud();
+	lib_loud();
 	explicit_bzero(p.key, sizeof(p.key));
 	return err;
 }
@@ -194,7 +123,7 @@ static int open_in(int dev, const char *name, uint32_t backend)
 
 int libepf_kernel_open(const char *name, uint32_t backend, struct libepf_kernel **kernel)
 {
-	int err = check_backend(backend), dev, fd;
+	int err = lib_backend(backend), dev, fd;
 
 	if (!kernel || !name)
 		return lib_fail(-EINVAL, "no name, or no place for the handle: NULL");
@@ -203,14 +132,14 @@ int libepf_kernel_open(const char *name, uint32_t backend, struct libepf_kernel 
 		err = lib_name(name);
 	if (err)
 		return err;
-	quiet();
-	dev = open_control(backend);
+	lib_quiet();
+	dev = lib_control(backend);
 	fd = dev < 0 ? dev : open_in(dev, name, backend);
 	if (dev >= 0)
 		epf_close(dev);
-	loud();
+	lib_loud();
 	if (fd < 0)
-		return kernel_failed(fd, "opening filter ", name);
+		return lib_kernel_failed(fd, "opening filter ", name);
 	*kernel = handle_of(fd);
 	return *kernel ? 0 : lib_no_memory();
 }
@@ -240,14 +169,14 @@ static int destroy(int dev, const char *name, int force)
 
 int libepf_kernel_destroy(const char *name, uint32_t backend, int force)
 {
-	int err = check_backend(backend), dev;
+	int err = lib_backend(backend), dev;
 
 	if (!err)
 		err = lib_name(name);
 	if (err)
 		return err;
-	quiet();
-	dev = open_control(backend);
+	lib_quiet();
+	dev = lib_control(backend);
 	if (dev < 0)
 		err = dev;
 	else
@@ -255,8 +184,70 @@ int libepf_kernel_destroy(const char *name, uint32_t backend, int force)
 						      epf_dev_destroy(dev, name, force);
 	if (dev >= 0)
 		epf_close(dev);
-	loud();
-	return err ? kernel_failed(err, "destroying filter ", name) : 0;
+	lib_loud();
+	return err ? lib_kernel_failed(err, "destroying filter ", name) : 0;
+}
+
+/* Return: -ENOENT, and which of the two filters is missing in @dev. */
+static int swap_missing(int dev, const char *a, const char *b)
+{
+	int fd = epf_dev_filter(dev, a);
+
+	if (fd >= 0)
+		epf_close(fd);
+	return lib_kernel_failed(-ENOENT, "swapping filter ", fd < 0 ? a : b);
+}
+
+static int swap_in(int dev, const char *a, const char *b)
+{
+	int err = epf_dev_swap(dev, a, b);
+
+	if (err == -ENOENT)
+		return swap_missing(dev, a, b);
+	return err ? lib_kernel_failed(err, "swapping filter ", a) : 0;
+}
+
+/* Of the module or, with LIBEPF_BACKEND_ANY, of the second backend, if that has one of them. */
+static int swap(int dev, const char *a, const char *b)
+{
+	int err = swap_in(dev, a, b), second, fd;
+
+	if (err != -ENOENT)
+		return err;
+	second = epf_backend_second(dev);
+	if (second < 0)
+		return err;
+	fd = epf_dev_filter(second, a);
+	if (fd != -ENOENT)
+		err = swap_in(second, a, b);
+	if (fd >= 0)
+		epf_close(fd);
+	epf_close(second);
+	return err;
+}
+
+int libepf_kernel_swap(const char *a, const char *b, uint32_t backend)
+{
+	int err = lib_backend(backend), dev;
+
+	if (!err)
+		err = lib_name(a);
+	if (!err)
+		err = lib_name(b);
+	if (!err && !strcmp(a, b))
+		err = lib_fail(-EINVAL, "filter %s cannot be swapped with itself", a);
+	if (err)
+		return err;
+	lib_quiet();
+	dev = lib_control(backend);
+	if (dev < 0)
+		err = lib_kernel_failed(dev, "opening the backend of filters", "");
+	else
+		err = backend == LIBEPF_BACKEND_ANY ? swap(dev, a, b) : swap_in(dev, a, b);
+	if (dev >= 0)
+		epf_close(dev);
+	lib_loud();
+	return err;
 }
 
 /* ----------------------------------------------------------- operations ---- */
@@ -318,10 +309,10 @@ static int64_t kernel_batch(struct libepf_kernel *k, unsigned long cmd,
 		err = lib_keys(keys);
 	if (err)
 		return err;
-	quiet();
+	lib_quiet();
 	ret = batches(k->fd, cmd, keys, ages);
-	loud();
-	return ret < 0 ? kernel_failed((int)ret, "keys of a filter", "") : ret;
+	lib_loud();
+	return ret < 0 ? lib_kernel_failed((int)ret, "keys of a filter", "") : ret;
 }
 
 /* Describe the keys; a filter that cannot be described, or is already, works as well. */
@@ -354,24 +345,31 @@ int64_t libepf_kernel_test_and_insert(struct libepf_kernel *k, const struct libe
 	return kernel_batch(k, EPF_IOC_TEST_AND_INSERT, keys, ages);
 }
 
+int lib_kernel_info(int fd, struct libepf_info *info)
+{
+	struct epf_info now;
+	int err = epf_filter_info(fd, &now);
+
+	lib_info(info, &now);
+	if (!epf_is_module(fd))
+		info->flags |= LIBEPF_INFO_BPF;
+	return err;
+}
+
 int libepf_kernel_info(struct libepf_kernel *k, struct libepf_info *info)
 {
 	int err = lib_out(info, LIB_INFO_FIRST);
 	struct libepf_info out;
-	struct epf_info now;
 
 	if (!err)
 		err = no_handle(k);
 	if (err)
 		return err;
-	quiet();
-	err = epf_filter_info(k->fd, &now);
-	loud();
+	lib_quiet();
+	err = lib_kernel_info(k->fd, &out);
+	lib_loud();
 	if (err)
-		return kernel_failed(err, "information on a filter", "");
-	lib_info(&out, &now);
-	if (!epf_is_module(k->fd))
-		out.flags |= LIBEPF_INFO_BPF;
+		return lib_kernel_failed(err, "information on a filter", "");
 	lib_give(info, &out, sizeof(out));
 	return 0;
 }
@@ -382,10 +380,25 @@ int libepf_kernel_clear(struct libepf_kernel *k)
 
 	if (err)
 		return err;
-	quiet();
+	lib_quiet();
 	err = epf_filter_clear(k->fd);
-	loud();
-	return err ? kernel_failed(err, "clearing a filter", "") : 0;
+	lib_loud();
+	return err ? lib_kernel_failed(err, "clearing a filter", "") : 0;
+}
+
+int libepf_kernel_rotate(struct libepf_kernel *k, uint32_t epochs)
+{
+	int err = no_handle(k);
+
+	if (!err && (!epochs || epochs > LIBEPF_ROTATE_MAX))
+		err = lib_fail(-EINVAL, "%u epochs: 1 to %u can be ended at a time", epochs,
+			       LIBEPF_ROTATE_MAX);
+	if (err)
+		return err;
+	lib_quiet();
+	err = epf_filter_rotate(k->fd, epochs, NULL);
+	lib_loud();
+	return err ? lib_kernel_failed(err, "ending epochs of a filter", "") : 0;
 }
 
 int libepf_kernel_save(struct libepf_kernel *k, const char *path)
@@ -394,9 +407,9 @@ int libepf_kernel_save(struct libepf_kernel *k, const char *path)
 
 	if (err)
 		return err;
-	quiet();
+	lib_quiet();
 	err = epf_snap_save(k->fd, path, NULL, NULL, NULL);
-	loud();
+	lib_loud();
 	return err ? lib_errno(err, path) : 0;
 }
 
@@ -411,9 +424,9 @@ int libepf_kernel_restore(struct libepf_kernel *k, const char *path)
 	err = epf_snap_open(path, &file, NULL, NULL, &fault);
 	if (err)
 		return lib_snap_fail(err, path, fault);
-	quiet();
+	lib_quiet();
 	err = epf_snap_restore(k->fd, &file);
-	loud();
+	lib_loud();
 	epf_snap_close(&file);
-	return err ? kernel_failed(err, "restoring ", path) : 0;
+	return err ? lib_kernel_failed(err, "restoring ", path) : 0;
 }

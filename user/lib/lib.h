@@ -91,11 +91,13 @@ static inline uint8_t lib_age(int verdict)
  * struct lib_planned - a plan that was checked and sized
  * @planned: parameters, with name, hash and refresh
  * @key: hash key, if @has_key
+ * @align: epochs end by the wall clock
  */
 struct lib_planned {
 	struct epf_planned planned;
 	__u64 key[2];
 	bool has_key;
+	bool align;
 };
 /* Copy a plan, of any size. Return: 0, -EINVAL, -E2BIG. */
 int lib_plan_take(const struct libepf_plan *plan, struct libepf_plan *to);
@@ -114,6 +116,24 @@ void lib_info_params(struct libepf_info *to, const struct epf_params *p,
 
 /* kernel.c: */
 int lib_kernel_fd(const struct libepf_kernel *kernel);
+/* Information on the filter of descriptor @fd. Return: 0, or a negative errno; with -EUCLEAN
+ * the name is set.
+ */
+int lib_kernel_info(int fd, struct libepf_info *info);
+
+/* backend.c: */
+
+/* Begin, and end, calls on filters of the kernel, which libbpf may comment. */
+void lib_quiet(void);
+void lib_loud(void);
+/* What went wrong with a filter: "@what@name: text". Between the two above or after them.
+ * Return: @err.
+ */
+int lib_kernel_failed(int err, const char *what, const char *name);
+/* Is there such a backend? Return: 0, or -EINVAL, -EOPNOTSUPP. */
+int lib_backend(uint32_t backend);
+/* A control descriptor of it. */
+int lib_control(uint32_t backend);
 
 /* bpf.c; each function is NULL if the library was built without libbpf: */
 

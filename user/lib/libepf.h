@@ -7,6 +7,8 @@
  *
  *   libepf_filter_*    filters in the memory of the program; no kernel support needed
  *   libepf_kernel_*    named filters in the kernel, of the module or of pure BPF
+ *   libepf_list_*      all of them, one after the other
+ *   libepf_hold_*      the program ends the epochs of filters that are pure BPF
  *   libepf_snapshot_*  files with the contents of a filter: tests and audits
  *   libepf_merge()     one snapshot of several
  *
@@ -97,13 +99,16 @@ struct libepf_keys {
 #define LIBEPF_FIRST_SEEN (1u << 0) /* a repeat does not restart the window of its key */
 #define LIBEPF_EITHER (1u << 1)     /* an epoch ends with the first of two boundaries */
 #define LIBEPF_BOTH (1u << 2)       /* an epoch ends with the last of two boundaries */
+#define LIBEPF_ALIGN (1u << 3)      /* epochs end by the wall clock, for libepf_merge() */
 
 /**
  * struct libepf_plan - what a filter has to do; 0 or NULL: the default
  * @size: sizeof
  * @flags: LIBEPF_FIRST_SEEN. If both windows are given, one of LIBEPF_EITHER (the error is
  *	bounded, a key may leave before one of the windows is over) and LIBEPF_BOTH (a key
- *	stays until both are over)
+ *	stays until both are over). LIBEPF_ALIGN: of kind lanes with a window of time alone:
+ *	epochs end at the multiples of E + E / 64 + 1 ns since 1970, E being a seventh of the
+ *	window, rounded up; so those of several filters and hosts end together
  * @kind: see libepf_kind(); default "lanes"
  * @name: of the filter in snapshots: [A-Za-z0-9._-], not beginning with '.', at most
  *	LIBEPF_NAME_MAX; default "libepf". A filter of the kernel has the name that
@@ -172,6 +177,7 @@ LIBEPF_API int libepf_plan_size(const struct libepf_plan *plan, struct libepf_si
 #define LIBEPF_INFO_SATURATED (1u << 0) /* the error is above the limit */
 #define LIBEPF_INFO_BPF (1u << 1)       /* of the kernel, and pure BPF */
 #define LIBEPF_INFO_FIRST_SEEN (1u << 2)
+#define LIBEPF_INFO_ALIGNED (1u << 3) /* epochs end by the wall clock; not told of snapshots */
 
 /**
  * struct libepf_info - a filter or a snapshot
@@ -198,6 +204,7 @@ LIBEPF_API int libepf_plan_size(const struct libepf_plan *plan, struct libepf_si
  * @unknown: answers that were not known
  * @rotations: epochs ended
  * @wall_ns: of a snapshot: ns since 1970 when it was saved; else 0
+ * @id: number of a filter of the kernel, unique in its backend; else 0
  */
 struct libepf_info {
 	uint32_t size;
@@ -222,6 +229,7 @@ struct libepf_info {
 	uint64_t unknown;
 	uint64_t rotations;
 	uint64_t wall_ns;
+	uint64_t id;
 };
 
 /* ---------------------------------------------------- filters in memory ---- */
@@ -230,6 +238,9 @@ struct libepf_info {
  * The clock belongs to the program: each call gets the time, 0 .. LIBEPF_TIME_MAX, or
  * LIBEPF_NOW for that of CLOCK_MONOTONIC. A time before that of an earlier call counts as
  * that one. A filter keeps to one of the two.
+ *
+ * Of a filter with LIBEPF_ALIGN the program's own time is ns since 1970. With LIBEPF_NOW the
+ * filter sees with each call how far CLOCK_REALTIME is ahead; setting that loses no key.
  */
 struct libepf_filter;
 
@@ -317,14 +328,50 @@ LIBEPF_API int libepf_filter_info(struct libepf_filter *filter, uint64_t time_ns
  * @path: a regular file, which is replaced when the new one is complete, or a new one; only
  *	the owner may read it, because it contains the hash key
  * @time_ns: now
- * @wall_ns: the same moment, in ns since 1970; LIBEPF_NOW: as the system's clock has it
+ * @wall_ns: the same moment, in ns since 1970; LIBEPF_NOW: as the system's clock has it, or,
+ *	of a filter with LIBEPF_ALIGN, as @time_ns tells
  *
- * The file can be tested, audited, merged, and restored into a filter of the kernel.
+ * The file can be tested, audited, merged, and restored into a filter of any place.
  *
  * Return: 0; -EINVAL; -ENOMEM; an error of a file.
  */
 LIBEPF_API int libepf_filter_save(struct libepf_filter *filter, const char *path, uint64_t time_ns,
 				  uint64_t wall_ns);
+
+#define LIBEPF_RESTORE_SAME (1u << 0)    /* only if the plan was the same */
+#define LIBEPF_RESTORE_ELAPSED (1u << 1) /* time has passed since it was saved */
+
+/**
+ * struct libepf_restore - options of libepf_filter_restore(); 0: the default
+ * @size: sizeof
+ * @flags: LIBEPF_RESTORE_SAME: refuse a snapshot of another kind, window, error, limit, size or
+ *	shape than the filter has. LIBEPF_RESTORE_ELAPSED: the time since it was saved, by
+ *	CLOCK_REALTIME, counts for the window; without it, time goes on as if it had been
+ *	saved at @time_ns
+ */
+struct libepf_restore {
+	uint32_t size;
+	uint32_t flags;
+};
+
+/**
+ * libepf_filter_restore() - replace the contents by those of a snapshot file
+ * @filter: filter; it keeps its name and takes everything else from the file: kind, window,
+ *	error, hash key and the number of insertions. An aligned filter stays so if the
+ *	snapshot can be aligned
+ * @path: snapshot of a filter in memory or in the kernel
+ * @time_ns: now
+ * @options: options, or NULL
+ *
+ * A key of the snapshot is found until its window is over, on the clock of @filter.
+ *
+ * Return: 0; as libepf_snapshot_open(); -EINVAL: the plan is another one
+ * (LIBEPF_RESTORE_SAME), the file is from the future (LIBEPF_RESTORE_ELAPSED), or an argument
+ * is out of its range; -ESTALE: its window is over (LIBEPF_RESTORE_ELAPSED); -E2BIG. After an
+ * error the old contents stay.
+ */
+LIBEPF_API int libepf_filter_restore(struct libepf_filter *filter, const char *path,
+				     uint64_t time_ns, const struct libepf_restore *options);
 
 /* ------------------------------------------------ filters of the kernel ---- */
 
@@ -338,14 +385,14 @@ enum {
 };
 
 #define LIBEPF_KERNEL_TIMER (1u << 0) /* pure BPF: a timer of the kernel ends epochs */
-#define LIBEPF_KERNEL_ALIGN (1u << 1) /* epochs end by the wall clock, for libepf_merge() */
+#define LIBEPF_KERNEL_ALIGN (1u << 1) /* as LIBEPF_ALIGN in the plan; not with a timer */
 
 /**
  * struct libepf_kernel_options - options of libepf_kernel_create(); 0: the default
  * @size: sizeof
  * @backend: LIBEPF_BACKEND_*
  * @flags: LIBEPF_KERNEL_*. Without LIBEPF_KERNEL_TIMER a filter that is pure BPF knows
- *	nothing until 'epfctl hold' or epfagent ends its epochs
+ *	nothing until somebody ends its epochs: libepf_hold_open(), 'epfctl hold' or epfagent
  * @reserved: 0
  */
 struct libepf_kernel_options {
@@ -401,6 +448,20 @@ LIBEPF_API void libepf_kernel_close(struct libepf_kernel *kernel);
 LIBEPF_API int libepf_kernel_destroy(const char *name, uint32_t backend, int force);
 
 /**
+ * libepf_kernel_swap() - two filters exchange their contents at once
+ * @a: name of one
+ * @b: name of the other
+ * @backend: LIBEPF_BACKEND_*; both are of one backend
+ *
+ * Each keeps its name, its id and its users, and gets contents, parameters, hash key and
+ * counters of the other. So a filter that was filled aside takes the place of one in use.
+ *
+ * Return: 0; -ENOENT: one of them does not exist, which the text names; -EINVAL: a name is
+ * not valid, or both are the same; -EPERM; -EOPNOTSUPP: a timer cannot end aligned epochs.
+ */
+LIBEPF_API int libepf_kernel_swap(const char *a, const char *b, uint32_t backend);
+
+/**
  * libepf_kernel_insert() - insert keys
  * @kernel: filter
  * @keys: keys; each counts
@@ -454,6 +515,18 @@ LIBEPF_API int libepf_kernel_info(struct libepf_kernel *kernel, struct libepf_in
  */
 LIBEPF_API int libepf_kernel_clear(struct libepf_kernel *kernel);
 
+#define LIBEPF_ROTATE_MAX 8u /* epochs */
+
+/**
+ * libepf_kernel_rotate() - end epochs now; each makes the window shorter by one
+ * @kernel: filter
+ * @epochs: how many, 1 .. LIBEPF_ROTATE_MAX
+ *
+ * Return: 0; -EINVAL; -EPERM; -EBUSY: a snapshot is under way; -ENODEV, -EUCLEAN: as
+ * libepf_kernel_insert(). After an error some epochs may have ended.
+ */
+LIBEPF_API int libepf_kernel_rotate(struct libepf_kernel *kernel, uint32_t epochs);
+
 /**
  * libepf_kernel_save() - write a snapshot file
  * @kernel: filter, which goes on working meanwhile
@@ -473,6 +546,83 @@ LIBEPF_API int libepf_kernel_save(struct libepf_kernel *kernel, const char *path
  * not a kind of the backend. After an error the old contents stay.
  */
 LIBEPF_API int libepf_kernel_restore(struct libepf_kernel *kernel, const char *path);
+
+struct libepf_list;
+
+/**
+ * libepf_list_open() - begin to list the filters of the kernel
+ * @backend: LIBEPF_BACKEND_*; LIBEPF_BACKEND_ANY: of both
+ * @list: result; NULL on failure
+ *
+ * Return: 0; -ENOENT: there is no such backend; -EPERM, -EACCES; -EINVAL; -ENOMEM.
+ */
+LIBEPF_API int libepf_list_open(uint32_t backend, struct libepf_list **list);
+
+/**
+ * libepf_list_next() - the next filter
+ * @list: list; filters that are destroyed before their turn are left out
+ * @info: result; its member size is set
+ *
+ * Return: 1: @info has the next filter; 0: there are no more; -EUCLEAN: as
+ * libepf_kernel_insert(), and @info has the name; -EINVAL: the size; another error. After an
+ * error the list goes on behind that filter.
+ */
+LIBEPF_API int libepf_list_next(struct libepf_list *list, struct libepf_info *info);
+
+/**
+ * libepf_list_close() - end a list
+ * @list: list, or NULL
+ */
+LIBEPF_API void libepf_list_close(struct libepf_list *list);
+
+/* -------------------------------------------------------------- holding ---- */
+
+/*
+ * A filter that is pure BPF and has no timer needs a process that ends its epochs. While there
+ * is none, it forgets nothing and soon does not know (LIBEPF_AGE_UNKNOWN). One at a time holds
+ * a filter. When it dies, the kernel lets the filter go at once, and the next one goes on;
+ * nothing is lost. A child of fork() keeps the hold until it ends or executes a program.
+ */
+struct libepf_hold;
+
+/**
+ * libepf_hold_open() - end the epochs of a filter from now on
+ * @name: its name
+ * @hold: result; NULL on failure. While it is open, the filter is in use
+ *
+ * The caller makes the steps. Needs the right to write to the filter's files.
+ *
+ * Return: 0; -EBUSY: it is held already; -ENOENT: there is no such filter of pure BPF;
+ * -EOPNOTSUPP: a timer ends its epochs, or the library was built without libbpf; -EINVAL; -EPERM,
+ * -EACCES; -EUCLEAN: as libepf_kernel_insert(); -ETIMEDOUT: others keep it locked; -ENOMEM.
+ */
+LIBEPF_API int libepf_hold_open(const char *name, struct libepf_hold **hold);
+
+/**
+ * libepf_hold_step() - end the epoch if it is over, and do what else is due
+ * @hold: hold
+ * @wait_ns: set to the time until the next step is due, at most 250 ms; or NULL. The sooner
+ *	it is made, the better; one that is late by a second makes the filter not know
+ *
+ * If others have locked the filter, work is left for the next step, which is due soon.
+ *
+ * Return: 0; -ENODEV: the filter was destroyed; -EINVAL; another error: try again.
+ */
+LIBEPF_API int libepf_hold_step(struct libepf_hold *hold, uint64_t *wait_ns);
+
+/**
+ * libepf_hold_fd() - a descriptor for poll(): it can be read when a step is due
+ * @hold: hold
+ *
+ * Return: the descriptor, which the library sets and closes; -EINVAL.
+ */
+LIBEPF_API int libepf_hold_fd(const struct libepf_hold *hold);
+
+/**
+ * libepf_hold_close() - let a filter go
+ * @hold: hold, or NULL
+ */
+LIBEPF_API void libepf_hold_close(struct libepf_hold *hold);
 
 /* ------------------------------------------------------------ snapshots ---- */
 

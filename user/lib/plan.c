@@ -12,7 +12,7 @@
 
 #define PLAN_FIRST LIB_FIRST(libepf_plan, hash_key)
 #define SIZE_FIRST LIB_FIRST(libepf_size, slack)
-#define FLAGS (LIBEPF_FIRST_SEEN | LIBEPF_EITHER | LIBEPF_BOTH)
+#define FLAGS (LIBEPF_FIRST_SEEN | LIBEPF_EITHER | LIBEPF_BOTH | LIBEPF_ALIGN)
 
 const char *libepf_kind(unsigned int i)
 {
@@ -47,6 +47,18 @@ static int plan_check(const struct libepf_plan *p)
 	    !(p->rate >= 0 && p->rate <= 1e12))
 		return lib_fail(-EINVAL, "error, limit and slack are 0 to 1, and a rate is at "
 					 "most 1e12 a second");
+	return 0;
+}
+
+/* Aligned epochs are longer, so they hold more keys. */
+static int plan_align(const struct libepf_plan *p, struct epf_plan_request *r)
+{
+	struct epf_window w = { 0 };
+
+	if (r->kind || p->window_keys || epf_window_init(&w, EPF_MODE_TIME, 0, 0, p->window_ns))
+		return lib_fail(-EINVAL,
+				"aligned epochs need kind lanes and a window of time alone");
+	r->pps *= (double)epf_align_pitch(w.epoch_ns) / (double)w.epoch_ns;
 	return 0;
 }
 
@@ -108,6 +120,8 @@ static int size_plan(const struct libepf_plan *p, struct epf_planned *planned)
 	enum epf_plan_fault fault;
 	int err = find_kind(p->kind, &r.kind);
 
+	if (!err && p->flags & LIBEPF_ALIGN)
+		err = plan_align(p, &r);
 	if (err)
 		return err;
 	if (r.kind && p->error &&
@@ -145,6 +159,7 @@ int lib_plan(const struct libepf_plan *plan, struct lib_planned *p)
 	snprintf(params->name, sizeof(params->name), "%s", o.name ? o.name : "libepf");
 	params->hash = EPF_HASH_NH;
 	params->refresh = o.flags & LIBEPF_FIRST_SEEN ? EPF_FIRST_SEEN : EPF_REFRESH;
+	p->align = o.flags & LIBEPF_ALIGN;
 	p->has_key = o.hash_key;
 	if (p->has_key)
 		memcpy(p->key, o.hash_key, sizeof(p->key));

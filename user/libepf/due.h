@@ -22,20 +22,24 @@ struct epf_due {
  * @w: window
  * @s: epochs
  * @inserts: insertions of the current epoch
- * @now_ns: time of the call, on the clock of @s; of an aligned window, on the wall clock
+ * @now_ns: time of the call, on the clock of @s
+ * @ahead_ns: how far the wall clock is ahead of that clock; only for an aligned window
  * @most: after so many ends nothing of older epochs is left, so no more are needed
+ *
+ * Epochs of a snapshot may have begun before the clock's zero, so that their times wrap
+ * around: only differences count, and those are below 2^63.
  *
  * In EPF_MODE_BOTH the count can delay an epoch's end, so at most one end is due. In
  * EPF_MODE_TIME epochs follow one another without gaps.
  */
 static inline struct epf_due epf_ends_due(const struct epf_window *w, const struct epf_state *s,
-					  __u64 inserts, __u64 now_ns, __u64 most)
+					  __u64 inserts, __u64 now_ns, __u64 ahead_ns, __u64 most)
 {
 	__u64 start = s->ring[s->epoch % EPF_LANES].start_ns, nr, skip;
 	struct epf_due due = { 0, now_ns, w->align_ns ? w->align_ns : w->epoch_ns };
-	__u64 lasts = epf_window_lasts(w, start, s->epoch == EPF_EPOCH_FIRST);
+	__u64 lasts = epf_window_lasts(w, start + ahead_ns, s->epoch == EPF_EPOCH_FIRST);
 
-	if (w->mode == EPF_MODE_COUNT || now_ns < start || now_ns - start < lasts)
+	if (w->mode == EPF_MODE_COUNT || (__s64)(now_ns - start) < 0 || now_ns - start < lasts)
 		return due;
 	if (w->mode == EPF_MODE_BOTH) {
 		due.nr = epf_window_due(w, inserts, now_ns - start);

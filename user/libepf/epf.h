@@ -111,10 +111,15 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
 void epf_mem_advance(struct epf_mem *m, __u64 now_ns);
 
 /* End epochs at fixed times of the wall clock, so that the snapshot can be merged with
- * others: all calls then pass ns since 1970. Call it before the first insertion.
- * Return: 0; -EINVAL: not in mode time.
+ * others: all calls then pass ns since 1970, unless epf_mem_ahead() says otherwise. Call it
+ * before the first insertion, or after epf_mem_load(). Return: 0; -EINVAL: not in mode time.
  */
 int epf_mem_align(struct epf_mem *m);
+
+/* Until the next call of it, the wall clock is ahead of the filter's clock by @ahead_ns,
+ * modulo 2^64. However it changes, no key is lost: see epf/window.h.
+ */
+void epf_mem_ahead(struct epf_mem *m, __u64 ahead_ns);
 
 /* End the current epoch now. */
 void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
@@ -320,6 +325,19 @@ void epf_snap_close(struct epf_snap_file *file);
  * Return: 0, or a negative errno; @file may then be closed.
  */
 int epf_snap_copy(int filter, struct epf_snap_file *file, epf_progress_fn progress, void *ctx);
+
+/**
+ * epf_mem_load() - make a filter in this process of a snapshot
+ * @file: of kind lanes; may be closed afterwards
+ * @taken_ns: when it was taken, on the clock that all later calls use; modulo 2^64, if that
+ *	was before its zero. The next call ends the epochs that are over since then
+ * @err: set to a negative errno on failure: as epf_mem_new(); -EBADMSG: not sound
+ *
+ * It is not aligned, and counts insertions on from those of the snapshot.
+ *
+ * Return: the filter, or NULL.
+ */
+struct epf_mem *epf_mem_load(const struct epf_snap_file *file, __u64 taken_ns, int *err);
 
 /* Replace the contents of a filter with those of a snapshot. */
 int epf_snap_restore(int filter, const struct epf_snap_file *file);

@@ -13,6 +13,7 @@
 #include "local.h"
 #include "due.h"
 #include "snap_image.h"
+#include "snap_state.h"
 
 #include <epf/estimate.h>
 #include <epf/image.h>
@@ -36,10 +37,11 @@
  * @hash: keyed hash
  * @params: as the creator gave them
  * @stats: counters; "delayed" stays 0
+ * @base_inserts: insertions before the snapshot that it was loaded from
  * @created_ns: on the caller's clock
  * @last_ns: time of the latest call
- * @skew_ns: how far the clock of a resizable kind is ahead of the caller's; 1 and up,
- *	since its times are not 0
+ * @skew_ns: how far the clock of a resizable kind is ahead of the caller's, modulo 2^64;
+ *	1 and up in a new filter, since its times are not 0
  * @skewed_ns: when @skew_ns last changed, on the caller's clock
  * @tend_ns: when a resizable kind is to be looked after again
  * @turns: epochs of a resizable kind that have been seen to end
@@ -59,6 +61,7 @@ struct epf_local {
 	struct epf_hash hash;
 	struct epf_params params;
 	struct epf_stats stats;
+	__u64 base_inserts;
 	__u64 created_ns;
 	__u64 last_ns;
 	__u64 skew_ns;
@@ -208,6 +211,7 @@ static __u64 fill_step(const struct epf_local *l)
 	return step > EPF_ESTIMATOR_SAMPLES ? step : EPF_ESTIMATOR_SAMPLES;
 }
 
+/* All but the memory. */
 static int init(struct epf_local *l, const struct epf_shape *shape, const __u64 key[2])
 {
 	int err = init_core(l, shape);
@@ -216,26 +220,36 @@ static int init(struct epf_local *l, const struct epf_shape *shape, const __u64 
 		err = init_limit(l);
 	if (!err)
 		err = init_key(l, key);
-	if (!err)
-		err = first_memory(l);
 	l->step = l->estimate_at = fill_step(l);
 	return err;
 }
 
-struct epf_local *epf_local_new(const struct epf_params *params, const struct epf_shape *shape,
-				const __u64 key[2], __u64 now_ns, int *err)
+/* Return: NULL: out of memory. */
+static struct epf_local *local_begin(const struct epf_params *params, __u64 now_ns)
 {
 	struct epf_local *l = calloc(1, sizeof(*l));
 
-	*err = -ENOMEM;
 	if (!l)
 		return NULL;
 	l->params = *params;
 	l->created_ns = l->last_ns = l->skewed_ns = l->tend_ns = now_ns;
 	l->skew_ns = 1;
+	return l;
+}
+
+struct epf_local *epf_local_new(const struct epf_params *params, const struct epf_shape *shape,
+				const __u64 key[2], __u64 now_ns, int *err)
+{
+	struct epf_local *l = local_begin(params, now_ns);
+
+	*err = -ENOMEM;
+	if (!l)
+		return NULL;
 	epf_state_init(&l->state, now_ns);
 	l->past[EPF_EPOCH_FIRST] = l->state.ring[EPF_EPOCH_FIRST % EPF_LANES];
 	*err = now_ns > EPF_LOCAL_NS_MAX ? -EINVAL : init(l, shape, key);
+	if (!*err)
+		*err = first_memory(l);
 	if (!*err)
 		return l;
 	epf_local_free(l);
@@ -375,7 +389,7 @@ static void catch_up(struct epf_local *l, __u64 now_ns)
 			local_tend(l);
 		return;
 	}
-	due = epf_ends_due(&l->window, &l->state, epoch_inserts(l), l->last_ns, l->core.slices);
+	due = epf_ends_due(&l->window, &l->state, epoch_inserts(l), l->last_ns, 0, l->core.slices);
 	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
 		end_epoch(l, due.at_ns);
 }
@@ -387,7 +401,7 @@ void epf_local_rotate(struct epf_local *l, __u64 now_ns)
 		end_epoch(l, l->last_ns);
 		return;
 	}
-	if (l->window.epoch_ns > EPF_LOCAL_NS_MAX - l->skew_ns)
+	if ((__s64)l->skew_ns > (__s64)(EPF_LOCAL_NS_MAX - l->window.epoch_ns))
 		return; /* the clock cannot go further */
 	l->skew_ns += l->window.epoch_ns;
 	l->skewed_ns = l->last_ns;
@@ -535,6 +549,7 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 	info->fpr_ppt = epf_q56_to_ppt(f->ops->rate(f, clock_of(l)));
 	info->age_ns = l->last_ns - l->created_ns;
 	info->stats = l->stats;
+	info->stats.inserts += l->base_inserts;
 	info->shape = f->shape;
 	info->needs = f->ops->needs;
 	info->window_epochs = f->epochs;
@@ -594,11 +609,142 @@ int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const 
 	catch_up(l, opts->now_ns);
 	save_state(l, s);
 	image.state = s;
-	epf_snap_image_header(&image, &l->params, l->hash.key, l->stats.inserts);
+	epf_snap_image_header(&image, &l->params, l->hash.key, l->base_inserts + l->stats.inserts);
 	epf_snap_image_epochs(&image, &l->state, l->last_ns);
 	image.header.epochs[l->state.epoch % EPF_EPOCHS].inserts = epoch_inserts(l);
 	ret = epf_snap_image_save(&image, path, header);
 	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
 	free(s);
 	return ret;
+}
+
+/* ----------------------------------------------------------- loading ---- */
+
+/* Copy the state, which others can change in the file, and check the copy. */
+static int copy_state(const struct epf_snap_file *file, struct epf_snap_locked *s)
+{
+	const struct epf_snap_header *h = &file->header;
+	size_t room = file->map_bytes -
+		      (size_t)((const char *)file->lines - (const char *)file->map);
+
+	memcpy(s, file->locked, sizeof(*s));
+	return s->words == (room - sizeof(*s)) / sizeof(__u64) && epf_image_sound(s) &&
+			       s->epoch >= h->epoch_begin && s->epoch <= h->epoch_end ?
+		       0 :
+		       -EBADMSG;
+}
+
+/* Starts wrap around if they are before the clock's zero: only differences count. */
+static void load_past(struct epf_local *l, const struct epf_snap_locked *s, __u64 taken_ns)
+{
+	__u64 e = s->epoch;
+	__u32 age;
+
+	l->state.epoch = l->state.scanned = e;
+	for (age = 0; age < PAST && age <= e - EPF_EPOCH_FIRST; age++) {
+		struct epf_past *p = &l->past[(e - age) % PAST];
+
+		p->inserts = s->past[age].inserts;
+		p->start_ns = taken_ns - s->past[age].age_ns;
+		if (age < EPF_LANES)
+			l->state.ring[(e - age) % EPF_LANES] = *p;
+	}
+	l->state.count = epf_count_pack(e, resizable(l) ? 0 : s->past[0].inserts);
+}
+
+static void load_clock(struct epf_local *l, const struct epf_snap_locked *s, __u64 taken_ns)
+{
+	l->skew_ns = s->now - taken_ns;
+	l->skewed_ns = taken_ns - s->steady_ns;
+	l->turns = resizable(l)->turns(&l->core, 0);
+	l->begun = resizable(l)->begun(&l->core);
+	l->core.slices = resizable(l)->slices(&l->core);
+}
+
+/* Copy piece @i, check the copy, and empty what is stale in it. */
+static int load_piece(struct epf_local *l, __u32 i, const __u64 *from, __u64 words)
+{
+	const struct epf_kind_ops *ops = l->core.ops;
+	__u64 *word = words_new(words);
+
+	if (!word)
+		return -ENOMEM;
+	memcpy(word, from, words * sizeof(__u64));
+	ops->place(&l->core, i, word);
+	if (ops->sound && !ops->sound(&l->core, i, 0, words))
+		return -EBADMSG;
+	if (ops->tidy)
+		ops->tidy(&l->core, i, 0, words);
+	return 0;
+}
+
+/* From the oldest piece on: free_memory() begins there, too, and stops at the first without
+ * memory. The file begins with the youngest.
+ */
+static int load_memory(struct epf_local *l, const struct epf_snap_locked *s, const __u64 *from)
+{
+	__u64 *word, words;
+	__u32 nr = 0;
+	int err = 0;
+
+	while (l->core.ops->piece(&l->core, nr, &word))
+		nr++;
+	for (from += s->words; nr-- && !err;) {
+		words = l->core.ops->piece(&l->core, nr, &word);
+		from -= words;
+		err = load_piece(l, nr, from, words);
+	}
+	return err;
+}
+
+/* Count from what is measured, as the module does. */
+static void local_measure(struct epf_local *l)
+{
+	if (!l->core.room)
+		return;
+	take_samples(l);
+	l->core.ops->set_shares(&l->core);
+	l->estimate_at = 0;
+	local_estimate(l);
+}
+
+static int local_load(struct epf_local *l, const struct epf_snap_file *file,
+		      struct epf_snap_locked *s, __u64 taken_ns)
+{
+	int err = epf_snap_state(&file->header, &l->state, taken_ns);
+
+	if (!err)
+		err = copy_state(file, s);
+	if (!err)
+		err = init(l, &s->shape, file->header.key);
+	if (err || l->core.ops->load(&l->core, s))
+		return err == -ENOMEM ? err : -EBADMSG;
+	load_past(l, s, taken_ns);
+	err = load_memory(l, s, (const __u64 *)(file->locked + 1));
+	if (err)
+		return err;
+	if (resizable(l))
+		load_clock(l, s, taken_ns);
+	l->base_inserts = file->header.inserts;
+	local_measure(l);
+	return 0;
+}
+
+struct epf_local *epf_local_load(const struct epf_snap_file *file, __u64 taken_ns, __u64 now_ns,
+				 int *err)
+{
+	struct epf_snap_locked *s = malloc(sizeof(*s));
+	struct epf_local *l = s ? local_begin(&file->header.params, now_ns) : NULL;
+
+	if (!l)
+		*err = -ENOMEM;
+	else if (now_ns > EPF_LOCAL_NS_MAX || !file->locked)
+		*err = -EINVAL;
+	else
+		*err = local_load(l, file, s, taken_ns);
+	free(s);
+	if (!*err)
+		return l;
+	epf_local_free(l);
+	return NULL;
 }

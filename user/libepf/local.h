@@ -49,4 +49,18 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info);
 int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const char *path,
 		   struct epf_snap_header *header);
 
+/**
+ * epf_local_load() - make a filter of a snapshot
+ * @file: of a locked kind; may be closed afterwards
+ * @taken_ns: when it was taken, on the caller's clock; modulo 2^64, if that was before its
+ *	zero
+ * @now_ns: 0 .. EPF_LOCAL_NS_MAX; not before @taken_ns. The next call ends the epochs that
+ *	are over since then
+ * @err: set to a negative errno on failure: as epf_local_new(); -EBADMSG: not sound
+ *
+ * Return: the filter, or NULL.
+ */
+struct epf_local *epf_local_load(const struct epf_snap_file *file, __u64 taken_ns, __u64 now_ns,
+				 int *err);
+
 #endif /* LIBEPF_LOCAL_H */

@@ -15,6 +15,7 @@
 
 #include "epf.h"
 #include "due.h"
+#include "snap_state.h"
 
 #include <epf/capacity.h>
 #include <epf/estimate.h>
@@ -36,6 +37,9 @@
  * @params: as the creator gave them
  * @stats: counters; "delayed" stays 0: a rotation here never waits
  * @created_ns: on the caller's clock
+ * @last_ns: time of the latest call
+ * @ahead_ns: how far the wall clock is ahead of the caller's; of an aligned window
+ * @base_inserts: insertions before the snapshot that it was loaded from
  * @capacity: number of insertions that fill about an eighth of the positions in
  *	the lanes of one epoch; a new estimate is due after this many
  * @estimate_at: the next estimate is due at this many insertions of the current
@@ -56,6 +60,9 @@ struct epf_mem {
 	struct epf_params params;
 	struct epf_stats stats;
 	__u64 created_ns;
+	__u64 last_ns;
+	__u64 ahead_ns;
+	__u64 base_inserts;
 	__u64 capacity;
 	__u64 estimate_at;
 	bool saturated;
@@ -158,7 +165,7 @@ struct epf_mem *epf_mem_new(const struct epf_params *params, const __u64 key[2],
 		free(m);
 		return NULL;
 	}
-	m->created_ns = now_ns;
+	m->created_ns = m->last_ns = now_ns;
 	return m;
 }
 
@@ -258,16 +265,32 @@ static __u64 epoch_inserts(const struct epf_mem *m)
 	return epf_count_of(m->state.count, m->state.epoch);
 }
 
-/* End all epochs whose time ended before @now_ns. After a long pause eight ends
- * forget all keys.
+/* End epochs whose time ended before @now_ns. No epoch ends before a key that was inserted into
+ * it, or that key would leave early: so after the wall clock was set forward, the epoch ends
+ * with the latest call. Return: is there more to end?
  */
-static void catch_up(struct epf_mem *m, __u64 now_ns)
+static bool end_due(struct epf_mem *m, __u64 now_ns)
 {
 	struct epf_due due = epf_ends_due(&m->window, &m->state, epoch_inserts(m), now_ns,
-					  EPF_LANES);
+					  m->ahead_ns, EPF_LANES);
+	bool set = due.nr && m->window.align_ns && (__s64)(due.at_ns - m->last_ns) < 0;
 
+	if (set) {
+		due.nr = 1;
+		due.at_ns = m->last_ns;
+	}
 	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
 		end_epoch(m, due.at_ns);
+	return set;
+}
+
+/* End all epochs that are over. After a long pause eight ends forget all keys. */
+static void catch_up(struct epf_mem *m, __u64 now_ns)
+{
+	while (end_due(m, now_ns))
+		;
+	if ((__s64)(now_ns - m->last_ns) > 0)
+		m->last_ns = now_ns;
 }
 
 void epf_mem_advance(struct epf_mem *m, __u64 now_ns)
@@ -278,6 +301,11 @@ void epf_mem_advance(struct epf_mem *m, __u64 now_ns)
 int epf_mem_align(struct epf_mem *m)
 {
 	return epf_window_align(&m->window);
+}
+
+void epf_mem_ahead(struct epf_mem *m, __u64 ahead_ns)
+{
+	m->ahead_ns = ahead_ns;
 }
 
 /* @grew: the insertion set bits; see kmod/capacity.c. */
@@ -380,7 +408,8 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	epf_fill_estimates(&fill, m->lanes.geom.parts, &est);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
-	info->flags = m->saturated ? EPF_INFO_SATURATED : 0;
+	info->flags = (m->saturated ? EPF_INFO_SATURATED : 0) |
+		      (m->window.align_ns ? EPF_INFO_ALIGNED : 0);
 	info->params = m->params;
 	info->epoch = m->state.epoch;
 	info->memory_bytes = lines_bytes(m) + sizeof(*m);
@@ -388,6 +417,7 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->fpr_ppt = est.fpr;
 	info->age_ns = now_ns - m->created_ns;
 	info->stats = m->stats;
+	info->stats.inserts += m->base_inserts;
 	for (age = 0; age < EPF_EPOCHS; age++)
 		epoch_info(m, &est, age, now_ns, &info->epochs[age]);
 }
@@ -395,6 +425,61 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p)
 {
 	catch_up(m, now_ns);
-	*p = (struct epf_mem_parts){ &m->params,    m->hash.key,    &m->state,
-				     m->lanes.line, lines_bytes(m), m->stats.inserts };
+	*p = (struct epf_mem_parts){ &m->params,     m->hash.key,
+				     &m->state,      m->lanes.line,
+				     lines_bytes(m), m->base_inserts + m->stats.inserts };
+}
+
+/* ---------------------------------------------------------- loading ---- */
+
+#define COPY_LINES 4096u
+
+/* Each piece is scanned while it is in the cache, so that nothing stale is left. */
+static void load_lines(struct epf_mem *m, const struct epf_line *from)
+{
+	__u64 all = m->params.nr_lines, i, nr;
+
+	for (i = 0; i < all; i += nr) {
+		nr = all - i < COPY_LINES ? all - i : COPY_LINES;
+		memcpy(m->lanes.line + i, from + i, nr * sizeof(*from));
+		epf_lanes_scan(&m->lanes, i, nr);
+	}
+}
+
+/* The room is that of what the lanes are measured to hold, see kmod/capacity.c. */
+static void measure(struct epf_mem *m)
+{
+	__u64 e = m->state.epoch;
+	struct epf_estimates est;
+	struct epf_fill fill;
+	__u32 i;
+
+	m->estimate_at = epoch_inserts(m) + m->capacity;
+	if (m->params.limit_ppt == EPF_RATE_ONE)
+		return;
+	mem_sample(m, &fill);
+	epf_fill_estimates(&fill, m->lanes.geom.parts, &est);
+	for (i = 0; i < EPF_LANES; i++)
+		m->share[i] = epf_ppt_to_q56(est.lane_fpr[i]);
+	m->keys = epf_capacity_keys(&m->limits, m->share[e % EPF_LANES]);
+	m->room = epf_capacity_room_of(&m->limits, m->share, e);
+	mem_estimate(m);
+}
+
+struct epf_mem *epf_mem_load(const struct epf_snap_file *file, __u64 taken_ns, int *err)
+{
+	const struct epf_snap_header *h = &file->header;
+	struct epf_mem *m = epf_mem_new(&h->params, h->key, taken_ns, err);
+
+	if (!m)
+		return NULL;
+	*err = epf_snap_state(h, &m->state, taken_ns);
+	if (*err) {
+		epf_mem_free(m);
+		return NULL;
+	}
+	m->base_inserts = h->inserts;
+	load_lines(m, file->lines);
+	measure(m);
+	return m;
 }

@@ -11,18 +11,19 @@ small probability, which the program chooses.
 (True, False)
 
 `Filter` is in the memory of the program, `KernelFilter` in the kernel, `Snapshot` in a file.
+`kernel_filters()` lists the filters of the kernel, and a `Hold` ends the epochs of one.
 `docs/PYTHON.md` (Debian: /usr/share/doc/python3-epf) tells which keys they take.
 """
 
 from epf._device import DeviceArray
 from epf._filter import Filter
-from epf._kernel import KernelFilter
+from epf._kernel import Hold, KernelFilter, kernel_filters
 from epf._native import ABSENT, KEY_MAX, UNKNOWN, ArgumentError, Error
 from epf._plan import Info, Plan, Size, engines, kinds, plan_size, version
 from epf._snapshot import Audit, Merged, Snapshot, merge
 
 __version__ = version()
 
-__all__ = ["ABSENT", "KEY_MAX", "UNKNOWN", "ArgumentError", "Audit", "DeviceArray", "Error", "Filter", "Info",
-           "KernelFilter", "Merged", "Plan", "Size", "Snapshot", "engines", "kinds", "merge",
-           "plan_size", "version"]
+__all__ = ["ABSENT", "KEY_MAX", "UNKNOWN", "ArgumentError", "Audit", "DeviceArray", "Error", "Filter", "Hold", "Info",
+           "KernelFilter", "Merged", "Plan", "Size", "Snapshot", "engines", "kernel_filters", "kinds",
+           "merge", "plan_size", "version"]

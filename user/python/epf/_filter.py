@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from epf import _keys
 from epf._handle import Asked
 from epf._keys import AnyKeys, ArrowArray, ArrowStream, Column, OneKey, PlainKeys
-from epf._native import UNKNOWN, check, ffi, lib, path_of, time_of, unsigned
+from epf._native import UNKNOWN, check, ffi, lib, options, path_of, time_of, unsigned
 from epf._plan import Info, Plan, info_by
 
 if TYPE_CHECKING:
@@ -138,7 +138,37 @@ class Filter(Asked):
 
         path: replaced when the new file is complete. Only the owner may read it, because it
             contains the hash key.
-        wall_ns: the moment of time_ns, in ns since 1970. Default: the system's clock.
+        wall_ns: the moment of time_ns, in ns since 1970. Default: the system's clock or, of an
+            aligned filter, time_ns.
         """
         wall = lib.LIBEPF_NOW if wall_ns is None else unsigned("wall_ns", wall_ns)
         check(lib.libepf_filter_save(self._pointer(), path_of(path), time_of(time_ns, self._default), wall))
+
+    def restore(self, path: str | bytes | os.PathLike[Any], *, time_ns: int | None = None,
+                same: bool = False, elapsed: bool = False) -> None:
+        """Replace the contents by those of a snapshot file. After an error the old ones stay.
+
+        The filter keeps its name and takes all else from the file: kind, window, error, hash key,
+        and the number of insertions.
+
+        same: refuse a snapshot of another plan, with `ArgumentError`.
+        elapsed: the time since the file was saved, by the system's clock, counts for the window. If
+            the window is over, the error has ``errno.ESTALE``. Without it, time goes on as if the
+            file had been saved at time_ns.
+
+        >>> import tempfile
+        >>> plan = Plan(window=600, rate=1000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Filter(plan) as before:
+        ...         before.insert(["a"])
+        ...         before.save(folder + "/seen.epf")
+        ...     again = Filter(plan)
+        ...     again.restore(folder + "/seen.epf", same=True, elapsed=True)
+        >>> "a" in again, "b" in again
+        (True, False)
+        """
+        wanted = options("libepf_restore")
+        wanted.flags = (lib.LIBEPF_RESTORE_SAME if same else 0) | (
+            lib.LIBEPF_RESTORE_ELAPSED if elapsed else 0)
+        check(lib.libepf_filter_restore(self._pointer(), path_of(path), time_of(time_ns, self._default),
+                                        wanted))

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Iterator, Literal, overload
 
 from epf import _keys
-from epf._handle import Asked
+from epf._handle import Asked, Handle
 from epf._keys import AnyKeys, ArrowArray, ArrowStream, Column, OneKey, PlainKeys
-from epf._native import UNKNOWN, check, ffi, lib, name_of, options, path_of
-from epf._plan import Info, Plan, info_by
+from epf._native import UNKNOWN, check, ffi, lib, name_of, options, path_of, unsigned
+from epf._plan import Info, Plan, info_by, info_of
 from epf._snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class KernelFilter(Asked):
 
         backend: "any" is the module where it is loaded, else pure BPF, which has kind lanes only.
         timer: of pure BPF: a timer of the kernel ends epochs. Without it the filter knows nothing
-            until 'epfctl hold' or epfagent ends its epochs.
-        align: epochs end by the wall clock, for merge().
+            until a `Hold`, 'epfctl hold' or epfagent ends its epochs.
+        align: epochs end by the wall clock, for merge(), as with `Plan`; not with a timer.
         """
         struct, _texts = plan._struct()
         wanted = options("libepf_kernel_options")
@@ -69,6 +69,15 @@ class KernelFilter(Asked):
     def destroy(name: str, *, backend: Backend = "any", force: bool = False) -> None:
         """Remove a filter from the kernel, with `force` also one that is in use."""
         check(lib.libepf_kernel_destroy(name_of(name), _backend(backend), force))
+
+    @staticmethod
+    def swap(a: str, b: str, *, backend: Backend = "any") -> None:
+        """Two filters of one backend exchange their contents, parameters and counters at once.
+
+        Each keeps its name and its users. So a filter that was filled aside takes the place of
+        one that is in use.
+        """
+        check(lib.libepf_kernel_swap(name_of(a), name_of(b), _backend(backend)))
 
     def insert(self, keys: AnyKeys, *, key_len: int | None = None) -> None:
         """Insert keys; each counts. After an error some may be inserted."""
@@ -110,6 +119,10 @@ class KernelFilter(Asked):
         held = self._pointer()
         return info_by(lambda info: lib.libepf_kernel_info(held, info))
 
+    def rotate(self, epochs: int = 1) -> None:
+        """End this many epochs now, 1 to 8. Each makes the window shorter by one."""
+        check(lib.libepf_kernel_rotate(self._pointer(), unsigned("epochs", epochs, 2**32 - 1)))
+
     def clear(self) -> None:
         """Forget all keys."""
         check(lib.libepf_kernel_clear(self._pointer()))
@@ -127,3 +140,61 @@ class KernelFilter(Asked):
         made = ffi.new("struct libepf_snapshot **")
         check(lib.libepf_snapshot_take(self._pointer(), made))
         return Snapshot._of(made[0])
+
+
+def kernel_filters(*, backend: Backend = "any") -> Iterator[Info]:
+    """The filters of the kernel, one after the other; "any": of both backends.
+
+    >>> try:
+    ...     names = [info.name for info in kernel_filters()]
+    ... except OSError:
+    ...     pass    # neither the module nor the right to use BPF
+
+    One that is destroyed before its turn is left out. After an error the iterator is over.
+    """
+    made = ffi.new("struct libepf_list **")
+    check(lib.libepf_list_open(_backend(backend), made))
+    held = ffi.gc(made[0], lib.libepf_list_close)
+
+    def infos() -> Iterator[Info]:
+        info = options("libepf_info")
+        while check(lib.libepf_list_next(held, info)):
+            yield info_of(info)
+    return infos()
+
+
+class Hold(Handle):
+    """This program ends the epochs of a filter that is pure BPF and has no timer.
+
+    Without a holder such a filter forgets nothing, and soon does not know. One process at a time
+    holds a filter; another one gets an error with ``errno.EBUSY``. ``close()``, or the end of the
+    program, however it ends, lets the filter go.
+
+    The program makes the steps. A hold has a ``fileno()``, which is readable when one is due, so
+    that select, selectors and asyncio take it::
+
+        with epf.Hold("seen") as hold:
+            while True:
+                hold.step()
+                select.select([hold], [], [])
+
+        loop.add_reader(hold, hold.step)    # asyncio
+    """
+
+    def __init__(self, name: str) -> None:
+        made = ffi.new("struct libepf_hold **")
+        check(lib.libepf_hold_open(name_of(name), made))
+        self._held = ffi.gc(made[0], lib.libepf_hold_close)
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when a step is due; it belongs to the hold."""
+        return check(lib.libepf_hold_fd(self._pointer()))
+
+    def step(self) -> float:
+        """Do what is due. Return: seconds until the next step is due, at most 0.25.
+
+        The error has ``errno.ENODEV`` if the filter was destroyed.
+        """
+        wait_ns = ffi.new("uint64_t *")
+        check(lib.libepf_hold_step(self._pointer(), wait_ns))
+        return float(wait_ns[0]) / 1e9

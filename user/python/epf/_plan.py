@@ -43,6 +43,8 @@ class Plan:
     name: of the filter in snapshots. A filter of the kernel has the name that it is created with.
     hash_key: 16 bytes. Whoever knows them can make false positives. Snapshots that are to be merged
         need the same. Default: random.
+    align: of kind lanes with `window` alone: epochs end by the wall clock, so that snapshots of
+        several hosts can be merged. A time that the program gives is then ns since 1970.
     """
 
     window_keys: int | None = None
@@ -57,12 +59,14 @@ class Plan:
     max_bytes: int | None = None
     name: str | None = None
     hash_key: bytes | None = None
+    align: bool = False
 
     def _flags(self) -> int:
         if self.ends not in (None, "either", "both"):
             raise ValueError(f"ends is {self.ends!r}: it is 'either' or 'both'")
         ends = {None: 0, "either": lib.LIBEPF_EITHER, "both": lib.LIBEPF_BOTH}
-        flags: int = ends[self.ends] | (lib.LIBEPF_FIRST_SEEN if self.first_seen else 0)
+        flags: int = ends[self.ends] | (lib.LIBEPF_FIRST_SEEN if self.first_seen else 0) | (
+            lib.LIBEPF_ALIGN if self.align else 0)
         return flags
 
     def _window_ns(self) -> int:
@@ -170,6 +174,8 @@ class Info:
     unknown: answers "unknown".
     rotations: epochs ended.
     wall_ns: of a snapshot: ns since 1970 when it was saved; else 0.
+    id: number of a filter of the kernel, unique in its backend; else 0.
+    aligned: epochs end by the wall clock; not told of snapshots.
     """
 
     saturated: bool
@@ -194,16 +200,23 @@ class Info:
     unknown: int
     rotations: int
     wall_ns: int
+    id: int
+    aligned: bool
 
 
 _FLAGS = {"saturated": "LIBEPF_INFO_SATURATED", "bpf": "LIBEPF_INFO_BPF",
-          "first_seen": "LIBEPF_INFO_FIRST_SEEN"}
+          "first_seen": "LIBEPF_INFO_FIRST_SEEN", "aligned": "LIBEPF_INFO_ALIGNED"}
 
 
 def info_by(call: Any) -> Info:
     """The Info that @call fills in."""
     info = options("libepf_info")
     check(call(info))
+    return info_of(info)
+
+
+def info_of(info: Any) -> Info:
+    """The Info of the library's struct."""
     values: dict[str, Any] = {name: bool(info.flags & getattr(lib, flag)) for name, flag in _FLAGS.items()}
     for name in Info.__dataclass_fields__.keys() - _FLAGS.keys():
         value = getattr(info, name)
