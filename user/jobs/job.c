@@ -460,7 +460,7 @@ static int open_records(struct job *j, struct rec_error *e)
 	if (ret)
 		return ret;
 	j->state.format = rec_source_format(j->source);
-	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
+	if (!rec_by_nfdump(j->source) && !fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
 		j->state.bytes_all = (__u64)st.st_size;
 	/* each record has at least one byte */
 	if (S_ISREG(st.st_mode) && !rec_packed(j->source) && j->spec.from.keys > j->state.bytes_all)

@@ -14,6 +14,7 @@
 int rec_input_open(struct rec_input *in, int fd, size_t window_max)
 {
 	memset(in, 0, sizeof(*in));
+	in->fd = fd;
 	in->stream = stream_open(fd, window_max);
 	in->buf = malloc(INPUT_BYTES);
 	return in->stream && in->buf ? 0 : -ENOMEM;
@@ -22,6 +23,8 @@ int rec_input_open(struct rec_input *in, int fd, size_t window_max)
 void rec_input_close(struct rec_input *in)
 {
 	stream_close(in->stream);
+	if (in->child)
+		nfcapd_close(in->child);
 	free(in->buf);
 }
 
@@ -32,8 +35,10 @@ static int read_to(struct rec_input *in, size_t end)
 	if (n < 0)
 		return (int)n;
 	in->eof = !n;
+	if (in->child && n)
+		n = (ssize_t)nfcapd_squeeze((char *)in->buf + in->end, (size_t)n);
 	in->end += (size_t)n;
-	return 0;
+	return in->child && in->eof ? nfcapd_end(in, &in->ended) : 0;
 }
 
 int rec_input_more(struct rec_input *in)
@@ -49,6 +54,8 @@ int rec_input_failed(const struct rec_input *in, int err, struct rec_error *e)
 {
 	const char *why = in->stream ? stream_why(in->stream) : "";
 
+	if (*in->ended.text)
+		why = in->ended.text;
 	return rec_error_set(e, err, "%s", *why ? why : strerror(-err));
 }
 

@@ -9,18 +9,26 @@
 #include "epf/packet.h"
 
 #include "records/keytext.h"
+#include "records/nfcapd.h"
 #include "records/records.h"
 #include "records/rec_error.h"
 #include "records/stream.h"
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096
+#define REC_NFCAPD_ADVICE                                           \
+	"a file of nfcapd, which nfdump reads: install it, or let " \
+	"'nfdump -r FILE -o csv' write into a pipe, and read '-'"
+
 /* Step by which libcsv's memory for a field grows. */
 #define REC_FIELD_BYTES (64u << 10)
 
 /**
  * struct rec_input - input that was read but not consumed
+ * @fd: file that @stream was opened with
  * @stream: input
+ * @child: nfdump, which prints it; NULL: none
+ * @ended: what nfcapd_end() found wrong
  * @eof: the end of the input was read
  * @buf: buffer of INPUT_BYTES
  * @at: offset of the first byte that is not consumed
@@ -29,7 +37,10 @@
  * @line: number of the last line consumed
  */
 struct rec_input {
+	int fd;
 	struct stream *stream;
+	struct nfcapd *child;
+	struct rec_error ended;
 	bool eof;
 	__u8 *buf;
 	size_t at;
