@@ -166,7 +166,7 @@ def failing():
     """However it fails, that is one error behind the records that it printed."""
     cases = [
         ("exit 3", "exit status 3"),
-        ("echo; echo 'one thing' >&2; echo two >&2; exit 1", "exit status 1: one thing"),
+        ("echo; echo 'one thing' >&2; echo two >&2; exit 1", "nfdump: one thing"),
         ("printf 'odd\\001\\n' >&2", "nfdump: odd?"),
         ("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 0", "nfdump: xxx"),
         ("kill -9 $$", "signal 9"),

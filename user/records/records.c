@@ -82,12 +82,15 @@ static bool is_nfcapd(const __u8 *head, size_t len)
 	       !head[3];
 }
 
-bool rec_begins_nfcapd(int fd)
+bool rec_needs_child(int fd, enum rec_format format)
 {
 	__u8 head[4];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 
-	return n > 0 && is_nfcapd(head, (size_t)n);
+	if (n <= 0)
+		return false;
+	return is_nfcapd(head, (size_t)n) ||
+	       (format == REC_PCAP && wiretap_wanted && wiretap_wanted(head, (size_t)n));
 }
 
 /* Is it to be read by nfdump, whose text is then read? */
@@ -343,9 +346,14 @@ const char *rec_packed(const struct rec_source *source)
 	return stream_packed(source->in.stream);
 }
 
-bool rec_by_nfdump(const struct rec_source *source)
+bool rec_by_child(const struct rec_source *source)
 {
 	return source->in.child;
+}
+
+const char *rec_note(const struct rec_source *source)
+{
+	return source->in.child ? stream_why(source->in.stream) : "";
 }
 
 struct epf_key_desc rec_source_desc(const struct rec_source *source)
