@@ -115,14 +115,15 @@ static int find_target(struct task *t, struct cache *cache, const struct job_pac
  */
 static int find_reader(struct task *t, struct cache *cache)
 {
+	struct rec_spec *spec = &t->request.spec.records;
 	int fd = t->fd[t->request.spec.keys_fd];
-	bool packed = stream_begins_packed(fd), child = rec_needs_child(fd, t->request.spec.records.format);
+	bool packed = stream_begins_packed(fd), child = rec_needs_child(fd, spec->format);
 	__u64 bytes = REC_MEMORY + (packed ? STREAM_WINDOW_SMALL + STREAM_MEMORY : 0) +
 		      (child ? CHILD_MEMORY : 0);
 	int ret = cache_reader(cache, bytes, t->uid, &t->keys);
 
-	t->request.spec.records.child = child ? REC_CHILD_DIRECT : REC_CHILD_NONE;
-	t->request.spec.records.window_max = packed ? STREAM_WINDOW_SMALL : STREAM_WINDOW_LEAST;
+	spec->child = child ? REC_CHILD_DIRECT : REC_CHILD_NONE;
+	spec->window_max = packed ? STREAM_WINDOW_SMALL : STREAM_WINDOW_LEAST;
 	if (ret == -ENOSPC)
 		return rec_error_set(&t->error, -EBUSY,
 				     "the agent has no memory "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Captures for duplicate removal, read item by item: pcap through libpcap and
- * pcapng through capture_ng.h, as which other formats come, too (records/wiretap.h). Either can be written as it is or as the other.
+ * pcapng through capture_ng.h. Other formats come as pcapng (records/wiretap.h). Either can
+ * be written as it is or as the other.
  */
 #ifndef EPFCTL_CAPTURE_ANY_H
 #define EPFCTL_CAPTURE_ANY_H

@@ -67,9 +67,9 @@ void stream_on_end(struct stream *s, int (*end)(void *ctx, char *why, size_t roo
  * @room: bytes of @to, 1 and up
  *
  * Return: bytes; 0: the end of the content; -EBADMSG: the compressed data is damaged
- * or cut off, or see stream_on_end(); -E2BIG: its window is too long; -EOPNOTSUPP: built without the library;
- * -ENOMEM; an errno of read(). An error other than one of read() is returned by all
- * later calls as well.
+ * or cut off, or see stream_on_end(); -E2BIG: its window is too long; -EOPNOTSUPP: built
+ * without the library; -ENOMEM; an errno of read(). An error other than one of read() is
+ * returned by all later calls as well.
  */
 ssize_t stream_read(struct stream *s, void *to, size_t room);
 
