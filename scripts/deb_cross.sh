@@ -29,7 +29,7 @@ export DEBIAN_FRONTEND=noninteractive
 {
 	dpkg --add-architecture "$arch"
 	apt-get -q update
-	apt-get -q -y -o APT::Sandbox::User=root --no-install-recommends build-dep -a "$arch" "$top"
+	apt-get -q -y -o APT::Sandbox::User=root --no-install-recommends build-dep -P cross,nocheck -a "$arch" "$top"
 } > "$EPF_OVERLAID/log" 2>&1 < /dev/null || {
 	tail -n 20 "$EPF_OVERLAID/log" >&2
 	echo "deb: cannot install what $arch needs" >&2

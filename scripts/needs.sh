@@ -25,6 +25,7 @@ cost() {
 	libbpf-dev | clang) echo "no 'attach'" ;;
 	libxdp-dev) echo "'attach' has the interface to itself" ;;
 	libsystemd-dev) echo 'no epfagent' ;;
+	libwireshark-dev) echo "no captures in Wireshark's other formats" ;;
 	libxtables-dev) echo 'no iptables match' ;;
 	libmicrohttpd-dev) echo 'no metrics of epfagent' ;;
 	python3-docutils) echo 'no man pages' ;;

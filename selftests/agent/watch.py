@@ -380,6 +380,26 @@ def fragments():
     return out
 
 
+def by_nfdump():
+    """A file of nfcapd: nfdump prints it."""
+    if not shutil.which("nfpcapd"):
+        raise tap.Skip("no nfdump")
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    for port in range(1, 8):
+        frame = bytes(12) + b"\x08\0\x45\0" + struct.pack(
+            ">HHHBBHIIHHHH", 28, 7, 0, 64, 17, 0, 1, 2, port, 53, 8, 0)
+        out += struct.pack("<IIII", 1700000000, 0, len(frame), len(frame)) + frame
+    a.write(files.path("flows.pcap"), out)
+    flows = files.path("flows")
+    os.makedirs(flows, exist_ok=True)
+    subprocess.run(["nfpcapd", "-r", files.path("flows.pcap"), "-w", flows], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with watching("format=nfdump,key=flow") as (g, own):
+        a.write(os.path.join(own, "f"), files.read(os.path.join("flows", min(os.listdir(flows)))))
+        v = wait(own, "f")
+    return None if "done" in v and v["done"]["mark"]["keys"] == 7 else f"verdict {v}"
+
+
 def packet_keys():
     """The key of packets as in epfctl: without its ports a fragment has no key."""
     for options, keys in (("key=peer-port,prefix=24/64,reverse,errors", 2),
@@ -675,6 +695,7 @@ CASES = [
     ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),
+    ("files of nfcapd", by_nfdump),
     ("captures by any key of packets", packet_keys),
     ("permissions and group of results", modes),
     ("paths with '=', ':' and a backslash", quoted),

@@ -9,8 +9,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 READREC=${BUILD:-$here/../../build}/selftests/records/readrec_sanitized
 export READREC
 [ -x "$READREC" ] || ktap_skip_all 'not built'
-ktap_plan 3
+ktap_plan 4
 ktap_check 'text, sanitized' "$here/text.py"
 ktap_check 'flows, sanitized' "$here/flows.py"
+ktap_check 'files of nfcapd, sanitized' "$here/nfcapd.py"
 ktap_check 'compressed input, sanitized' "$here/packed.py"
 ktap_finish

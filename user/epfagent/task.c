@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "records/child.h"
 #include "records/rec_error.h"
 #include "records/stream.h"
 
@@ -109,16 +110,20 @@ static int find_target(struct task *t, struct cache *cache, const struct job_pac
 }
 
 /* Account for the reader's memory. -ENOSPC is temporary: readers of other audits have
- * the memory and will release it. A file that becomes a compressed one only now is
- * refused, because its window is not accounted for.
+ * the memory and will release it. A file that becomes a compressed one, or one
+ * for another program, only now is refused, because that memory is not accounted for.
  */
 static int find_reader(struct task *t, struct cache *cache)
 {
-	bool packed = stream_begins_packed(t->fd[t->request.spec.keys_fd]);
-	__u64 bytes = REC_MEMORY + (packed ? STREAM_WINDOW_SMALL + STREAM_MEMORY : 0);
+	struct rec_spec *spec = &t->request.spec.records;
+	int fd = t->fd[t->request.spec.keys_fd];
+	bool packed = stream_begins_packed(fd), child = rec_needs_child(fd, spec->format);
+	__u64 bytes = REC_MEMORY + (packed ? STREAM_WINDOW_SMALL + STREAM_MEMORY : 0) +
+		      (child ? CHILD_MEMORY : 0);
 	int ret = cache_reader(cache, bytes, t->uid, &t->keys);
 
-	t->request.spec.records.window_max = packed ? STREAM_WINDOW_SMALL : STREAM_WINDOW_LEAST;
+	spec->child = child ? REC_CHILD_DIRECT : REC_CHILD_NONE;
+	spec->window_max = packed ? STREAM_WINDOW_SMALL : STREAM_WINDOW_LEAST;
 	if (ret == -ENOSPC)
 		return rec_error_set(&t->error, -EBUSY,
 				     "the agent has no memory "

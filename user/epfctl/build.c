@@ -245,10 +245,14 @@ static void tell_damage(const struct order *o)
 {
 	int i;
 
-	for (i = 0; i < o->nr; i++)
-		if (*o->feed[i].damaged.text)
-			warn("%s: %s: the rest is missing", o->feed[i].name,
-			     o->feed[i].damaged.text);
+	for (i = 0; i < o->nr; i++) {
+		const struct feed *f = &o->feed[i];
+
+		if (*f->damaged.text)
+			warn("%s: %s: the rest is missing", f->name, f->damaged.text);
+		else if (*rec_note(f->source))
+			warn("%s: %s", f->name, rec_note(f->source));
+	}
 }
 
 static int build_finish(struct build *b)

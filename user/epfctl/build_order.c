@@ -52,6 +52,8 @@ static int open_feed(struct feed *f, const struct rec_spec *spec, const struct e
 		return fail("out of memory");
 	if (rec_open(&f->source, f->fd, spec, hash, &e))
 		return fail("%s: %s", input_name(f->name), e.text);
+	if (rec_by_child(f->source))
+		f->all_bytes = 0;
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "records/wiretap.h"
+
 /* Values of tcpdump.org/linktypes.html. libpcap has values of its own for some, which differ
  * from system to system.
  */
@@ -110,10 +112,36 @@ static int open_ng(struct source *s, const unsigned char *head, size_t len)
 	return -1;
 }
 
+/* libpcap does not know the format. */
+static int fails_other(struct source *s)
+{
+	size_t len = strlen(s->why);
+
+	snprintf(s->why + len, sizeof(s->why) - len, "%s", WIRETAP_ADVICE);
+	return -1;
+}
+
+/* Let epf-wiretap print a file of another format as pcapng, and read its head. */
+static ssize_t other_format(struct source *s, unsigned char *head, size_t len, size_t room)
+{
+	struct child_file f = { s->fd, &s->stream, head, len, true };
+	struct rec_error e;
+
+	if (child_start(&s->child, &wiretap, &f, &e))
+		return fails(s, e.text);
+	return capture_any_read_head(s, head, room);
+}
+
 static int capture_any_begin(struct source *s)
 {
 	unsigned char head[CAPTURE_HEAD_BYTES];
 	ssize_t len = capture_any_read_head(s, head, sizeof(head));
+	bool other = len > 0 && wiretap_wanted(head, (size_t)len);
+
+	if (other && wiretap_there())
+		len = other_format(s, head, (size_t)len, sizeof(head));
+	else if (other)
+		return open_pcap(s, head, (size_t)len) ? fails_other(s) : 0;
 
 	if (len < 0)
 		return -1;
@@ -136,6 +164,7 @@ int source_open(struct source *s, const char *path)
 			fails(s, "out of memory");
 	}
 	stream_close(s->stream);
+	child_close(s->child);
 	if (s->fd >= 0)
 		close(s->fd);
 	return -1;
@@ -148,6 +177,7 @@ void source_close(struct source *s)
 	else
 		capture_close(&s->pcap);
 	stream_close(s->stream);
+	child_close(s->child);
 	close(s->fd);
 }
 
@@ -228,6 +258,11 @@ int source_next(struct source *s, struct item *item)
 	return got;
 }
 
+const char *source_note(const struct source *s)
+{
+	return s->child ? stream_why(s->stream) : "";
+}
+
 __u64 source_done_bytes(const struct source *s)
 {
 	if (source_packed(s))
@@ -242,7 +277,7 @@ bool source_packed(const struct source *s)
 
 __u64 source_all_bytes(const struct source *s)
 {
-	return S_ISREG(s->stat.st_mode) ? (__u64)s->stat.st_size : 0;
+	return S_ISREG(s->stat.st_mode) && !s->child ? (__u64)s->stat.st_size : 0;
 }
 
 int link_of(__u32 link)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Captures for duplicate removal, read item by item: pcap through libpcap and
- * pcapng through capture_ng.h. Either can be written as it is or as the other.
+ * pcapng through capture_ng.h. Other formats come as pcapng (records/wiretap.h). Either can
+ * be written as it is or as the other.
  */
 #ifndef EPFCTL_CAPTURE_ANY_H
 #define EPFCTL_CAPTURE_ANY_H
@@ -25,6 +26,7 @@
  * @ng: reader, if the file is pcapng
  * @first: first pcapng block, until source_next() returns it
  * @stream: the file's content
+ * @child: prints it, if it is of another format; NULL: none
  * @fd: the file
  */
 struct source {
@@ -40,6 +42,7 @@ struct source {
 	struct ng_in ng;
 	struct ng_block first;
 	struct stream *stream;
+	struct child *child;
 	int fd;
 };
 
@@ -83,6 +86,9 @@ void source_close(struct source *s);
 
 /* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@s->why). */
 int source_next(struct source *s, struct item *item);
+
+/* What is to be said of a capture that was read to its end; "": nothing. */
+const char *source_note(const struct source *s);
 
 /* Bytes of the file that were read so far, and its size; 0: unknown. */
 __u64 source_done_bytes(const struct source *s);

@@ -8,18 +8,7 @@
 #define BLOCK_MIN 12
 #define BLOCK_MAX (16u << 20) /* a longer block counts as damage */
 #define IFS_MAX (1u << 16)
-#define ORDER 0x1a2b3c4d
 #define NS_PER_S 1000000000ULL
-
-enum type {
-	TYPE_SECTION = 0x0a0d0d0a, /* the same in either byte order */
-	TYPE_INTERFACE = 1,
-	TYPE_PACKET_OLD = 2,
-	TYPE_PACKET_SIMPLE = 3,
-	TYPE_PACKET = 6,
-};
-
-enum option { OPT_IF_TSRESOL = 9, OPT_IF_TSOFFSET = 14 };
 
 static __u32 get16(const struct ng_in *in, const unsigned char *p)
 {
@@ -120,11 +109,11 @@ static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
 	const unsigned char *p = in->room + in->at;
 
 	*type = get32(in, p);
-	if (*type == TYPE_SECTION) {
+	if (*type == NG_TYPE_SECTION) {
 		in->big = false;
-		if (get32(in, p + 8) != ORDER)
+		if (get32(in, p + 8) != NG_ORDER)
 			in->big = true;
-		if (get32(in, p + 8) != ORDER)
+		if (get32(in, p + 8) != NG_ORDER)
 			return capture_ng_bad(in, "a section has no byte order");
 		in->nr_ifs = 0;
 	}
@@ -149,9 +138,9 @@ static bool take_options(const struct ng_in *in, const unsigned char *p, const u
 		p += 4;
 		if (!code || len > (size_t)(end - p))
 			break;
-		if (iface && code == OPT_IF_TSRESOL && len >= 1)
+		if (iface && code == NG_OPT_IF_TSRESOL && len >= 1)
 			iface->tsresol = p[0];
-		else if (iface && code == OPT_IF_TSOFFSET && len >= 8)
+		else if (iface && code == NG_OPT_IF_TSOFFSET && len >= 8)
 			iface->offset_s = (__s64)get64(in, p);
 		else
 			others = true;
@@ -271,17 +260,17 @@ static int take_simple(struct ng_in *in, struct ng_block *b)
 static int take_block(struct ng_in *in, __u32 type, struct ng_block *b)
 {
 	switch (type) {
-	case TYPE_SECTION:
+	case NG_TYPE_SECTION:
 		return take_section(in, b);
-	case TYPE_INTERFACE:
+	case NG_TYPE_INTERFACE:
 		return take_interface(in, b);
-	case TYPE_PACKET:
+	case NG_TYPE_PACKET:
 		return b->len < 12 + 4 ? capture_ng_bad(in, "the block of a packet is too short") :
 					 take_packet(in, b, get32(in, b->bytes + 8));
-	case TYPE_PACKET_OLD:
+	case NG_TYPE_PACKET_OLD:
 		return b->len < 12 + 4 ? capture_ng_bad(in, "the block of a packet is too short") :
 					 take_packet(in, b, get16(in, b->bytes + 8));
-	case TYPE_PACKET_SIMPLE:
+	case NG_TYPE_PACKET_SIMPLE:
 		return take_simple(in, b);
 	}
 	b->kind = NG_IS_OTHER;
@@ -309,66 +298,4 @@ int ng_next(struct ng_in *in, struct ng_block *b)
 		return capture_ng_bad(in, "a block has two different lengths");
 	in->at += len;
 	return take_block(in, type, b);
-}
-
-static size_t put32(unsigned char *to, __u32 v)
-{
-	memcpy(to, &v, 4);
-	return 4;
-}
-
-static size_t capture_ng_put16(unsigned char *to, __u32 v)
-{
-	__u16 half = (__u16)v;
-
-	memcpy(to, &half, 2);
-	return 2;
-}
-
-static void put_interface(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
-{
-	size_t n = put32(to, TYPE_INTERFACE);
-
-	n += put32(to + n, 32);
-	n += capture_ng_put16(to + n, link);
-	n += capture_ng_put16(to + n, 0);
-	n += put32(to + n, snaplen);
-	n += capture_ng_put16(to + n, OPT_IF_TSRESOL);
-	n += capture_ng_put16(to + n, 1);
-	n += put32(to + n, 0);
-	to[n - 4] = nano ? 9 : 6;
-	n += put32(to + n, 0); /* the end of the options */
-	put32(to + n, 32);
-}
-
-void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
-{
-	size_t n = put32(to, TYPE_SECTION);
-
-	n += put32(to + n, 28);
-	n += put32(to + n, ORDER);
-	n += capture_ng_put16(to + n, 1);
-	n += capture_ng_put16(to + n, 0);
-	n += put32(to + n, ~0u);
-	n += put32(to + n, ~0u);
-	n += put32(to + n, 28);
-	put_interface(to + n, link, snaplen, nano);
-}
-
-size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns, bool nano, __u32 captured,
-		     __u32 length)
-{
-	__u64 stamp = nano ? ns : ns / 1000;
-	size_t pad = -captured & 3;
-	__u32 len = (__u32)(NG_PACKET_HEAD_BYTES + captured + pad + 4);
-	size_t n = put32(to, TYPE_PACKET);
-
-	n += put32(to + n, len);
-	n += put32(to + n, 0);
-	n += put32(to + n, (__u32)(stamp >> 32));
-	n += put32(to + n, (__u32)stamp);
-	n += put32(to + n, captured);
-	put32(to + n, length);
-	memset(tail, 0, pad);
-	return pad + put32(tail + pad, len);
 }

@@ -8,6 +8,7 @@
 #define EPFCTL_CAPTURE_NG_H
 
 #include "records/capture.h"
+#include "records/ng_put.h"
 
 enum ng_kind { NG_IS_SECTION, NG_IS_INTERFACE, NG_IS_PACKET, NG_IS_OTHER };
 
@@ -93,25 +94,5 @@ int ng_next(struct ng_in *in, struct ng_block *block);
 
 /* Are time stamps of the interface finer than microseconds? */
 bool ng_is_nano(const struct ng_if *iface);
-
-#define NG_HEAD_BYTES 60
-#define NG_PACKET_HEAD_BYTES 28
-
-/* Write to @to the NG_HEAD_BYTES of blocks that begin a file with one interface. */
-void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano);
-
-/**
- * ng_put_packet() - make what precedes and follows the bytes of a packet
- * @to: out: NG_PACKET_HEAD_BYTES that precede them
- * @tail: out: up to 8 bytes that follow them
- * @ns: time stamp of the packet
- * @nano: the interface has time stamps in ns, otherwise in us
- * @captured: bytes of the packet
- * @length: on the wire
- *
- * Return: bytes of @tail.
- */
-size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns, bool nano, __u32 captured,
-		     __u32 length);
 
 #endif /* EPFCTL_CAPTURE_NG_H */

@@ -147,7 +147,7 @@ static int put_block(struct capture_out *out, const struct ng_block *b)
 static int put_ng_packet(struct capture_out *out, const struct item *item)
 {
 	unsigned char head[NG_PACKET_HEAD_BYTES], tail[8];
-	size_t n = ng_put_packet(head, tail, item->ns, out->nano, item->captured, item->length);
+	size_t n = ng_put_packet(head, tail, 0, item->ns, out->nano, item->captured, item->length);
 
 	if (capture_out_put(out, head, sizeof(head)) ||
 	    capture_out_put(out, item->data, item->captured))

@@ -210,6 +210,8 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 		err = commit_outputs(&d);
 	if (!err)
 		judge_tell(&d.judge, result);
+	if (!err && *source_note(&d.in))
+		warn("%s: %s", ask->in, source_note(&d.in));
 	capture_discard(&d.removed);
 	capture_discard(&d.out);
 	judge_end(&d.judge);

@@ -488,7 +488,7 @@ static int open_records(struct job *j, struct rec_error *e)
 	if (ret)
 		return ret;
 	j->state.format = rec_source_format(j->source);
-	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
+	if (!rec_by_child(j->source) && !fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
 		j->state.bytes_all = (__u64)st.st_size;
 	/* each record has at least one byte */
 	if (S_ISREG(st.st_mode) && !rec_packed(j->source) && j->spec.from.keys > j->state.bytes_all)
@@ -776,6 +776,11 @@ void job_state(const struct job *job, struct job_state *state)
 	*state = job->state;
 	XXH3_copyState(job->end, job->sum);
 	state->bitmap_xxh3 = end_sum(job->end, state->mark.keys, job->tail);
+}
+
+const char *job_note(const struct job *job)
+{
+	return job->source ? rec_note(job->source) : "";
 }
 
 void job_close(struct job *job)

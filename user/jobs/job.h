@@ -174,6 +174,8 @@ static inline bool job_none_present(const struct job_state *s)
 }
 
 void job_state(const struct job *job, struct job_state *state);
+/* What is to be said of records that were read to their end; "": nothing. */
+const char *job_note(const struct job *job);
 void job_close(struct job *job);
 
 /**

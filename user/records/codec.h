@@ -29,6 +29,8 @@
  * @own: private data of the codec
  * @idle: see stream_on_idle(); NULL: nothing
  * @idle_ctx: its context
+ * @ended_file: see stream_on_end(); NULL: nothing
+ * @ended_ctx: its context
  */
 struct stream {
 	int fd;
@@ -50,6 +52,8 @@ struct stream {
 	void *own;
 	void (*idle)(void *ctx);
 	void *idle_ctx;
+	int (*ended_file)(void *ctx, char *why, size_t room);
+	void *ended_ctx;
 };
 
 /**

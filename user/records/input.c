@@ -14,6 +14,7 @@
 int rec_input_open(struct rec_input *in, int fd, size_t window_max)
 {
 	memset(in, 0, sizeof(*in));
+	in->fd = fd;
 	in->stream = stream_open(fd, window_max);
 	in->buf = malloc(INPUT_BYTES);
 	return in->stream && in->buf ? 0 : -ENOMEM;
@@ -22,7 +23,20 @@ int rec_input_open(struct rec_input *in, int fd, size_t window_max)
 void rec_input_close(struct rec_input *in)
 {
 	stream_close(in->stream);
+	if (in->child)
+		child_close(in->child);
 	free(in->buf);
+}
+
+/* Remove blanks. Return: bytes that are left. */
+static size_t squeeze(__u8 *text, size_t len)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < len; i++)
+		if (text[i] != ' ')
+			text[n++] = text[i];
+	return n;
 }
 
 static int read_to(struct rec_input *in, size_t end)
@@ -32,7 +46,7 @@ static int read_to(struct rec_input *in, size_t end)
 	if (n < 0)
 		return (int)n;
 	in->eof = !n;
-	in->end += (size_t)n;
+	in->end += in->aligned ? squeeze(in->buf + in->end, (size_t)n) : (size_t)n;
 	return 0;
 }
 
@@ -45,10 +59,27 @@ int rec_input_more(struct rec_input *in)
 	return read_to(in, INPUT_BYTES);
 }
 
+int rec_input_child(struct rec_source *s, const struct child_program *p, struct rec_error *e)
+{
+	struct rec_input *in = &s->in;
+	struct child_file f = { in->fd, &in->stream, in->buf + in->at, in->end - in->at,
+				s->spec.child == REC_CHILD_ANY };
+	int ret;
+
+	if (s->spec.child == REC_CHILD_NONE)
+		return rec_error_set(e, -EOPNOTSUPP, "%s must not run here: use --no-agent",
+				     p->name);
+	ret = child_start(&in->child, p, &f, e);
+	if (ret)
+		return ret;
+	in->at = in->end = 0;
+	in->eof = false;
+	return 0;
+}
+
 int rec_input_failed(const struct rec_input *in, int err, struct rec_error *e)
 {
 	const char *why = in->stream ? stream_why(in->stream) : "";
-
 	return rec_error_set(e, err, "%s", *why ? why : strerror(-err));
 }
 

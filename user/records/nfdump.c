@@ -303,7 +303,9 @@ static bool begins(struct rec_raw line, const char *with)
 	return line.len >= len && !memcmp(line.data, with, len);
 }
 
-/* Return: whether the line is not a flow: a header, a summary or empty. */
+/* Return: whether the line is not a flow: a header, a summary, "No matching flows", perhaps
+ * without its blanks (nfcapd_squeeze()), or empty.
+ */
 static bool nfdump_skip(struct nfdump *nf, struct rec_raw line)
 {
 	if (is_header(nf)) {
@@ -313,8 +315,8 @@ static bool nfdump_skip(struct nfdump *nf, struct rec_raw line)
 	}
 	if (begins(line, "Summary"))
 		nf->summary = true;
-	return nf->summary || begins(line, "No match") || begins(line, "\n") ||
-	       begins(line, "\r\n");
+	return nf->summary || begins(line, "No match") || begins(line, "Nomatch") ||
+	       begins(line, "\n") || begins(line, "\r\n");
 }
 
 static int nfdump_take_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,

@@ -56,8 +56,10 @@ static int keep_header(struct rec_source *s, const struct capture_in *in, struct
 
 static int pcap_begin(struct rec_source *s, struct rec_error *e)
 {
+	bool other = wiretap_wanted && wiretap_wanted(s->in.buf, s->in.end);
+	bool by_wiretap = other && wiretap_there();
 	struct pcap_reader *p = calloc(1, sizeof(*p));
-	int link;
+	int link, ret;
 
 	if (!p)
 		return rec_error_set(e, -ENOMEM, "out of memory");
@@ -65,8 +67,12 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	p->room = malloc(ROOM_BYTES);
 	if (!p->room)
 		return rec_error_set(e, -ENOMEM, "out of memory");
+	ret = by_wiretap ? rec_input_child(s, &wiretap, e) : 0;
+	if (ret)
+		return ret;
 	if (capture_attach(&p->in, s->in.stream, s->in.buf, s->in.end))
-		return rec_error_set(e, -EBADMSG, "%.150s", p->in.why);
+		return rec_error_set(e, -EBADMSG, "%.120s%s", p->in.why,
+				     other && !by_wiretap ? WIRETAP_ADVICE : "");
 	s->in.at = s->in.end;
 	s->in.eof = true; /* libpcap reads the rest */
 	link = capture_link(&p->in);

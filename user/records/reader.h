@@ -8,19 +8,28 @@
 
 #include "epf/packet.h"
 
+#include "records/child.h"
 #include "records/keytext.h"
 #include "records/records.h"
 #include "records/rec_error.h"
 #include "records/stream.h"
+#include "records/wiretap.h"
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096
+#define REC_NFCAPD_ADVICE                                           \
+	"a file of nfcapd, which nfdump reads: install it, or let " \
+	"'nfdump -r FILE -o csv' write into a pipe, and read '-'"
+
 /* Step by which libcsv's memory for a field grows. */
 #define REC_FIELD_BYTES (64u << 10)
 
 /**
  * struct rec_input - input that was read but not consumed
+ * @fd: file that @stream was opened with
  * @stream: input
+ * @child: program that prints it; NULL: none
+ * @aligned: blanks in it are there to align columns, and are left out
  * @eof: the end of the input was read
  * @buf: buffer of INPUT_BYTES
  * @at: offset of the first byte that is not consumed
@@ -29,7 +38,10 @@
  * @line: number of the last line consumed
  */
 struct rec_input {
+	int fd;
 	struct stream *stream;
+	struct child *child;
+	bool aligned;
 	bool eof;
 	__u8 *buf;
 	size_t at;
@@ -115,6 +127,20 @@ int rec_input_more(struct rec_input *in);
 /* Read enough to detect the format. Return: as rec_input_more(). */
 int rec_input_head(struct rec_input *in);
 
+/* NULL where children were left out of the build. */
+int child_start(struct child **c, const struct child_program *p, const struct child_file *f,
+		struct rec_error *e) __attribute__((weak));
+void child_close(struct child *c) __attribute__((weak));
+
+extern const struct child_program wiretap __attribute__((weak));
+bool wiretap_wanted(const void *head, size_t len) __attribute__((weak));
+bool wiretap_there(void) __attribute__((weak));
+
+/* Let the program print the input, which is read instead. Return: 0; -EOPNOTSUPP: not here; an
+ * errno of child_start().
+ */
+int rec_input_child(struct rec_source *s, const struct child_program *p, struct rec_error *e);
+
 /* Is it text? All binary formats have a NUL in their first eight bytes. */
 bool rec_is_text(const struct rec_input *in);
 
@@ -192,5 +218,12 @@ bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow, __u64 *dige
 
 /* Does @text begin like nfdump's CSV? NULL: as a reader. */
 bool rec_nfdump_begins(const void *text, size_t len) __attribute__((weak));
+
+/* nfcapd.c */
+
+/* Let nfdump read the input; its text is then read. NULL: as a reader. Return: as
+ * rec_input_child(), or an errno of stream_read().
+ */
+int nfcapd_start(struct rec_source *s, struct rec_error *e) __attribute__((weak));
 
 #endif /* RECORDS_READER_H */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const format_names[] = {
 	[REC_AUTO] = "auto",     [REC_COLUMN] = "column", [REC_CSV] = "csv",   [REC_JSON] = "json",
@@ -72,14 +73,39 @@ static int compressed(const struct rec_input *in)
 			4));
 }
 
-/* Does it begin like a file of nfcapd? Source: nfdump, src/libnffile/nffile.h: MAGIC. */
-static bool is_nfcapd(const struct rec_input *in)
+/* Does it begin like a file of nfcapd, of layout 1 or 2? Source: nfdump,
+ * src/libnffile/nffile.h: MAGIC, LAYOUT_VERSION_1 and _2.
+ */
+static bool is_nfcapd(const __u8 *head, size_t len)
 {
-	return in->end >= 2 && !memcmp(in->buf, "\x0c\xa5", 2);
+	return len >= 4 && !memcmp(head, "\x0c\xa5", 2) && (head[2] == 1 || head[2] == 2) &&
+	       !head[3];
+}
+
+bool rec_needs_child(int fd, enum rec_format format)
+{
+	__u8 head[4];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	if (n <= 0)
+		return false;
+	return is_nfcapd(head, (size_t)n) ||
+	       (format == REC_PCAP && wiretap_wanted && wiretap_wanted(head, (size_t)n));
+}
+
+/* Is it to be read by nfdump, whose text is then read? */
+static bool for_nfdump(const struct rec_source *s)
+{
+	return (s->spec.format == REC_AUTO || s->spec.format == REC_NFDUMP) &&
+	       is_nfcapd(s->in.buf, s->in.end);
 }
 
 static int find_format(struct rec_source *s, struct rec_error *e)
 {
+	if (for_nfdump(s)) {
+		s->spec.format = REC_NFDUMP;
+		return nfcapd_start ? 0 : rec_error_set(e, -EBADMSG, REC_NFCAPD_ADVICE);
+	}
 	if (s->spec.format != REC_AUTO)
 		return 0;
 	s->spec.format = records_tell(&s->in);
@@ -89,10 +115,6 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 		return rec_error_set(e, -EBADMSG, "the input is empty");
 	if (compressed(&s->in))
 		return rec_error_set(e, -EBADMSG, "compressed twice: unpack it once into a pipe");
-	if (is_nfcapd(&s->in))
-		return rec_error_set(e, -EBADMSG,
-				     "a file of nfcapd: let 'nfdump -r FILE -o csv' write it "
-				     "into a pipe, and read '-'");
 	return rec_error_set(e, -EBADMSG,
 			     "cannot detect the format: use --format, "
 			     "as in --format csv --fields 1");
@@ -287,6 +309,8 @@ static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 		settle_key(s);
 	if (!err)
 		err = check_spec(s, e);
+	if (!err && for_nfdump(s))
+		err = nfcapd_start(s, e);
 	return err ? err : s->reader->open(s, e);
 }
 
@@ -320,6 +344,16 @@ enum rec_format rec_source_format(const struct rec_source *source)
 const char *rec_packed(const struct rec_source *source)
 {
 	return stream_packed(source->in.stream);
+}
+
+bool rec_by_child(const struct rec_source *source)
+{
+	return source->in.child;
+}
+
+const char *rec_note(const struct rec_source *source)
+{
+	return source->in.child ? stream_why(source->in.stream) : "";
 }
 
 struct epf_key_desc rec_source_desc(const struct rec_source *source)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures; also
- * compressed ones (stream.h).
+ * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures, by
+ * other programs those of nfcapd and further captures (child.h); also compressed ones (stream.h).
  * A record has at most one key; keys become digests under a filter's hash key.
  *
  * Unless documented otherwise, functions return 0 or a negative errno. They print
@@ -40,6 +40,13 @@ enum rec_format {
  * exceed. A unit is a byte of the input, or something that takes about as long.
  */
 #define REC_WORK (1u << 19)
+/* How files that a program has to print (child.h) may be read. */
+enum rec_child {
+	REC_CHILD_ANY,    /* copied if it cannot open them */
+	REC_CHILD_DIRECT, /* without a copy, which takes time */
+	REC_CHILD_NONE,   /* not at all */
+};
+
 /* Approximate memory of a reader, independent of the input. A compressed input takes its
  * window in addition.
  */
@@ -66,6 +73,7 @@ enum rec_format {
  *	format supports nothing else
  * @window_max: refuse compressed input with a longer window, see stream_open();
  *	0: STREAM_WINDOW_MAX
+ * @child: whether a program may run that prints the file
  * @any_keys: look keys up even if the filter's are made of something else
  */
 struct rec_spec {
@@ -84,6 +92,7 @@ struct rec_spec {
 	bool as_filter;
 	bool any_keys;
 	size_t window_max;
+	enum rec_child child;
 };
 
 /* One line without a newline: position and error ("line 17: ..."). */
@@ -120,7 +129,7 @@ struct rec_count {
 	__u64 records; /* records with a key */
 	__u64 keyless; /* records without: not IP, a missing member */
 	__u64 bad;     /* with skip_bad: records that could not be read */
-	__u64 bytes;   /* of the input, as it is in the file */
+	__u64 bytes;   /* of the input, as it is in the file; of a child's output */
 	__u64 work;    /* in units of REC_WORK */
 };
 
@@ -144,8 +153,8 @@ const char *rec_format_name(enum rec_format format);
  * @e: set to the error text on failure
  *
  * Return: 0; -EINVAL: @spec is inconsistent; -EBADMSG: not of this format, or
- * REC_AUTO cannot detect it; -EOPNOTSUPP: built without the library; -ENOMEM; an
- * errno of stream_read().
+ * REC_AUTO cannot detect it; -EOPNOTSUPP: built without the library, or @spec->child
+ * forbids it; -ENOMEM; an errno of stream_read().
  */
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 	     const struct epf_hash *hash, struct rec_error *e);
@@ -155,6 +164,17 @@ enum rec_format rec_source_format(const struct rec_source *source);
 
 /* "gzip", "xz" or "zstd"; NULL: it is not compressed. */
 const char *rec_packed(const struct rec_source *source);
+
+/* Is it read from a program that prints the file? Then that is as long as it may be. */
+bool rec_by_child(const struct rec_source *source);
+
+/* What is to be said of an input that was read to its end; "": nothing. */
+const char *rec_note(const struct rec_source *source);
+
+/* Has a regular file to be printed by a program, which takes CHILD_MEMORY? Its position does
+ * not matter, and stays.
+ */
+bool rec_needs_child(int fd, enum rec_format format);
 
 /* The description of its keys. */
 struct epf_key_desc rec_source_desc(const struct rec_source *source);

@@ -118,6 +118,22 @@ void stream_on_idle(struct stream *s, void (*idle)(void *ctx), void *ctx)
 	s->idle_ctx = ctx;
 }
 
+void stream_on_end(struct stream *s, int (*end)(void *ctx, char *why, size_t room), void *ctx)
+{
+	s->ended_file = end;
+	s->ended_ctx = ctx;
+}
+
+/* Return: 0: the end; a negative errno. */
+static int end_file(struct stream *s)
+{
+	s->eof = true;
+	if (s->ended_file)
+		s->err = s->ended_file(s->ended_ctx, s->why, sizeof(s->why));
+	s->ended_file = NULL;
+	return s->err;
+}
+
 static bool would_wait(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -134,10 +150,10 @@ static ssize_t read_some(struct stream *s, void *to, size_t room)
 		s->idle(s->idle_ctx);
 	n = read(s->fd, to, room);
 	err = errno;
-	if (n >= 0) {
-		s->eof = !n;
+	if (!n)
+		return end_file(s);
+	if (n > 0)
 		return n;
-	}
 	snprintf(s->why, sizeof(s->why), "%s", strerror(err));
 	return -err;
 }

@@ -52,19 +52,30 @@ void stream_close(struct stream *s); /* @s may be NULL */
 void stream_on_idle(struct stream *s, void (*idle)(void *ctx), void *ctx);
 
 /**
+ * stream_on_end() - say what decides whether the file has ended well
+ * @s: stream
+ * @end: called with @ctx once, at the end of the file. It returns 0, or -EBADMSG, which
+ *	then is the error of the stream, with its text in @why
+ * @ctx: context
+ */
+void stream_on_end(struct stream *s, int (*end)(void *ctx, char *why, size_t room), void *ctx);
+
+/**
  * stream_read() - read content
  * @s: stream
  * @to: memory
  * @room: bytes of @to, 1 and up
  *
  * Return: bytes; 0: the end of the content; -EBADMSG: the compressed data is damaged
- * or cut off; -E2BIG: its window is too long; -EOPNOTSUPP: built without the library;
- * -ENOMEM; an errno of read(). An error other than one of read() is returned by all
- * later calls as well.
+ * or cut off, or see stream_on_end(); -E2BIG: its window is too long; -EOPNOTSUPP: built
+ * without the library; -ENOMEM; an errno of read(). An error other than one of read() is
+ * returned by all later calls as well.
  */
 ssize_t stream_read(struct stream *s, void *to, size_t room);
 
-/* The text of the last error, with the offset in the file for damage; one line. */
+/* The text of the last error, with the offset in the file for damage, or what
+ * stream_on_end() has to say of a good end; one line.
+ */
 const char *stream_why(const struct stream *s);
 
 /* Does a regular file begin like compressed data? Its position does not matter, and
