@@ -51,17 +51,22 @@ need_bpf() {
 	EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || echo 'no BPF here'
 }
 
-# usage: unmet NEED...: the first need that is not met, and why
+# usage: unmet NEED...: sets $reason to the first need that is not met, and why; or to nothing.
+# Each is asked once, "loads" once for each way to build: so not in a subshell.
 declare -A asked
 unmet() {
-	local need
+	local need key
+	reason=
 	for need in "$@"; do
 		case $need in
 		*=*) ;;
 		*) need=$need= ;;
 		esac
-		[ -n "${asked[$need]+yes}" ] || asked[$need]=$("need_${need%%=*}" "${need#*=}")
-		[ -z "${asked[$need]}" ] || { echo "${asked[$need]}"; return; }
+		key=$need
+		[ "$need" != loads= ] || key=$need$build_by
+		[ -n "${asked[$key]+yes}" ] || asked[$key]=$("need_${need%%=*}" "${need#*=}")
+		reason=${asked[$key]}
+		[ -z "$reason" ] || return 0
 	done
 }
 
@@ -104,14 +109,14 @@ compile_bpf() {
 bare_flags=(-DEPF_NO_PERFMON -mllvm -no-stack-slot-sharing)
 
 # Can BPF programs be loaded? The unmutated variant shows it; if it cannot be built, its
-# first test says so. $tmp/passed: it is the row of the whole variant, and has passed.
+# first test says so. $tmp/passed lists whole variants that have passed here.
 need_loads() {
 	local status
 	edit='' make_variant > /dev/null 2>&1 || return 0
 	passes > /dev/null 2>&1
 	status=$?
 	[ $status -ne 4 ] || echo 'BPF programs cannot be loaded here'
-	[ "$what_it_is$status" != whole0 ] || echo "$id" > "$tmp/passed"
+	[ "$what_it_is$status" != whole0 ] || echo "$id" >> "$tmp/passed"
 }
 
 # usage: script SECONDS [NAME=VALUE]...: the test is a script with this environment
