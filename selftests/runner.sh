@@ -62,7 +62,7 @@ TIMEFORMAT='%R %U %S'
 # usage: name_of PROGRAM: prints its name as "make check T=" takes it, such as
 # core/kind_ge
 name_of() {
-	local path=${1#vm:} prefix= dir
+	local path=${1#vm:} prefix='' dir
 	case $1 in
 	boot:*) echo "$1"; return ;;
 	vm:*) prefix=vm: ;;
