@@ -74,11 +74,11 @@ status=$("$epfctl" status) || die 'cannot read what is attached'
 attached=$(attachments <<< "$status") || exit 1
 options=()
 for p in "$params"/*; do
-	[ "${p##*/}" = selftest ] || options+=("${p##*/}=$(cat "$p")")
+	[ "${p##*/}" = selftest ] || options+=("${p##*/}=$(< "$p")")
 done
 state=${EPF_STATE:-$(mktemp -d /var/tmp/epochfilter-upgrade.XXXXXX)} || exit 1
 mkdir -p "$state" || exit 1
-most=$(cat "$limit")
+most=$(< "$limit")
 allow_filters() {
 	[ ! -e "$limit" ] || echo "$most" > "$limit"
 }
@@ -149,7 +149,7 @@ unload() {
 		rmmod xt_epf 2> /dev/null || return
 	fi
 	for ((i = 0; i < 50; i++)); do
-		if removed epochfilter_kinds && [ "$(cat /sys/module/epochfilter/refcnt)" = 0 ]; then
+		if removed epochfilter_kinds && [ "$(< /sys/module/epochfilter/refcnt)" = 0 ]; then
 			! unsaved || return
 			removed epochfilter && return
 		fi

@@ -62,14 +62,15 @@ TIMEFORMAT='%R %U %S'
 # usage: name_of PROGRAM: prints its name as "make check T=" takes it, such as
 # core/kind_ge
 name_of() {
-	local path=${1#vm:} prefix=
+	local path=${1#vm:} prefix='' dir
 	case $1 in
 	boot:*) echo "$1"; return ;;
 	vm:*) prefix=vm: ;;
 	esac
 	case $path in
 	*/selftests/*.*) path=${path##*/selftests/} ;;
-	*) path=$(basename "$(dirname "$path")")/${path##*/} ;;
+	*/*) dir=${path%/*} path=${dir##*/}/${path##*/} ;;
+	*) path=./$path ;;
 	esac
 	path=${path%.sh}
 	echo "$prefix${path%.py}"
@@ -186,11 +187,11 @@ run() {
 closing() {
 	awk -v name="$1" '{ real += $1; cpu += $2 + $3 }
 		END { printf "# time %.1f %.1f %s\n", cpu, real, name }' "$out/$2.times" >> "$out/closing"
-	sed -n 's/^# time \([0-9. ]*\) \(.*\)/# time \1 '"${1//\//\\/}"' > \2/p' \
+	[[ $1 != boot:* ]] || sed -n 's/^# time \([0-9. ]*\) \(.*\)/# time \1 '"${1//\//\\/}"' > \2/p' \
 		"$out/$2.$3" >> "$out/closing"
 	if [ "$3" -eq 2 ] && [ "$4" = pass ]; then
 		echo "# unsteady: $1, log: $(keep "$1" "$out/$2".[12])" >> "$out/closing"
-	elif grep -q '^# unsteady: ' "$out/$2.$3"; then
+	elif [[ $1 = boot:* ]]; then
 		sed -n 's/^# unsteady: \(.*\), log: .*/\1/p' "$out/$2.$3" | while read -r inner; do
 			echo "# unsteady: $1 > $inner, log: $(keep "$1-$inner" "$out/$2.$3")"
 		done >> "$out/closing"

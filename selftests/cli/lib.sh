@@ -59,11 +59,7 @@ needs_module() {
 
 # usage: sweep PREFIX
 sweep() {
-	local name
-
-	for name in $("$EPFCTL" list --names | grep "^$1"); do
-		"$EPFCTL" destroy --force "$name"
-	done
+	"$EPFCTL" list --names | sed -n "s/^$1/destroy --force &/p" | "$EPFCTL" batch --force -
 	chmod 600 /dev/epochfilter
 }
 

@@ -431,7 +431,7 @@ def race(*options):
     """Queries from process context while softirqs of the same CPU judge a flood: no answer
     is dropped, and none of the flood passes.
     """
-    count = 20000 if not os.environ.get("EPF_VM") else 2000 if KERNELS or THOROUGH else 800
+    count = 20000 if not os.environ.get("EPF_VM") else 2000 if KERNELS or THOROUGH else 400
     with Filter("--time", "1h", "--rate", "1k", "-b", "1e-9"), Holder(), \
             attached(*options) as on, Echo(A4):
         spoofed = [packets.Flow(4, 17, 50000 + n, 53).answer() for n in range(256)]

@@ -213,7 +213,7 @@ def while_destroyed():
     with Endpoint(SOCKET) as e:
         t = threading.Thread(target=scrape)
         t.start()
-        for n in range(40 if os.environ.get("EPF_THOROUGH") else 6):
+        for n in range(40 if os.environ.get("EPF_THOROUGH") else 3):
             epfctl("create", f"m-short-{n}", "-W", "100")
             epfctl("destroy", "--force", f"m-short-{n}")
         done.set()

@@ -28,7 +28,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#define CALLS test_rounds(60000, 100000)
+#define CALLS test_rounds(30000, 100000)
 #define THREADS 16
 #define PLAIN_THREADS 2 /* threads without capabilities */
 #define MAX_COMMANDS 32

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
 . "$here/modules.sh"
 times=${EPF_THOROUGH:+100}
-times=${times:-8}
+times=${times:-4}
 
 [ -e "$ko" ] || ktap_skip_all "$ko is not built"
 [ -x "$built/hold" ] || ktap_skip_all "$built/hold is not built"

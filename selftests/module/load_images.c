@@ -355,7 +355,7 @@ static void law(__u32 kind)
 	const char *name = epf_kind_name(kind);
 	__u64 until = test_now() + test_rounds(1, 2) * SPAN;
 	struct sums sum = { 0 };
-	__u32 begun = test_rounds(20, 500), wrong;
+	__u32 begun = test_rounds(10, 500), wrong;
 	__u32 copies = (__u32)test_rounds(1, 3) * EIGHTHS;
 	__u32 n, met = 0;
 	struct copy c;

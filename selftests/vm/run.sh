@@ -249,14 +249,33 @@ emulate_in_parallel() {
 	printf '8.1\n%s\n' "$version" | sort -V -C
 }
 
+# usage: unpack_kernel: sets image to the kernel inside it, if that has an entry for QEMU
+# (PVH): an emulated kernel takes a second of CPU to unpack itself. See the kernel's
+# Documentation/arch/x86/boot.rst for the numbers; the last four bytes are a length.
+unpack_kernel() {
+	local sectors offset length inside
+	inside=$state/vmlinux-$(echo "$image" | cksum | tr -d ' ')
+	if ! [ -e "$inside" ] || [ "$inside" -nt "$image" ] || [ "$inside" -ot "$image" ]; then
+		read -r sectors < <(od -An -tu1 -j $((0x1f1)) -N 1 "$image")
+		read -r offset length < <(od -An -tu4 -j $((0x248)) -N 8 "$image")
+		tail -c "+$(((sectors + 1) * 512 + offset + 1))" "$image" | head -c $((length - 4)) > "$scratch/packed"
+		{ zstd -qdc "$scratch/packed" || xz -dc "$scratch/packed"; } > "$scratch/inside" 2> /dev/null &&
+			touch -r "$image" "$scratch/inside" && mv "$scratch/inside" "$inside" || return
+	fi
+	! readelf -n "$inside" | grep -q '^ *Xen .*(0x00000012)' || image=$inside
+}
+
 # Under emulation, disable slow features that do not concern the module: indirect branch
 # mitigations, five-level page tables, unused registers saved at each switch, byte-wise
-# copies. On arm64, sign pointers by a fast algorithm.
+# copies, memory that is zeroed before the kernel itself uses it, security modules that no
+# test asks. On arm64, sign pointers by a fast algorithm. (mitigations=off would change what
+# the verifier checks.)
 emulate() {
 	local cpu=max,-mpx,-pku,-erms
 	[ -z "$arch" ] || cpu=max,pauth-impdef=on
+	[ -n "$arch$secure" ] || unpack_kernel
 	accel=(-accel "tcg,thread=$1" -cpu "$cpu" -smp "$smp")
-	append="spectre_v2=off no5lvl $append"
+	append="spectre_v2=off no5lvl init_on_alloc=0 lsm=lockdown,capability,bpf $append"
 }
 
 if [ -n "$icount" ]; then
@@ -275,19 +294,18 @@ fi
 
 # libpcap needs D-Bus for captures of it, and D-Bus eight more libraries. Without those a
 # process of ours starts in 60% of the time under emulation (QEMU 7.2: 200 starts of epfctl
-# take 8.7 s of CPU instead of 15), so the guest's D-Bus has the same functions, which abort.
+# take 8.7 s of CPU instead of 15), so the guest has, in place of D-Bus, the same functions,
+# which abort. (LD_LIBRARY_PATH would cost ten failed lookups for each library.)
 bare_dbus() {
-	local dbus
-	dbus=$(ldconfig -p | sed -n 's/.*libdbus-1\.so\.3 .*=> //p;T;q')
-	[ -n "$dbus" ] && mkdir -p "$state/lib" && echo 'LIBDBUS_1_3 { dbus_*; };' > "$scratch/dbus.map" &&
+	echo 'LIBDBUS_1_3 { dbus_*; };' > "$scratch/dbus.map" &&
 		nm -D --defined-only "$dbus" | sed -n 's/.* T \(dbus_[a-z_0-9]*\)@.*/void \1(void) { __builtin_trap(); }/p' |
 		cc -shared -fPIC -nostdlib -Wl,-soname,libdbus-1.so.3 "-Wl,--version-script=$scratch/dbus.map" \
-			-x c - -o "$scratch/dbus.so" && mv "$scratch/dbus.so" "$state/lib/libdbus-1.so.3"
+			-x c - -o "$scratch/dbus.so" && mv "$scratch/dbus.so" "$bare"
 }
-libs=
+dbus='' bare=$state/libdbus-1.so.3
 if [ "$root" = / ]; then
-	libs=$state/lib
-	[ -e "$libs/libdbus-1.so.3" ] || bare_dbus 2> /dev/null || libs=
+	dbus=$(ldconfig -p | sed -n 's/.*libdbus-1\.so\.3 .*=> //p;T;q')
+	[ -z "$dbus" ] || [ -e "$bare" ] || bare_dbus 2> /dev/null || dbus=
 fi
 
 share_repo=
@@ -312,7 +330,7 @@ fi
 	done
 	echo "repo=${repo@Q} share_repo=$share_repo out=${out@Q}"
 	echo "modules=${bind_modules@Q} build=${build@Q}"
-	[ -z "$libs" ] || echo "export LD_LIBRARY_PATH=${libs@Q}"
+	[ -z "$dbus" ] || echo "replaced=${dbus@Q} replacement=${bare@Q}"
 	echo "workdir=${PWD@Q}"
 	echo "command=(${*@Q})"
 } > "$scratch/job"

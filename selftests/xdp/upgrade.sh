@@ -31,7 +31,7 @@ refuses() {
 }
 # Prints filters and attachments, without the values that start anew
 picture() {
-	"$EPFCTL" -j list | python3 -c '
+	"$EPFCTL" -j list | python3 -IS -c '
 import json, sys
 for f in json.load(sys.stdin):
     print({k: f.get(k) for k in ("name", "kind", "window_inserts", "window_ns", "lines", "shape",
@@ -39,13 +39,14 @@ for f in json.load(sys.stdin):
 	"$EPFCTL" status | grep -v '^ ' | sed 's/, program [0-9]*//'
 }
 keys_are_there() {
-	local kind
+	local name
 
-	for kind in $kinds; do
-		"$EPFCTL" test -q "up-$kind" -f "$tmp/keys" || return
-	done
-	"$EPFCTL" test -q up-first -f "$tmp/keys" &&
-		"$EPFCTL" test -q up-second other
+	{
+		for name in first $kinds; do
+			echo "test -q up-$name -f $tmp/keys"
+		done
+		echo 'test -q up-second other'
+	} | "$EPFCTL" batch -
 }
 
 kinds='ge apbf dict tlbf chain elastic'
