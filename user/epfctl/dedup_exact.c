@@ -193,46 +193,52 @@ static int dedup_exact_grow(struct exact *e)
 	return 0;
 }
 
-/* Make room for one more: at most three quarters are full. A table that may not grow
- * continues while an eighth of it is free, so that the next sweep is worth its cost.
+/* At most three quarters of the slots are used. */
+static bool dedup_exact_is_full(const struct exact *e)
+{
+	return e->held >= e->nr / 4 * 3;
+}
+
+/* Make room for one more. A table that may not grow continues while an eighth of it is
+ * free, so that the next sweep is worth its cost.
  */
 static int dedup_exact_make_room(struct exact *e)
 {
-	if (e->held < e->nr / 4 * 3)
-		return 0;
 	dedup_exact_sweep(e);
 	if (e->held <= e->nr / 2 || !dedup_exact_grow(e))
 		return 0;
 	return e->held <= e->nr / 8 * 5 ? 0 : -ENOMEM;
 }
 
-/* Is an entry of the key in @span near @place? */
-static bool is_near(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
+/* Is the slot an entry that is near @place? */
+static bool is_near(const struct exact *e, const struct entry *s, __u64 place)
 {
-	const struct entry *s = dedup_exact_find(e, digest, span);
-
 	return s->digest[0] && plus(s->last, e->ask.reach) >= place &&
 	       s->first <= plus(place, e->ask.reach);
 }
 
-static bool near_any(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
+/* Is an entry of the key in the span before or behind @span near @place? */
+static bool near_beside(const struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
 {
-	return is_near(e, digest, span, place) || (span && is_near(e, digest, span - 1, place)) ||
-	       (!e->ask.grows && is_near(e, digest, span + 1, place));
+	if (e->ask.grows)
+		return false;
+	return (span && is_near(e, dedup_exact_find(e, digest, span - 1), place)) ||
+	       is_near(e, dedup_exact_find(e, digest, span + 1), place);
 }
 
-static int dedup_exact_enter(struct exact *e, const __u64 digest[2], __u64 span, __u64 place)
+static int dedup_exact_enter(struct exact *e, struct entry *s, const __u64 digest[2], __u64 span,
+			     __u64 place)
 {
-	struct entry *s = dedup_exact_find(e, digest, span);
-
 	if (s->digest[0]) {
 		s->first = place < s->first ? place : s->first;
 		s->last = place > s->last ? place : s->last;
 		return 0;
 	}
-	if (dedup_exact_make_room(e))
-		return -ENOMEM;
-	s = dedup_exact_find(e, digest, span); /* dedup_exact_make_room() moves entries */
+	if (dedup_exact_is_full(e)) {
+		if (dedup_exact_make_room(e))
+			return -ENOMEM;
+		s = dedup_exact_find(e, digest, span); /* entries have moved */
+	}
 	s->digest[0] = digest[0];
 	s->digest[1] = digest[1];
 	s->first = s->last = place;
@@ -244,9 +250,10 @@ int exact_seen(struct exact *e, const __u64 digest[2], __u64 place)
 {
 	__u64 key[2] = { digest[0] | USED, digest[1] };
 	__u64 span = span_of(e, place);
-	bool seen = near_any(e, key, span, place);
+	struct entry *s = dedup_exact_find(e, key, span);
+	bool seen = is_near(e, s, place) || near_beside(e, key, span, place);
 
-	if ((!seen || !e->ask.first_seen) && dedup_exact_enter(e, key, span, place))
+	if ((!seen || !e->ask.first_seen) && dedup_exact_enter(e, s, key, span, place))
 		return -ENOMEM;
 	return seen;
 }
