@@ -106,8 +106,7 @@ drop_kinds() {
 	local name
 
 	[ -d /sys/module/epochfilter_kinds ] || return 0
-	for name in "${filters[@]}"; do
-		! "$epfctl" -j show "$name" | grep -q '"kind":"lanes"' || continue
+	for name in "${locked[@]}"; do
 		"$epfctl" destroy "$name" || return
 		dropped+=("$name")
 	done
@@ -164,9 +163,11 @@ while IFS= read -r line; do
 		undo "cannot detach ${line%% *}"
 done <<< "$attached"
 declare -A how # options of restore that a snapshot does not record
+locked=()
 for name in "${filters[@]}"; do
-	! "$epfctl" -j show "$name" | grep -q '"aligned":true' ||
-		how[$name]=--align
+	shown=$("$epfctl" -j show "$name")
+	[[ $shown != *'"aligned":true'* ]] || how[$name]=--align
+	[[ $shown = *'"kind":"lanes"'* ]] || locked+=("$name")
 	"$epfctl" save "$name" "$state/$name" > /dev/null ||
 		undo "cannot save '$name'"
 done
