@@ -356,19 +356,17 @@ struct libepf_restore {
 
 /**
  * libepf_filter_restore() - replace the contents by those of a snapshot file
- * @filter: filter; it keeps its name and takes everything else from the file: kind, window,
- *	error, hash key and the number of insertions. An aligned filter stays so if the
- *	snapshot can be aligned
+ * @filter: filter; it keeps its name and takes kind, window, error, hash key and counts from
+ *	the file. An aligned filter stays so if the snapshot can be aligned
  * @path: snapshot of a filter in memory or in the kernel
  * @time_ns: now
  * @options: options, or NULL
  *
  * A key of the snapshot is found until its window is over, on the clock of @filter.
  *
- * Return: 0; as libepf_snapshot_open(); -EINVAL: the plan is another one
- * (LIBEPF_RESTORE_SAME), the file is from the future (LIBEPF_RESTORE_ELAPSED), or an argument
- * is out of its range; -ESTALE: its window is over (LIBEPF_RESTORE_ELAPSED); -E2BIG. After an
- * error the old contents stay.
+ * Return: 0; as libepf_snapshot_open(); -EINVAL: another plan (LIBEPF_RESTORE_SAME), a file
+ * from the future (LIBEPF_RESTORE_ELAPSED), or an argument out of its range; -ESTALE: its window
+ * is over (LIBEPF_RESTORE_ELAPSED); -E2BIG. After an error the old contents stay.
  */
 LIBEPF_API int libepf_filter_restore(struct libepf_filter *filter, const char *path,
 				     uint64_t time_ns, const struct libepf_restore *options);
@@ -453,8 +451,7 @@ LIBEPF_API int libepf_kernel_destroy(const char *name, uint32_t backend, int for
  * @b: name of the other
  * @backend: LIBEPF_BACKEND_*; both are of one backend
  *
- * Each keeps its name, its id and its users, and gets contents, parameters, hash key and
- * counters of the other. So a filter that was filled aside takes the place of one in use.
+ * Each keeps its name, id and users, and gets contents, parameters, key and counters of the other.
  *
  * Return: 0; -ENOENT: one of them does not exist, which the text names; -EINVAL: a name is
  * not valid, or both are the same; -EPERM; -EOPNOTSUPP: a timer cannot end aligned epochs.
@@ -580,8 +577,7 @@ LIBEPF_API void libepf_list_close(struct libepf_list *list);
 /*
  * A filter that is pure BPF and has no timer needs a process that ends its epochs. While there
  * is none, it forgets nothing and soon does not know (LIBEPF_AGE_UNKNOWN). One at a time holds
- * a filter. When it dies, the kernel lets the filter go at once, and the next one goes on;
- * nothing is lost. A child of fork() keeps the hold until it ends or executes a program.
+ * a filter; when it dies, the next one goes on. A child of fork() keeps the hold, too.
  */
 struct libepf_hold;
 
@@ -601,8 +597,8 @@ LIBEPF_API int libepf_hold_open(const char *name, struct libepf_hold **hold);
 /**
  * libepf_hold_step() - end the epoch if it is over, and do what else is due
  * @hold: hold
- * @wait_ns: set to the time until the next step is due, at most 250 ms; or NULL. The sooner
- *	it is made, the better; one that is late by a second makes the filter not know
+ * @wait_ns: set to the time until the next step is due, at most 250 ms; or NULL. If that is
+ *	late by a second, the filter does not know
  *
  * If others have locked the filter, work is left for the next step, which is due soon.
  *
