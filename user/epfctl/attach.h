@@ -23,7 +23,8 @@ int detach_run(const char *name);
 
 /**
  * struct attach_words - an attachment, wanted or read, as far as options tell
- * @want: filter, packet key, action, marks, mode, place and VLAN offload; an attachment that was read has no more of it
+ * @want: filter, packet key, action, marks, mode, place and VLAN offload; an attachment that
+ *	was read has no more of it
  * @ask_tc: the asking program is at tc
  * @clsact: programs at tc are filters of a clsact qdisc
  * @reflex: rule, with EPF_XDP_REFLEX
