@@ -65,9 +65,15 @@ def lone():
 
 def hide_settings():
     """An empty /etc/epochfilter/filters.d, in this mount namespace only."""
-    os.makedirs("/etc/epochfilter", exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/etc/epochfilter"], check=True)
-    os.mkdir("/etc/epochfilter/filters.d")
+    subprocess.run("""set -e
+        [ -d /etc/epochfilter ] || {
+            mount -t tmpfs tmpfs /mnt
+            mkdir /mnt/up /mnt/work
+            mount -t overlay -o lowerdir=/etc,upperdir=/mnt/up,workdir=/mnt/work overlay /etc
+            mkdir /etc/epochfilter
+        }
+        mount -t tmpfs tmpfs /etc/epochfilter
+        mkdir /etc/epochfilter/filters.d""", shell=True, check=True)
 
 
 def main(run):

@@ -164,7 +164,7 @@ def resizes():
     return None if view.ends() == (0, True) and wide else f"{view.screen.display}"
 
 
-FIXED = ("epfctl watch: 1 filter; q ends", "", f"{TINY} (id ", "covered    30000 insertions",
+FIXED = ("epfctl watch: 1 filter; q ends", "", f"{TINY} (id ", "covered    ",
          "error      ", "state      answers, fails open above 0.0002", "insertions ", "hits ",
          "misses ", "", "age       epoch insertions     since    fill")
 

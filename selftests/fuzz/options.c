@@ -48,6 +48,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epf/window.h"
 #include "kinds/compare.h"
 #include "merge.h"
+#include "query/kinds.h"
 
 #include "options_pure.h"
 #include "sink.h"
@@ -100,8 +101,9 @@ int epf_dev_create_opts(int dev, const struct epf_params *p, const struct epf_cr
 	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX, "create: kinds");
 	law(!o->flags || (o->flags == EPF_CREATE_ALIGN && !p->kind && p->mode == EPF_MODE_TIME),
 	    "create: flags");
-	law(p->kind ? o->shape->all[0] == p->kind && !p->nr_lines :
-		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key),
+	law(p->kind ?
+		    (o->shape->all[0] == p->kind || epf_kind_epochs(p, o->shape)) && !p->nr_lines :
+		    !epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key),
 	    "create: geometry");
 	law(!epf_window_init(&w, p->mode, p->refresh, p->window_inserts, p->window_ns),
 	    "create: window");

@@ -23,14 +23,8 @@ int detach_run(const char *name);
 
 /**
  * struct attach_words - an attachment, wanted or read, as far as options tell
- * @filter: its name
- * @opts: packet key
- * @action: enum epf_xdp_action
- * @mark: first mark, with EPF_XDP_MARK
- * @mark_mask: the bits that are written
- * @mode: as struct xdp_want
- * @prio: likewise
- * @vlan_off: likewise
+ * @want: filter, packet key, action, marks, mode, place and VLAN offload; an attachment that
+ *	was read has no more of it
  * @ask_tc: the asking program is at tc
  * @clsact: programs at tc are filters of a clsact qdisc
  * @reflex: rule, with EPF_XDP_REFLEX
@@ -38,14 +32,7 @@ int detach_run(const char *name);
  * @ingress: rule, with EPF_XDP_ADMIT and EPF_XDP_LOG
  */
 struct attach_words {
-	const char *filter;
-	struct epf_pkt_opts opts;
-	__u32 action;
-	__u32 mark;
-	__u32 mark_mask;
-	enum xdp_mode mode;
-	__u32 prio;
-	bool vlan_off;
+	struct xdp_want want;
 	bool ask_tc;
 	bool clsact;
 	const struct epf_reflex_rule *reflex;
@@ -80,7 +67,7 @@ int attached_read(const char *name, struct attached *a);
  * NULL: out of memory.
  */
 char *attach_text(const struct attach_words *words);
-/* Choices that 'attach' made because @want leaves them open become those of @want. */
-void attach_concede(struct attach_words *is, const struct attach_words *want);
+/* Choices that 'attach' made because @asked leaves them open become those of @asked. */
+void attach_concede(struct attach_words *is, const struct attach_words *asked);
 
 #endif /* EPFCTL_ATTACH_H */

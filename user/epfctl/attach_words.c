@@ -18,33 +18,33 @@ static void put_place(FILE *out, const struct attach_words *w)
 		fputs(" --clsact", out);
 	if (w->ask_tc)
 		return;
-	if (w->mode != XDP_AUTO)
-		fprintf(out, " --mode %s", modes[w->mode]);
-	if (!w->prio)
+	if (w->want.mode != XDP_AUTO)
+		fprintf(out, " --mode %s", modes[w->want.mode]);
+	if (!w->want.prio)
 		fputs(" --no-dispatcher", out);
-	else if (w->prio != XDP_PRIO_DEFAULT)
-		fprintf(out, " --prio %u", w->prio);
+	else if (w->want.prio != XDP_PRIO_DEFAULT)
+		fprintf(out, " --prio %u", w->want.prio);
 }
 
 /* Removal of duplicates. */
 static void put_dedup(FILE *out, const struct attach_words *w)
 {
-	if (w->action == EPF_XDP_COUNT)
+	if (w->want.action == EPF_XDP_COUNT)
 		fputs(" --action count", out);
-	if (w->action == EPF_XDP_MARK)
+	if (w->want.action == EPF_XDP_MARK)
 		fprintf(out,
-			w->mark_mask == ~0u ? " --action mark --mark 0x%x" :
-					      " --action mark --mark 0x%x/0x%x",
-			w->mark, w->mark_mask);
-	if (!(w->opts.flags & EPF_PKT_PASS_CONTROL))
+			w->want.mark_mask == ~0u ? " --action mark --mark 0x%x" :
+						   " --action mark --mark 0x%x/0x%x",
+			w->want.mark, w->want.mark_mask);
+	if (!(w->want.opts.flags & EPF_PKT_PASS_CONTROL))
 		fputs(" --mirror", out);
-	if (w->vlan_off)
+	if (w->want.vlan_off)
 		fputs(" --vlan-offload off", out);
 }
 
 char *attach_text(const struct attach_words *w)
 {
-	struct epf_pkt_opts opts = w->opts;
+	struct epf_pkt_opts opts = w->want.opts;
 	char key[EPF_DESC_TEXT], *text = NULL;
 	FILE *out;
 	size_t len;
@@ -55,14 +55,14 @@ char *attach_text(const struct attach_words *w)
 	out = open_memstream(&text, &len);
 	if (!out)
 		return NULL;
-	fprintf(out, "--filter %s --key %s", w->filter, key);
+	fprintf(out, "--filter %s --key %s", w->want.filter, key);
 	if (w->nf) {
 		nf_print(out, w->nf);
 	} else if (w->reflex) {
 		fputs(" --reflexive", out);
 		reflex_print(out, w->reflex);
 	} else if (w->ingress) {
-		ingress_print(out, w->action, w->ingress);
+		ingress_print(out, w->want.action, w->ingress);
 	} else {
 		put_dedup(out, w);
 	}
@@ -70,17 +70,17 @@ char *attach_text(const struct attach_words *w)
 	return fclose(out) ? NULL : text;
 }
 
-void attach_concede(struct attach_words *is, const struct attach_words *want)
+void attach_concede(struct attach_words *is, const struct attach_words *asked)
 {
-	if (want->mode == XDP_AUTO)
-		is->mode = XDP_AUTO;
-	if (!want->clsact)
+	if (asked->want.mode == XDP_AUTO)
+		is->want.mode = XDP_AUTO;
+	if (!asked->clsact)
 		is->clsact = false;
 	/* without libxdp, or without CAP_SYS_ADMIN */
-	if (!is->prio)
-		is->prio = want->prio;
+	if (!is->want.prio)
+		is->want.prio = asked->want.prio;
 	/* only offloads that were on are noted */
-	is->vlan_off |= want->vlan_off;
+	is->want.vlan_off |= asked->want.vlan_off;
 }
 
 static void of_interface(struct attached *a)
@@ -88,11 +88,11 @@ static void of_interface(struct attached *a)
 	const struct epf_xdp_conf *c = &a->xdp.conf;
 
 	a->live = a->xdp.live;
-	a->words.mark = c->mark;
-	a->words.mark_mask = c->mark_mask;
-	a->words.mode = c->mode == XDP_FLAGS_SKB_MODE ? XDP_GENERIC : XDP_NATIVE;
-	a->words.prio = c->prio;
-	a->words.vlan_off = c->vlan_off;
+	a->words.want.mark = c->mark;
+	a->words.want.mark_mask = c->mark_mask;
+	a->words.want.mode = c->mode == XDP_FLAGS_SKB_MODE ? XDP_GENERIC : XDP_NATIVE;
+	a->words.want.prio = c->prio;
+	a->words.want.vlan_off = c->vlan_off;
 	a->words.reflex = c->action == EPF_XDP_REFLEX ? &a->xdp.rule : NULL;
 	a->words.ingress = ingress_is(c->action) ? &a->xdp.ingress : NULL;
 	if (!a->words.reflex)
@@ -109,7 +109,7 @@ int attached_read(const char *name, struct attached *a)
 
 	if (err)
 		return err;
-	a->words = (struct attach_words){ .opts = c->opts, .action = c->action };
+	a->words = (struct attach_words){ .want = { .opts = c->opts, .action = c->action } };
 	if (hook) {
 		a->words.nf = &a->nf.rule;
 		a->live = a->nf.live[0] || a->nf.live[1];
@@ -117,6 +117,6 @@ int attached_read(const char *name, struct attached *a)
 		of_interface(a);
 	}
 	xdp_filter_name(c, a->filter);
-	a->words.filter = a->filter;
+	a->words.want.filter = a->filter;
 	return 0;
 }

@@ -471,14 +471,7 @@ static void describe(const struct xdp_want *want)
 struct attach_words attach_wanted(const struct xdp_want *want)
 {
 	return (struct attach_words){
-		.filter = want->filter,
-		.opts = want->opts,
-		.action = want->action,
-		.mark = want->mark,
-		.mark_mask = want->mark_mask,
-		.mode = want->mode,
-		.prio = want->prio,
-		.vlan_off = want->vlan_off,
+		.want = *want,
 		.ask_tc = reflex.ask_tc,
 		.clsact = reflex.clsact,
 		.reflex = want->reflex ? &want->reflex->rule : NULL,
