@@ -42,6 +42,17 @@ def real(folder, name):
     return path
 
 
+@functools.lru_cache(None)
+def beginning(folder, name):
+    """The first packets of a real capture; with EPF_THOROUGH all of it."""
+    path = real(folder, name)
+    if os.environ.get("EPF_THOROUGH"):
+        return path
+    capture = pcap.load(path)
+    capture.packets = capture.packets[:2000]
+    return capture.save(tmp(f"beginning-{name}"))
+
+
 def epfctl(*args, **how):
     how.setdefault("timeout", 300)
     return subprocess.run([EPFCTL, *map(str, args)], capture_output=True,
