@@ -84,20 +84,22 @@ only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"
 only 'white space at the end' '[[:space:]]$' none "${files[@]}"
 
-for f in "${files[@]}"; do
-	[ -s "$f" ] || continue
+while read -r f; do
 	case $f in
 	.gitignore | VERSION | debian/changelog | debian/copyright | debian/source/format | */settings | *.bpf.skel.h) continue ;;
 	esac
-	head -n 3 "$f" | grep -q SPDX-License-Identifier || say "no SPDX line: $f"
-done
+	say "no SPDX line: $f"
+done < <(awk 'BEGIN { told = 1 }
+	FNR == 1 { if (!told) print last; last = FILENAME; told = 0 }
+	/SPDX-License-Identifier/ { told = 1; nextfile }
+	FNR == 3 { nextfile }
+	END { if (!told) print last }' "${files[@]}")
 
 # Generated tables may be long.
-for f in "${files[@]}"; do
-	case $f in *vectors.h) continue ;; esac
-	lines=$(wc -l < "$f")
+while read -r lines f; do
+	case $f in *vectors.h | total) continue ;; esac
 	[ "$lines" -le 800 ] || say "$lines lines, two subjects perhaps: $f"
-done
+done < <(wc -l "${files[@]}")
 
 # Length of each function: from its '{' to its '}' in the first column.
 lengths=$(awk 'FNR == 1 { start = 0 }
