@@ -98,11 +98,17 @@ build_made() {
 	"$make" -s -C "$copy/selftests/ebpf" CC="$CC" CLANG="$CLANG" "${program[0]}"
 }
 
+# The Makefile of user/ builds again what the edit affects.
 build_timer() {
 	program=(env EPF_PATIENCE=4 "$copy/build/selftests/ebpf/timer")
-	"$make" -s -C "$copy/bpf" BUILD="$copy/build" CLANG="$CLANG" &&
-		"$make" -s -C "$copy/selftests/ebpf" CC="$CC" CLANG="$CLANG" CFLAGS=-O0 \
-			"$copy/build/selftests/ebpf/timer"
+	case $file in
+	*.h) ;;
+	*)
+		mkdir -p "$copy/build/selftests/ebpf" &&
+			cp "$build"/selftests/ebpf/laws.{bpf.o,skel.h} "$copy/build/selftests/ebpf" || return
+		;;
+	esac
+	"$make" -s -C "$copy/selftests/ebpf" CC="$CC" CLANG="$CLANG" CFLAGS=-O0 "${program[2]}"
 }
 
 # usage: counted CLAIM PROGRAM [ARG]...: do as many test points fail as $count says?
