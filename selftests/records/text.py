@@ -274,7 +274,7 @@ SMALL = [
 def cut_anywhere():
     for text, form, options in SMALL:
         whole = read(text, form, *options)
-        for n in range(len(text)):
+        for n in range(0, len(text), STRIDE):
             for more in ([], ["skip-bad"]):
                 got = read(text[:n], form, *options, *more)
                 if not begun(whole, got):
