@@ -38,7 +38,7 @@ card: $(CARD_PROGS) $(CARD_EXAMPLE) $(OUT)/answers.so
 $(OUT)/answers.so: answers.c
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g -Wall -Wextra -shared -fPIC $(DIRS) $< -o $@
+	$(Q)$(CC) $(CFLAGS) -Wall -Wextra -shared -fPIC $(DIRS) $< -o $@
 
 $(EMULATED_EXAMPLE): $(OUT)/emulated/snapshot.o
 $(CARD_EXAMPLE): $(OUT)/card/snapshot.o
@@ -57,17 +57,17 @@ $(OUT)/card/rivals: $(OUT)/card/cbf.o $(RIVALS_CARD)
 $(OUT)/emulated/%.o: %.cu
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+	$(Q)$(CXX) $(CFLAGS) $(DEVICE_EMU) -c $< -o $@
 
 $(OUT)/emulated/join.o: $(OUT)/join.cu
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+	$(Q)$(CXX) $(CFLAGS) $(DEVICE_EMU) -c $< -o $@
 
 $(OUT)/emulated/%.o: %.cc
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+	$(Q)$(CXX) $(CFLAGS) $(DEVICE_EMU) -c $< -o $@
 
 $(OUT)/card/%.o: %.cu
 	$(call say,NVCC)

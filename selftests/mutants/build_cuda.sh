@@ -21,12 +21,12 @@ build_kernels() {
 				-I"$copy/cuda" $flags -c "$copy/cuda/$unit.cu" -o "$tmp/$unit.o" || return
 			objects+=("$tmp/$unit.o")
 			;;
-		*) objects+=("$built/$unit.o") ;;
+		*) objects+=("$build/cuda/emu/$unit.o") ;;
 		esac
 	done
 	limit=600
 	# shellcheck disable=SC2086 # a list
-	"$CXX" $flags "${objects[@]}" "$built/${test#cuda/}_test.o" "$built/device.o" \
+	"$CXX" $flags "${objects[@]}" "$built/${test#cuda/}_test.o" "$build/cuda/emu/device.o" \
 		"$built/now.o" "$build/user/libepf.a" -o "$program" -lxxhash -lm \
 		-pthread
 }
