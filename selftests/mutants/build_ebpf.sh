@@ -62,16 +62,17 @@ build_pin() {
 	relink broken-ctl epfctl CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$copy/objects\"'"
 }
 
-# User programs over the headers of bpf/.
+# usage: build_own PROGRAM...: these user programs over the headers of bpf/; the others are those
+# that are built
 build_own() {
-	local of patience=15
+	local of with=() patience=15
 	[ "$what_it_is" != whole ] || patience=60
-	script 3000 EPF_PATIENCE=$patience BUILD="$build" OWN="$tmp/own.bpf.o" \
-		OWN_SLEEP="$tmp/own_sleep.bpf.o"
-	for of in own own_sleep; do
+	for of in "$@"; do
+		with+=("${of^^}=$tmp/$of.bpf.o")
 		compile_bpf "selftests/ebpf/$of.bpf.c" "$tmp/$of.bpf.o" -w -I"$copy/bpf" \
 			-Iinclude -Iinclude/uapi || return
 	done
+	script 3000 EPF_PATIENCE=$patience BUILD="$build" "${with[@]}"
 }
 
 # On a busy machine a section may end before it is overtaken: try again.
