@@ -80,7 +80,7 @@ def keyless():
     """Reading for keys that do not exist takes turns as well; the agent's log gives the
     order in which both finish."""
     with open(files.path("keyless"), "wb") as f:
-        for _ in range(64):
+        for _ in range(16):
             f.write(b'{"a":1}\n' * (1 << 18))
     with agent() as g, a.Client(g) as much, a.Client(g) as little:
         with Held(g):
@@ -91,7 +91,7 @@ def keyless():
         order = re.findall(rb"^user .*: (\d+) keys, ", g.text(), re.M)
     if order != [b"5000", b"0"]:
         return f"in this order: {order}"
-    if "done" not in answer or rest["done"]["keyless"] != 64 << 18:
+    if "done" not in answer or rest["done"]["keyless"] != 16 << 18:
         return f"answered {answer}, {rest}"
     return None
 
@@ -143,10 +143,10 @@ def dear_to_nobody():
 
 
 def user_by_user():
-    """One user has 12 audits of 1024 turns, another one of the same size, asked for last:
+    """One user has 12 audits of 256 turns, another one of the same size, asked for last:
     by the agent's log the latter ends first."""
     a.needs_other_users()
-    a.sparse(files.dir, "medium", 1024 * STEP)
+    a.sparse(files.dir, "medium", 256 * STEP)
     with agent() as g:
         os.chmod(g.path, 0o666)
         clients = [a.as_user(g, 4242) for _ in range(12)] + [a.as_user(g, 4243)]

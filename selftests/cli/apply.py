@@ -283,7 +283,7 @@ def followed():
     return None if child.returncode == 143 and "no ']'" in said[1] else f"{child.returncode} {said}"
 
 
-FILTERS = [["--window", "1234"], ["--time", "90s", "--rate", "1M", "--hash", "siphash13"],
+FILTERS = [["--window", "1234"], ["--time", "90s", "--rate", "20k", "--hash", "siphash13"],
            ["--time", "1.5s", "--window", "1M", "--mode", "either", "--budget", "3.3e-5"],
            ["--window", "7777", "--limit", "never", "--first-seen", "--strict"],
            ["--time", "1h", "--lines", "4096", "--lines-per-key", "2", "--bits-per-key", "10"]]
