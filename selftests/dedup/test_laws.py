@@ -120,8 +120,8 @@ def prefixes():
                         ).save(tool.tmp("prefixes.pcap"))
 
 
-def sources():
-    out = [(name, functools.partial(tool.real, folder, name))
+def sources(real=tool.real):
+    out = [(name, functools.partial(real, folder, name))
            for folder, name in tool.REAL]
     return out + [("one packet over and over", one_kind),
                   ("prefixes", prefixes)]
@@ -135,6 +135,7 @@ def cases():
                         functools.partial(law, find, n)))
             out.append((f"{name} -D {n}: editcap",
                         functools.partial(law_editcap, find, n)))
+    for name, find in sources(tool.beginning):
         for n in (1000000, 99999999999):
             out.append((f"{name} -D {n}: the same packets as editcap",
                         functools.partial(law_whole, find, n)))

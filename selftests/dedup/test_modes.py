@@ -182,17 +182,6 @@ def made(link):
     return traffic(link).save(tool.tmp(f"traffic{link}.pcap"))
 
 
-@functools.lru_cache(None)
-def beginning(folder, name):
-    """The first packets of a real capture; with EPF_THOROUGH all of it."""
-    path = tool.real(folder, name)
-    if os.environ.get("EPF_THOROUGH"):
-        return path
-    capture = pcap.load(path)
-    capture.packets = capture.packets[:2000]
-    return capture.save(tool.tmp(f"beginning-{name}"))
-
-
 def forms():
     """The purpose of packet keys, one by one: (change, options, same?)."""
     frame = frames.ether(0x0800, frames.ip4(6, frames.ports(1, 2)))
@@ -441,7 +430,7 @@ def cases():
              for k in LINKS]
     finds += [(name, bind(tool.real, folder, name))
               for folder, name in tool.REAL]
-    begun = [(name, bind(beginning, folder, name)) for folder, name in tool.REAL]
+    begun = [(name, bind(tool.beginning, folder, name)) for folder, name in tool.REAL]
     for name, find in finds[:len(LINKS)] + begun:
         for options, *key in KEYS:
             out.append((f"{name} {' '.join(options)}",

@@ -2,6 +2,7 @@
 """Run epfctl and editcap, and find the captures."""
 
 import atexit
+import functools
 import json
 import os
 import shutil
@@ -34,6 +35,17 @@ def real(folder, name):
     if not os.path.exists(path):
         raise Skip(f"{name} is not in {os.path.relpath(folder, TOP)}")
     return path
+
+
+@functools.lru_cache(None)
+def beginning(folder, name):
+    """The first packets of a real capture; with EPF_THOROUGH all of it."""
+    path = real(folder, name)
+    if os.environ.get("EPF_THOROUGH"):
+        return path
+    capture = pcap.load(path)
+    capture.packets = capture.packets[:2000]
+    return capture.save(tmp(f"beginning-{name}"))
 
 
 def epfctl(*args, **how):
