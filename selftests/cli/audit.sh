@@ -343,9 +343,7 @@ claim 'each allocation fails: one line and nothing is left; or done' memory_fail
 
 # Each transfer of data is short once, and then continues: the output is complete.
 # Of many cases that are alike every fourth is tried, with EPF_THOROUGH each.
-every=${EPF_THOROUGH:+1}
-every=${every:-4}
-
+every=${EPF_THOROUGH:+1} every=${every:-4}
 # short_each ARG...: of the reads and writes each, or each $step-th
 short_each() {
 	local n

@@ -20,7 +20,7 @@ seconds=${1:-}
 targets=${*:-packet snap keys capture options records}
 # The number of runs that takes about 2 s, of which half are done without EPF_THOROUGH, and the
 # longest useful input.
-declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=8000)
+declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=4000)
 declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500)
 variants=(packet_bound snap_sum records_late)
 [ -z "${EPF_THOROUGH:-}" ] ||
