@@ -42,6 +42,14 @@ action = count
 """
 
 
+# Attached last: what --follow does to the rest of the file is done by then.
+AFTER = """
+[attach v7]
+filter = seen
+no-dispatcher = yes
+"""
+
+
 def path(name):
     return os.path.join(dir, name)
 
@@ -258,7 +266,8 @@ def followed():
     """--follow attaches when an interface comes, also for the second time. What somebody
     detached or destroyed stays away until SIGHUP. An error in a file is no end."""
     clear()
-    file = write(BOTH.replace("v0", "v9"))
+    both = BOTH.replace("v0", "v9") + AFTER
+    file = write(both)
     with begin("apply", "--follow", file) as child:
         try:
             if not until(lambda: names() == ["lost", "seen"]):
@@ -273,14 +282,15 @@ def followed():
                 return "not attached for the third time"
             good("detach", "v9")
             good("destroy", "lost")
-            link("set", "v8", "up")
-            time.sleep(2.2)
+            link("add", "v7", "type", "veth", "peer", "name", "v6")
+            if not until(lambda: attached("v7")):
+                return "not attached to another"
             if attached("v9") or names() != ["seen"]:
                 return "made again what somebody took away"
             write("[filter seen\n")
             child.send_signal(signal.SIGHUP)
             time.sleep(1.2)
-            write(BOTH.replace("v0", "v9"))
+            write(both)
             if not until(lambda: attached("v9") and names() == ["lost", "seen"]):
                 return "not made after SIGHUP, and an error"
         finally:
