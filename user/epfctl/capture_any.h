@@ -15,6 +15,7 @@
  * @stat: of the opened file
  * @why: text of the last error
  * @is_ng: it is pcapng
+ * @header: pcap: header of a file with the same link type, snap length and precision
  * @link: LINKTYPE_* of the file (pcap) or of its first interface (pcapng)
  * @snaplen: of the file (pcap), or the largest so far of all interfaces and
  *	packets (pcapng)
@@ -23,7 +24,8 @@
  * @packets: so far
  * @pcap: reader, if the file is pcap
  * @ng: reader, if the file is pcapng
- * @first: first pcapng block, until source_next() returns it
+ * @block: the last pcapng block
+ * @held: source_next() has not returned @block yet
  * @stream: the file's content
  * @fd: the file
  */
@@ -31,6 +33,7 @@ struct source {
 	struct stat stat;
 	char why[CAPTURE_WHY_BYTES];
 	bool is_ng;
+	unsigned char header[sizeof(struct pcap_file_header)];
 	__u32 link;
 	__u32 snaplen;
 	bool nano;
@@ -38,7 +41,8 @@ struct source {
 	__u64 packets;
 	struct capture_in pcap;
 	struct ng_in ng;
-	struct ng_block first;
+	struct ng_block block;
+	bool held;
 	struct stream *stream;
 	int fd;
 };
@@ -54,8 +58,10 @@ struct source {
  * @has_stamp: the packet has a time stamp
  * @has_ns: the time stamp is between 1970 and 2554
  * @ns: if @has_ns: the time stamp, ns since 1970
- * @record: pcap header of the packet, which is written unchanged
- * @block: of pcapng
+ * @record: of a packet from pcap: its header there
+ * @raw: the packet with that header as they are in the file, valid until the function given
+ *	to source_on_move() is called; NULL: they are not in memory in this form
+ * @block: pcapng: the block; NULL: the input is pcap
  */
 struct item {
 	bool is_packet;
@@ -68,7 +74,8 @@ struct item {
 	bool has_ns;
 	__u64 ns;
 	struct capture_record record;
-	struct ng_block block;
+	const unsigned char *raw;
+	const struct ng_block *block;
 };
 
 /**
@@ -83,6 +90,9 @@ void source_close(struct source *s);
 
 /* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@s->why). */
 int source_next(struct source *s, struct item *item);
+
+/* Call @move with @ctx before what an item's @raw pointed to is moved. */
+void source_on_move(struct source *s, void (*move)(void *ctx), void *ctx);
 
 /* Bytes of the file that were read so far, and its size; 0: unknown. */
 __u64 source_done_bytes(const struct source *s);
