@@ -47,6 +47,7 @@ AFTER = """
 [attach v7]
 filter = seen
 no-dispatcher = yes
+no-vlan = yes
 """
 
 

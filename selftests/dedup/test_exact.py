@@ -513,11 +513,13 @@ def after_2038():
     return None
 
 
-def write_sizes():
-    """Output is written in pieces of 128 KiB: each write is one message here."""
+def write_sizes(order):
+    """Output is written in pieces of 128 KiB, from the buffer that is read to or, what
+    libpcap reads, from one of its own: each write is one message here.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     path = pcap.Capture(pcap.Packet(i * 1000, b"%04096d" % i)
-                        for i in range(200)).save(tool.tmp("wide.pcap"))
+                        for i in range(200)).save(tool.tmp("wide.pcap"), order)
     run = subprocess.Popen([tool.EPFCTL, "dedup", path, "-"], stdout=theirs,
                            stderr=subprocess.DEVNULL)
     theirs.close()
@@ -577,7 +579,8 @@ def method_cases():
             out.append((f"packet {at} stamped 0xffffffff: {name}",
                         bind(wrong_stamp, options, at)))
     return out + [("stamps after 2038", after_2038),
-                  ("writes of 128 KiB", write_sizes),
+                  ("writes of 128 KiB, byte order <", bind(write_sizes, "<")),
+                  ("writes of 128 KiB, byte order >", bind(write_sizes, ">")),
                   ("summary and help", summary_text)]
 
 

@@ -608,7 +608,7 @@ def drip():
 def plain_records(nano):
     """A pcap file in this machine's byte order, which is read without libpcap, gives what
     its twin in the other order gives, which libpcap reads: also from a pipe, with packets
-    longer than the file allows, and cut off anywhere.
+    longer than the file allows behind ones that are not, and cut off anywhere.
     """
     rng = tap.drawn(41)
     sizes = [0, 1, 70000, 200001, 262144, 30, 131072 - 16, 15, 131072] + \
@@ -616,7 +616,7 @@ def plain_records(nano):
     last = pcap.Packet(10**18, rng.randbytes(100))
     many = [pcap.Packet(10**18 + i * 1001, rng.randbytes(n), n + i % 3)
             for i, n in enumerate(sizes)] + [last]
-    few = many[-40:]
+    few = many[-39:] # the first two are shorter than 900 bytes
     table = [(pcap.Capture(many, nano=nano), 0), (pcap.Capture(few, nano=nano, snaplen=900), 0)]
     table += [(pcap.Capture(few, nano=nano), cut) for cut in (1, 99, 100, 101, 115, 116, 117)]
     for capture, cut in table:
@@ -637,6 +637,32 @@ def plain_records(nano):
         if got[0] != got[1] or got[0][1] != (cut not in (0, 116)) or \
                 [p.data for p in got[0][0]] != kept[:len(kept) - (cut > 0) - (cut > 116)]:
             return f"cut {cut}: the twins differ: {got[0][1:]}, {got[1][1:]}"
+    return None
+
+
+def runs():
+    """Packets that are kept one after another are written as one run, and so are repeats:
+    runs of one packet up to more than a buffer, in order, to both outputs, also to a pipe.
+    """
+    rng = tap.drawn(42)
+    fresh, repeats, all_packets = [], [], []
+    for length in [1, 1, 2, 3000, 1, 900, 2, 2] + [rng.randint(1, 9) for _ in range(2000)]:
+        for kind, size in (fresh, length), (repeats, rng.choice((1, 1, 2, length))):
+            for _ in range(size):
+                data = rng.choice(fresh).data if kind is repeats else rng.randbytes(rng.randint(60, 200))
+                kind.append(pcap.Packet(10**18 + len(all_packets) * 1000, data, len(data)))
+                all_packets.append(kind[-1])
+    path = pcap.Capture(all_packets).save(tool.tmp("runs.pcap"))
+    removed = tool.tmp("removed.pcap")
+    with open(path, "rb") as f:
+        data = f.read()
+    for ask in ("dedup", "--removed", removed, path), ("dedup", "--removed", removed, "-"):
+        run = tool.epfctl(*ask, "-", input=data if ask[-1] == "-" else None)
+        with open(tool.tmp("o.pcap"), "wb") as f:
+            f.write(run.stdout)
+        for name, want in (tool.tmp("o.pcap"), fresh), (removed, repeats):
+            if pcap.load(name).packets != want:
+                return f"{ask}: {os.path.basename(name)} differs"
     return None
 
 
@@ -687,7 +713,8 @@ def cases():
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip),
             ("plain records, us", bind(plain_records, False)),
-            ("plain records, ns", bind(plain_records, True))]
+            ("plain records, ns", bind(plain_records, True)),
+            ("runs", runs)]
     out += [(f"compressed{suffix} {' '.join(options)}", bind(compressed, suffix, *options))
             for suffix in (".pcap", ".pcapng")
             for options in ((), ("-D", "100"), ("-w", "0.2"), ("-w", "0.2", "--filter"),

@@ -35,7 +35,9 @@ static int fails(struct source *s, const char *why)
 	return -1;
 }
 
-/* The link type as it is in files, which libpcap only gives in a header. */
+/* The header of an output, and the link type as it is in files, which libpcap only gives
+ * in a header.
+ */
 static int learn_link(struct source *s)
 {
 	char *text = NULL;
@@ -45,8 +47,9 @@ static int learn_link(struct source *s)
 
 	if (f && fclose(f))
 		err = -1;
-	if (!err && len >= HEADER_LINK_AT + 4) {
-		memcpy(&s->link, text + HEADER_LINK_AT, 4);
+	if (!err && len >= sizeof(s->header)) {
+		memcpy(s->header, text, sizeof(s->header));
+		memcpy(&s->link, s->header + HEADER_LINK_AT, 4);
 		s->link &= 0xffff; /* above it, how frames are checked */
 	} else {
 		err = fails(s, "out of memory");
@@ -105,7 +108,8 @@ static int open_ng(struct source *s, const unsigned char *head, size_t len)
 		return fails(s, "out of memory");
 	s->link = LINK_ETHER; /* if no interface is described */
 	s->snaplen = snaplen_of_all(s->link);
-	if (ng_next(&s->ng, &s->first) > 0)
+	s->held = ng_next(&s->ng, &s->block) > 0;
+	if (s->held)
 		return 0;
 	snprintf(s->why, sizeof(s->why), "is not a readable capture: %s", s->ng.why);
 	ng_close(&s->ng);
@@ -184,18 +188,23 @@ void source_close(struct source *s)
 static int next_pcap(struct source *s, struct item *item)
 {
 	struct pcap_pkthdr *hdr;
-	int got = capture_next(&s->pcap, &hdr, &item->data);
+	int got = 1;
 
-	if (got < 0)
-		return fails(s, s->pcap.why);
-	if (!got)
-		return 0;
+	item->raw = capture_raw(&s->pcap, &item->record);
+	if (item->raw) {
+		item->data = item->raw + sizeof(item->record);
+	} else {
+		got = capture_next(&s->pcap, &hdr, &item->data);
+		if (got > 0)
+			item->record = capture_record(hdr);
+	}
+	if (got <= 0)
+		return got ? fails(s, s->pcap.why) : 0;
 	item->is_packet = item->has_stamp = item->has_ns = true;
-	item->captured = hdr->caplen;
-	item->length = hdr->len;
+	item->captured = item->record.captured;
+	item->length = item->record.length;
 	item->link = s->link;
-	item->ns = capture_ns(&s->pcap, hdr);
-	item->record = capture_record(hdr);
+	item->ns = capture_ns(&s->pcap, &item->record);
 	return 1;
 }
 
@@ -219,18 +228,15 @@ static void learn_interface(struct source *s, const struct ng_if *i)
 
 static int next_ng(struct source *s, struct item *item)
 {
-	const struct ng_block *b = &item->block;
-	int got = 1;
+	const struct ng_block *b = &s->block;
+	int got = s->held ? 1 : ng_next(&s->ng, &s->block);
 
-	if (s->first.len)
-		item->block = s->first;
-	else
-		got = ng_next(&s->ng, &item->block);
-	s->first.len = 0;
+	s->held = false;
 	if (got < 0)
 		return fails(s, s->ng.why);
 	if (!got)
 		return 0;
+	item->block = b;
 	if (b->kind == NG_IS_INTERFACE)
 		learn_interface(s, b->iface);
 	if (b->kind != NG_IS_PACKET)
@@ -261,6 +267,12 @@ int source_next(struct source *s, struct item *item)
 const char *source_note(const struct source *s)
 {
 	return s->child ? stream_why(s->stream) : "";
+}
+
+void source_on_move(struct source *s, void (*move)(void *ctx), void *ctx)
+{
+	if (!s->is_ng)
+		capture_on_move(&s->pcap, move, ctx);
 }
 
 __u64 source_done_bytes(const struct source *s)

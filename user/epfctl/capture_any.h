@@ -16,6 +16,7 @@
  * @stat: of the opened file
  * @why: text of the last error
  * @is_ng: it is pcapng
+ * @header: pcap: header of a file with the same link type, snap length and precision
  * @link: LINKTYPE_* of the file (pcap) or of its first interface (pcapng)
  * @snaplen: of the file (pcap), or the largest so far of all interfaces and
  *	packets (pcapng)
@@ -24,7 +25,8 @@
  * @packets: so far
  * @pcap: reader, if the file is pcap
  * @ng: reader, if the file is pcapng
- * @first: first pcapng block, until source_next() returns it
+ * @block: the last pcapng block
+ * @held: source_next() has not returned @block yet
  * @stream: the file's content
  * @child: prints it, if it is of another format; NULL: none
  * @fd: the file
@@ -33,6 +35,7 @@ struct source {
 	struct stat stat;
 	char why[CAPTURE_WHY_BYTES];
 	bool is_ng;
+	unsigned char header[sizeof(struct pcap_file_header)];
 	__u32 link;
 	__u32 snaplen;
 	bool nano;
@@ -40,7 +43,8 @@ struct source {
 	__u64 packets;
 	struct capture_in pcap;
 	struct ng_in ng;
-	struct ng_block first;
+	struct ng_block block;
+	bool held;
 	struct stream *stream;
 	struct child *child;
 	int fd;
@@ -57,8 +61,10 @@ struct source {
  * @has_stamp: the packet has a time stamp
  * @has_ns: the time stamp is between 1970 and 2554
  * @ns: if @has_ns: the time stamp, ns since 1970
- * @record: pcap header of the packet, which is written unchanged
- * @block: of pcapng
+ * @record: of a packet from pcap: its header there
+ * @raw: the packet with that header as they are in the file, valid until the function given
+ *	to source_on_move() is called; NULL: they are not in memory in this form
+ * @block: pcapng: the block; NULL: the input is pcap
  */
 struct item {
 	bool is_packet;
@@ -71,7 +77,8 @@ struct item {
 	bool has_ns;
 	__u64 ns;
 	struct capture_record record;
-	struct ng_block block;
+	const unsigned char *raw;
+	const struct ng_block *block;
 };
 
 /**
@@ -89,6 +96,9 @@ int source_next(struct source *s, struct item *item);
 
 /* What is to be said of a capture that was read to its end; "": nothing. */
 const char *source_note(const struct source *s);
+
+/* Call @move with @ctx before what an item's @raw pointed to is moved. */
+void source_on_move(struct source *s, void (*move)(void *ctx), void *ctx);
 
 /* Bytes of the file that were read so far, and its size; 0: unknown. */
 __u64 source_done_bytes(const struct source *s);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define WRITE_BYTES (128u << 10)
@@ -35,42 +36,73 @@ static int open_out(struct capture_out *out, const char *path)
 	return fd;
 }
 
-/* Use a buffer of our own: without one glibc ignores the requested size. */
-static int open_stream(struct capture_out *out, int fd)
+/* The output is open while it has a buffer. */
+static int make_buffer(struct capture_out *out)
 {
-	out->stream = fdopen(fd, "w");
-	if (!out->stream) {
-		close(fd);
-		return -1;
-	}
 	out->buffer = malloc(WRITE_BYTES);
-	if (!out->buffer) {
-		errno = ENOMEM;
-		return -1;
-	}
-	return setvbuf(out->stream, out->buffer, _IOFBF, WRITE_BYTES);
+	if (out->buffer)
+		return 0;
+	close(out->fd);
+	errno = ENOMEM;
+	return -1;
 }
 
 int capture_create(struct capture_out *out, const char *path, enum capture_format format,
 		   const struct source *like)
 {
-	int fd;
-
 	memset(out, 0, sizeof(*out));
 	out->format = format;
 	out->like = like;
-	fd = open_out(out, path);
-	if (fd < 0 || open_stream(out, fd))
+	out->fd = open_out(out, path);
+	if (out->fd < 0 || make_buffer(out))
 		return capture_out_fails(out, errno);
 	return 0;
 }
 
+/* Write once, and leave out of @v what is written. Return: 0, or -1 with errno set. */
+static int write_piece(int fd, struct iovec v[2])
+{
+	ssize_t n = writev(fd, v, 2);
+	int i;
+
+	if (n <= 0) {
+		errno = n ? errno : EIO;
+		return -1;
+	}
+	for (i = 0; i < 2; i++) {
+		size_t part = (size_t)n < v[i].iov_len ? (size_t)n : v[i].iov_len;
+
+		v[i].iov_base = (char *)v[i].iov_base + part;
+		v[i].iov_len -= part;
+		n -= (ssize_t)part;
+	}
+	return 0;
+}
+
+/* Write the buffer, then @len bytes from where they are. */
+static int write_all(struct capture_out *out, const void *bytes, size_t len)
+{
+	struct iovec v[2] = { { out->buffer, out->used }, { (void *)bytes, len } };
+
+	out->used = 0;
+	while (v[0].iov_len || v[1].iov_len) {
+		if (!write_piece(out->fd, v))
+			continue;
+		out->failed = true;
+		snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+/* What is long is not copied to the buffer. */
 static int capture_out_put(struct capture_out *out, const void *bytes, size_t len)
 {
-	if (fwrite_unlocked(bytes, 1, len, out->stream) == len)
-		return 0;
-	snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
-	return -1;
+	if (len >= WRITE_BYTES / 2 || len > WRITE_BYTES - out->used)
+		return write_all(out, bytes, len);
+	memcpy(out->buffer + out->used, bytes, len);
+	out->used += len;
+	return 0;
 }
 
 /* Readers cut packets to the snap length of the header, or refuse them. Interfaces may be
@@ -92,7 +124,7 @@ static int mend_snaplen(struct capture_out *out)
 
 	if (out->format != FORMAT_PCAP || !out->like->is_ng || !out->file.temp)
 		return 0;
-	return epf_file_write_at(fileno(out->stream), &snaplen, sizeof(snaplen), SNAPLEN_AT);
+	return epf_file_write_at(out->fd, &snaplen, sizeof(snaplen), SNAPLEN_AT);
 }
 
 /* Also for a link type that libpcap can read but does not write, and for several types. */
@@ -108,7 +140,7 @@ static int begin_pcap(struct capture_out *out)
 	};
 
 	if (!like->is_ng)
-		return capture_header(out->stream, &like->pcap);
+		return capture_out_put(out, like->header, sizeof(like->header));
 	return capture_out_put(out, &hdr, sizeof(hdr));
 }
 
@@ -155,6 +187,27 @@ static int put_ng_packet(struct capture_out *out, const struct item *item)
 	return capture_out_put(out, tail, n);
 }
 
+/* Write the run. */
+static int end_run(struct capture_out *out)
+{
+	size_t n = out->run_bytes;
+
+	out->run_bytes = 0;
+	return n ? capture_out_put(out, out->run, n) : 0;
+}
+
+/* Records that are kept one after another are one run, which is written at once. */
+static int put_raw(struct capture_out *out, const struct item *item)
+{
+	if (!out->run_bytes || item->raw != out->run + out->run_bytes) {
+		if (end_run(out))
+			return -1;
+		out->run = item->raw;
+	}
+	out->run_bytes += sizeof(item->record) + item->captured;
+	return 0;
+}
+
 static int put_pcap_packet(struct capture_out *out, const struct item *item)
 {
 	__u32 frac = (__u32)(item->ns % NS_PER_S);
@@ -169,7 +222,7 @@ static int put_pcap_packet(struct capture_out *out, const struct item *item)
 		rec = item->record;
 	else
 		out->loss.stamps += !out->nano && frac % 1000;
-	if (capture_out_put(out, &rec, sizeof(rec)))
+	if (end_run(out) || capture_out_put(out, &rec, sizeof(rec)))
 		return -1;
 	return capture_out_put(out, item->data, item->captured);
 }
@@ -198,28 +251,37 @@ static int other_link(struct capture_out *out, __u32 link)
 	return -1;
 }
 
+void capture_settle(struct capture_out *out)
+{
+	if (out->buffer && !out->failed)
+		end_run(out);
+}
+
 void capture_flush(struct capture_out *out)
 {
-	if (!out->stream || out->failed || !fflush(out->stream))
-		return;
-	out->failed = true;
-	snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
+	capture_settle(out);
+	if (out->buffer && !out->failed)
+		write_all(out, out->buffer, 0);
 }
 
 int capture_put(struct capture_out *out, const struct item *item)
 {
-	const struct ng_block *b = &item->block;
+	const struct ng_block *b = item->block;
 
 	if (out->failed)
 		return -1;
-	if (out->format == FORMAT_PCAPNG && b->bytes)
+	if (out->format == FORMAT_PCAPNG && b)
 		return put_block(out, b);
-	out->loss.options += b->options;
-	out->loss.blocks += b->kind == NG_IS_OTHER;
+	if (b) {
+		out->loss.options += b->options;
+		out->loss.blocks += b->kind == NG_IS_OTHER;
+	}
 	if (!item->is_packet)
 		return 0;
 	if (capture_out_begin(out, item->link))
 		return -1;
+	if (out->format == FORMAT_PCAP && item->raw)
+		return put_raw(out, item);
 	if (out->format == FORMAT_PCAPNG)
 		return put_ng_packet(out, item);
 	if (item->link != out->link)
@@ -236,32 +298,34 @@ static bool needs_header(const struct capture_out *out)
 
 int capture_commit(struct capture_out *out)
 {
-	FILE *stream = out->stream;
-	int err = 0;
+	int err;
 
-	if (needs_header(out) && capture_out_begin(out, out->like->link))
-		return capture_out_fails(out, errno);
-	if (fflush(stream) || ferror(stream))
-		return capture_out_fails(out, errno);
+	if (needs_header(out))
+		capture_out_begin(out, out->like->link);
+	capture_flush(out);
+	if (out->failed) {
+		capture_discard(out);
+		return -1;
+	}
 	err = mend_snaplen(out);
 	if (!err && out->file.temp)
-		err = epf_file_sync(fileno(stream));
-	out->stream = NULL;
-	if (fclose(stream) && !err)
+		err = epf_file_sync(out->fd);
+	free(out->buffer);
+	out->buffer = NULL;
+	if (close(out->fd) && !err)
 		err = -errno;
 	if (!err && out->file.temp)
 		err = epf_file_commit(&out->file);
-	free(out->buffer);
-	out->buffer = NULL;
 	return err ? capture_out_fails(out, -err) : 0;
 }
 
 void capture_discard(struct capture_out *out)
 {
-	if (out->stream)
-		fclose(out->stream);
+	if (out->buffer && !out->file.temp)
+		capture_flush(out); /* nobody can take back what was written before */
+	if (out->buffer)
+		close(out->fd);
 	free(out->buffer);
 	epf_file_discard(&out->file);
-	out->stream = NULL;
 	out->buffer = NULL;
 }

@@ -3,8 +3,6 @@
 #ifndef EPFCTL_CAPTURE_OUT_H
 #define EPFCTL_CAPTURE_OUT_H
 
-#include <stdio.h>
-
 #include "capture_any.h"
 #include "libepf/atomic_file.h"
 
@@ -26,26 +24,33 @@ struct capture_loss {
 /**
  * struct capture_out - a capture being written
  * @why: text of the last error
- * @stream: NULL: not open
- * @buffer: of @stream
+ * @fd: of the output
+ * @buffer: what is to be written to it next; NULL: not open
+ * @used: bytes of @buffer
  * @file: the output file; unused if the output is not a regular file
  * @format: of the output
  * @like: the input
  * @begun: the header is written
- * @failed: capture_flush() could not write; @why is set
+ * @failed: a write failed; @why is set
+ * @run: records of the input, one behind another, that are still to be written; see @raw of
+ *	struct item
+ * @run_bytes: their length
  * @link: pcap: LINKTYPE_* of all packets
  * @nano: pcap, or pcapng made from pcap: time stamps are in ns, otherwise in us
  * @loss: pcap: what was lost
  */
 struct capture_out {
 	char why[CAPTURE_WHY_BYTES];
-	FILE *stream;
+	int fd;
 	char *buffer;
+	size_t used;
 	struct epf_file file;
 	enum capture_format format;
 	const struct source *like;
 	bool begun;
 	bool failed;
+	const unsigned char *run;
+	size_t run_bytes;
 	__u32 link;
 	bool nano;
 	struct capture_loss loss;
@@ -75,6 +80,15 @@ int capture_create(struct capture_out *out, const char *path, enum capture_forma
  * packet (@why).
  */
 int capture_put(struct capture_out *out, const struct item *item);
+
+/**
+ * capture_settle() - take over what the input has in memory
+ * @out: capture; does nothing if it is not open
+ *
+ * The caller does this before that memory changes (source_on_move()). If it fails,
+ * capture_put() fails from then on, and capture_commit() too.
+ */
+void capture_settle(struct capture_out *out);
 
 /**
  * capture_flush() - write what is buffered

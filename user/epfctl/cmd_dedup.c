@@ -88,8 +88,7 @@ PKT_HELP("frame")
 "  -I, --ignore N      frame: leave out the first N bytes\n"
 "  --first-seen        a repeat does not restart the window of its packet\n"
 "  --action drop|count drop repeats (default), or keep and count them\n"
-"  --strict            use SipHash-2-4 in place of SipHash-1-3 or, with --filter,\n"
-"                      of nh\n"
+"  --strict            use SipHash-2-4 in place of nh and SipHash-1-3\n"
 "  --format FORMAT     write pcap or pcapng, whatever the names say\n"
 "  --removed FILE      write the repeats to FILE\n"
 "  --keep-going        treat a damaged capture as one that ends at the damage\n",

@@ -47,7 +47,7 @@ static int write_to(struct capture_out *out, const char *name, const struct item
 
 static int write_removed(struct dedup *d, const struct item *item)
 {
-	return d->removed.stream ? write_to(&d->removed, d->ask->removed, item) : 0;
+	return d->removed.buffer ? write_to(&d->removed, d->ask->removed, item) : 0;
 }
 
 static int one_packet(struct dedup *d, const struct item *item)
@@ -176,7 +176,7 @@ static void tell_loss(struct dedup *d)
 static int commit_outputs(struct dedup *d)
 {
 	tell_loss(d);
-	if (d->removed.stream && capture_commit(&d->removed))
+	if (d->removed.buffer && capture_commit(&d->removed))
 		return fail("%s: %s", d->ask->removed, d->removed.why);
 	if (capture_commit(&d->out))
 		return fail("%s: %s", d->ask->out, d->out.why);
@@ -192,6 +192,15 @@ static void flush_outputs(void *ctx)
 	capture_flush(&d->removed);
 }
 
+/* The input is about to overwrite records that wait in runs of the outputs. */
+static void settle_outputs(void *ctx)
+{
+	struct dedup *d = ctx;
+
+	capture_settle(&d->out);
+	capture_settle(&d->removed);
+}
+
 int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 {
 	struct dedup d = { .ask = ask, .r = result, .meter = { .what = "dedup" } };
@@ -201,6 +210,7 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	if (source_open(&d.in, ask->in))
 		return fail("%s: %s", ask->in, d.in.why);
 	stream_on_idle(d.in.stream, flush_outputs, &d);
+	source_on_move(&d.in, settle_outputs, &d);
 	err = create_outputs(&d);
 	if (!err)
 		err = judge_begin(&d.judge, ask, &d.in, &d.meter, result);

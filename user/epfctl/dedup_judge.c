@@ -4,12 +4,11 @@
  * a file its speed does not matter. So the table is used if the keys of a window fit into
  * the memory limit.
  *
- * Its keys are digests of 128 bits: two SipHash digests under two keys that are drawn for
- * this run. The author of a capture does not know these keys. So two different packets
- * have equal digests with probability 2^-127, unless SipHash is broken (one bit is spent,
- * see dedup_exact.h). Of a billion packets in a window of a billion, 3e-21 are expected to
- * be removed wrongly, whether an attacker chose them
- * or not.
+ * Its keys are digests of 128 bits under keys that are drawn for this run
+ * (dedup_digest.h). The author of a capture does not know these keys. So two different
+ * packets have equal digests with a probability below 2^-125 (one bit is spent, see
+ * dedup_exact.h). Of a billion packets in a window of a billion, 2e-20 are expected to be
+ * removed wrongly, whether an attacker chose them or not.
  */
 #include "dedup_judge.h"
 
@@ -19,7 +18,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 /* Bytes of a packet with its record; they bound the number of packets in a file. */
 #define RECORD_MIN_BYTES 16
@@ -33,6 +31,13 @@
  * of the last so many packets.
  */
 #define STREAM_STRETCH 8192
+
+/* Are frames compared as they were captured, with the number of bytes that were not? */
+static bool compares_frames(const struct dedup_ask *ask)
+{
+	return ask->key.key == EPF_PKT_FRAME && !ask->key.flags && !ask->key.max_bytes &&
+	       !ask->inner && !ask->masks && !ask->ignore;
+}
 
 bool judge_takes(const struct dedup_ask *ask, const struct item *item)
 {
@@ -135,15 +140,10 @@ static int make_exact(struct judge *j)
 		.first_seen = ask->first_seen,
 		.max_bytes = ask->max_bytes,
 	};
-	__u64 key[2];
-	int i;
+	int err = digest_keys_draw(&j->digest, ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_NH);
 
-	for (i = 0; i < 2; i++) {
-		if (getrandom(key, sizeof(key), 0) != sizeof(key))
-			return fail_errno(errno, "cannot draw a random hash key: %m");
-		epf_hash_init(&j->hash[i], key[0], key[1],
-			      ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13);
-	}
+	if (err)
+		return fail_errno(-err, "cannot draw a random hash key: %m");
 	j->least_ns[0] = j->least_ns[1] = ~0ULL;
 	j->exact = exact_new(&table);
 	return j->exact ? 0 :
@@ -232,6 +232,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask, const struct sourc
 	bool exact;
 
 	j->ask = ask;
+	j->frames = compares_frames(ask);
 	if (dedup_judge_choose(j, in, meter, &exact))
 		return EXIT_FAIL;
 	r->exact = exact;
@@ -306,6 +307,14 @@ static void set_subject(struct subject *s, const struct judge *j, const struct v
 		s->unseen = 0;
 }
 
+static void set_frame(struct subject *s, const struct judge *j, const struct item *item)
+{
+	s->key = j->ask->key;
+	s->seg = (struct epf_seg){ .data = item->data, .len = item->captured };
+	s->pkt = (struct epf_pkt){ .seg = &s->seg, .nr_segs = 1, .len = item->captured };
+	s->unseen = item->length - item->captured;
+}
+
 /* What of the packet is compared. Return: 0, or -1 with an error printed. */
 static int view(struct judge *j, const struct item *item, struct subject *s, struct dedup_result *r)
 {
@@ -360,9 +369,8 @@ static int exact_packet(struct judge *j, const struct subject *s, struct dedup_r
 	int seen;
 
 	dedup_judge_forget(j);
-	if (!has_key(epf_pkt_digest(&j->hash[0], &s->pkt, &s->key, &digest[0]), r))
+	if (!has_key(digest_packet(&j->digest, &s->pkt, &s->key, digest), r))
 		return 0;
-	epf_pkt_digest(&j->hash[1], &s->pkt, &s->key, &digest[1]);
 	digest[1] ^= s->unseen; /* so all bits of it are compared */
 	seen = exact_seen(j->exact, digest, place);
 	if (seen < 0) {
@@ -371,7 +379,7 @@ static int exact_packet(struct judge *j, const struct subject *s, struct dedup_r
 		     j->number, fmt_bytes(exact_bytes(j->exact)).s, fmt_bytes(j->ask->max_bytes).s);
 		return -1;
 	}
-	r->unsure += !seen && exact_is_unsure(j->exact, place);
+	r->unsure += !seen && !j->ask->window && exact_is_unsure(j->exact, place);
 	return seen;
 }
 
@@ -431,7 +439,9 @@ int judge_packet(struct judge *j, const struct item *item, struct dedup_result *
 	int seen = 0;
 
 	j->number = item->number;
-	if (view(j, item, &s, r))
+	if (j->frames)
+		set_frame(&s, j, item);
+	else if (view(j, item, &s, r))
 		return -1;
 	set_time(j, item, r);
 	r->cut += item->captured < item->length;
@@ -467,5 +477,5 @@ void judge_end(struct judge *j)
 	epf_mem_free(j->mem);
 	free(j->survey);
 	view_room_free(&j->room);
-	explicit_bzero(j->hash, sizeof(j->hash));
+	explicit_bzero(&j->digest, sizeof(j->digest));
 }

@@ -7,17 +7,17 @@
 #define EPFCTL_DEDUP_JUDGE_H
 
 #include "dedup.h"
+#include "dedup_digest.h"
 #include "dedup_exact.h"
 #include "dedup_survey.h"
 #include "dedup_view.h"
 
-#include <epf/hash.h>
-
 /**
  * struct judge - the method, made ready
  * @ask: what is asked
+ * @frames: frames are compared as they were captured
  * @exact: the table; NULL: the filter is used
- * @hash: two keyed 64-bit digests, which together make one of 128 bits
+ * @digest: keys of the table's digests
  * @survey: of the input, if it was read beforehand
  * @packets: so far
  * @number: of the current packet in the capture
@@ -31,8 +31,9 @@
  */
 struct judge {
 	const struct dedup_ask *ask;
+	bool frames;
 	struct exact *exact;
-	struct epf_hash hash[2];
+	struct digest_keys digest;
 	struct survey *survey;
 	__u64 packets;
 	__u64 number;

@@ -387,6 +387,8 @@ static bool plain_read(struct capture_in *in)
 	struct plain_feed *f = &in->plain;
 	ssize_t n;
 
+	if (f->move)
+		f->move(f->ctx);
 	memmove(f->buffer, f->buffer + f->at, f->end - f->at);
 	f->end -= f->at;
 	f->at = 0;
@@ -410,7 +412,7 @@ static const unsigned char *plain_record(struct capture_in *in, struct capture_r
 		if (f->end - f->at >= sizeof(*rec)) {
 			memcpy(rec, f->buffer + f->at, sizeof(*rec));
 			want = sizeof(*rec) + rec->captured;
-			if (rec->captured > (__u32)pcap_snapshot(in->pcap) || want > PLAIN_ROOM)
+			if (rec->captured > f->snaplen || want > PLAIN_ROOM)
 				return NULL;
 		}
 		if (f->end - f->at >= want)
@@ -420,21 +422,30 @@ static const unsigned char *plain_record(struct capture_in *in, struct capture_r
 	}
 }
 
+const unsigned char *capture_raw(struct capture_in *in, struct capture_record *rec)
+{
+	struct plain_feed *f = &in->plain;
+	const unsigned char *p = f->on ? plain_record(in, rec) : NULL;
+
+	if (p)
+		f->at += sizeof(*rec) + rec->captured;
+	else
+		f->on = false;
+	return p;
+}
+
 static bool plain_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
 	struct plain_feed *f = &in->plain;
 	struct capture_record rec;
-	const unsigned char *p = plain_record(in, &rec);
+	const unsigned char *p = capture_raw(in, &rec);
 
-	if (!p) {
-		f->on = false;
+	if (!p)
 		return false;
-	}
 	f->hdr.ts.tv_sec = rec.sec;
 	f->hdr.ts.tv_usec = rec.frac;
 	f->hdr.caplen = rec.captured;
 	f->hdr.len = rec.length;
-	f->at += sizeof(rec) + rec.captured;
 	*hdr = &f->hdr;
 	*data = p + sizeof(rec);
 	return true;
@@ -514,8 +525,10 @@ static int start_pcap(struct capture_in *in)
 	plain_open(in);
 	if (ng_open(in))
 		in->pcap = open_pcap(in, stream, text);
-	if (in->pcap)
+	if (in->pcap) {
+		in->plain.snaplen = (__u32)pcap_snapshot(in->pcap);
 		return 0;
+	}
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", capture_why(in, text));
 	fclose(stream);
 	free_buffers(in);
@@ -554,7 +567,7 @@ bool capture_ready(struct capture_in *in, size_t bytes)
 
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data)
 {
-	if (in->plain.on && plain_next(in, hdr, data))
+	if (plain_next(in, hdr, data))
 		return 1;
 	switch (pcap_next_ex(in->pcap, hdr, data)) {
 	case 1:
@@ -566,15 +579,6 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned
 		snprintf(in->why, sizeof(in->why), "%s", capture_why(in, pcap_geterr(in->pcap)));
 		return -1;
 	}
-}
-
-__u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr)
-{
-	/* libpcap reads both numbers of a savefile as signed or unsigned,
-	 * depending on the byte order
-	 */
-	return (__u64)(__u32)hdr->ts.tv_sec * 1000000000 +
-	       (__u64)(__u32)hdr->ts.tv_usec * (in->nano ? 1 : 1000);
 }
 
 int capture_link(const struct capture_in *in)
@@ -630,4 +634,10 @@ struct capture_record capture_record(const struct pcap_pkthdr *hdr)
 	};
 
 	return rec;
+}
+
+void capture_on_move(struct capture_in *in, void (*move)(void *ctx), void *ctx)
+{
+	in->plain.move = move;
+	in->plain.ctx = ctx;
 }

@@ -70,7 +70,11 @@ struct ng_feed {
  * @at: offset of the next record
  * @end: end of what was read
  * @error: errno of read(), for libpcap; or 0
+ * @snaplen: captured bytes of a packet at most
  * @hdr: header of the last packet
+ * @move: called with @ctx before records that were returned are moved or overwritten; or
+ *	NULL
+ * @ctx: context
  */
 struct plain_feed {
 	bool on;
@@ -79,7 +83,10 @@ struct plain_feed {
 	size_t at;
 	size_t end;
 	int error;
+	__u32 snaplen;
 	struct pcap_pkthdr hdr;
+	void (*move)(void *ctx);
+	void *ctx;
 };
 
 /**
@@ -145,9 +152,6 @@ bool capture_ready(struct capture_in *in, size_t bytes);
  */
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned char **data);
 
-/* Time stamp in ns since 1970. */
-__u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr);
-
 /* Return: enum epf_pkt_link; -1: a link type that only frame keys support. */
 int capture_link(const struct capture_in *in);
 const char *capture_link_name(const struct capture_in *in);
@@ -166,5 +170,25 @@ struct capture_record {
 };
 
 struct capture_record capture_record(const struct pcap_pkthdr *hdr);
+
+/* Time stamp in ns since 1970. Both numbers count as unsigned. */
+static inline __u64 capture_ns(const struct capture_in *in, const struct capture_record *rec)
+{
+	return (__u64)rec->sec * 1000000000 + (__u64)rec->frac * (in->nano ? 1 : 1000);
+}
+
+/**
+ * capture_raw() - the next packet as it is in the file
+ * @in: capture
+ * @rec: set to its header
+ *
+ * Return: the header and behind it the bytes of the packet. They stay where they are until
+ * the function given to capture_on_move() is called. NULL: the file has the other byte order,
+ * or another format, or has ended or is damaged: call capture_next().
+ */
+const unsigned char *capture_raw(struct capture_in *in, struct capture_record *rec);
+
+/* Call @move with @ctx before records that capture_raw() returned are moved. */
+void capture_on_move(struct capture_in *in, void (*move)(void *ctx), void *ctx);
 
 #endif /* RECORDS_CAPTURE_H */

@@ -85,13 +85,12 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	return keep_header(s, &p->in, e);
 }
 
-static struct rec_raw keep_packet(struct pcap_reader *p)
+static struct rec_raw keep_packet(struct pcap_reader *p, const struct capture_record *rec)
 {
-	struct capture_record rec = capture_record(p->hdr);
-	struct rec_raw raw = { p->room + p->used, sizeof(rec) + rec.captured };
+	struct rec_raw raw = { p->room + p->used, sizeof(*rec) + rec->captured };
 
-	memcpy(p->room + p->used, &rec, sizeof(rec));
-	memcpy(p->room + p->used + sizeof(rec), p->data, rec.captured);
+	memcpy(p->room + p->used, rec, sizeof(*rec));
+	memcpy(p->room + p->used + sizeof(*rec), p->data, rec->captured);
 	p->used += raw.len;
 	return raw;
 }
@@ -100,19 +99,20 @@ static struct rec_raw keep_packet(struct pcap_reader *p)
 static int put_packet(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
 {
 	struct pcap_reader *p = s->own;
-	struct epf_seg seg = { p->data, p->hdr->caplen };
+	struct capture_record rec = capture_record(p->hdr);
+	struct epf_seg seg = { p->data, rec.captured };
 	struct epf_pkt pkt = { &seg, 1, seg.len };
 	__u64 digest;
 	int err = 0;
 
-	s->ns = capture_ns(&p->in, p->hdr);
+	s->ns = capture_ns(&p->in, &rec);
 	if (epf_pkt_digest(&s->hash, &pkt, &s->spec.pkt, &digest))
 		s->count.keyless++;
 	else if (s->spec.stamps && !s->ns)
 		err = rec_bad(s, e, "packet %llu has no time stamp",
 			      s->count.records + s->count.keyless + 1);
 	else
-		rec_put(s, b, digest, keep_packet(p));
+		rec_put(s, b, digest, keep_packet(p, &rec));
 	p->hdr = NULL;
 	return err;
 }
