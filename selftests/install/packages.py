@@ -82,6 +82,8 @@ def bare(suite, name, packages):
     lent.make(root, ["apt", "make", *packages],
               r"/kernel/(sound/|drivers/(?!virtio/|char/|net/(tun|veth)\.ko))")
     run(HERE / "root.sh", "--before", root)
+    for kernel in root.glob("lib/modules/*"):
+        run("depmod", "-b", root, kernel.name)  # DKMS reads there how modules are packed
     return root
 
 
