@@ -22,10 +22,10 @@ try:
 except ImportError:
     tap.skip_all("needs python3-jsonschema")
 
-FILE = os.path.join(own.ROOT, "docs/schema/epfctl.json")
+FILE = os.environ.get("EPF_SCHEMA", os.path.join(own.ROOT, "docs/schema/epfctl.json"))
 # They print nothing on standard output, or no JSON.
 SILENT = {"destroy", "clear", "swap", "hold", "detach", "metrics", "batch"}
-AGENT = os.path.join(own.ROOT, "build/user/epfagent")
+AGENT = os.environ.get("EPF_AGENT", os.path.join(own.ROOT, "build/user/epfagent"))
 dir = None
 checked = set()
 

@@ -19,6 +19,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -28,8 +29,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 sys.path.insert(0, str(TOP / "selftests" / "dedup"))
 
+import lent
 import newcomer
 import tap
+import tour
 
 STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
@@ -43,7 +46,7 @@ MODULES = ["epochfilter", "epochfilter_kinds", "xt_epf"]
 APT = "apt-get -q -y -o APT::Sandbox::User=root -o DPkg::Use-Pty=0 --no-install-recommends"
 # Nothing here installs the packages with debug information.
 QUICK = "" if os.environ.get("EPF_THOROUGH") else \
-    "DEB_BUILD_OPTIONS=noautodbgsym CUDA_ARCHS=90 DEB_CFLAGS_APPEND=\"-O1 -g0\""
+    "env DEB_BUILD_OPTIONS=noautodbgsym CUDA_ARCHS=90 DEB_CFLAGS_APPEND='-O1 -g0'"
 
 
 def run(*command, **more):
@@ -55,17 +58,46 @@ def run(*command, **more):
     return done.stdout
 
 
-class Root:
-    """A layer over the bare root of a suite. What is written is in self.upper."""
+def deps(purpose, what="--print"):
+    return run(TOP / "scripts/deps.sh", what, *purpose.split()).strip()
 
-    def __init__(self, suite, name):
-        below = run(HERE / "root.sh", suite, "bare").split()[-1]
+
+@functools.cache
+def lends():
+    """Whether this machine is a Debian 12 that has what the packages and a guest take: then it
+    lends its files, in place of the archive. With EPF_THOROUGH mmdebstrap makes all roots.
+    """
+    if os.environ.get("EPF_THOROUGH") or \
+            platform.freedesktop_os_release().get("VERSION_CODENAME") != "bookworm":
+        return False
+    return subprocess.run([TOP / "scripts/deps.sh", "--check", "deb", "build"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def bare(suite, name, packages):
+    """A root with these packages, apt and make; what root.sh makes has all that matter."""
+    if suite != "bookworm" or not lends():
+        return run(HERE / "root.sh", suite, "bare").split()[-1]
+    root = STATE / f"lent-{name}"
+    lent.make(root, ["apt", "make", *packages],
+              r"/kernel/(sound/|drivers/(?!virtio/|char/|net/(tun|veth)\.ko))")
+    run(HERE / "root.sh", "--before", root)
+    for kernel in root.glob("lib/modules/*"):
+        run("depmod", "-b", root, kernel.name)  # DKMS reads there how modules are packed
+    return root
+
+
+class Root:
+    """A layer over a bare root, or over what is @below. What is written is in self.upper."""
+
+    def __init__(self, suite, name, packages=(), below=None):
+        self.below = below or bare(suite, name, packages)
         self.top = STATE / f"layer-{suite}-{name}"
         self.upper, self.path = self.top / "upper", self.top / "root"
         shutil.rmtree(self.top, ignore_errors=True)
         for part in "upper", "work", "root":
             (self.top / part).mkdir(parents=True)
-        run("mount", "-t", "overlay", "-o", f"lowerdir={below},upperdir={self.upper},"
+        run("mount", "-t", "overlay", "-o", f"lowerdir={self.below},upperdir={self.upper},"
             f"workdir={self.top}/work", "overlay", self.path)
         run("mount", "-t", "proc", "proc", self.path / "proc")
         run("mount", "--bind", "/dev", self.path / "dev")
@@ -82,6 +114,9 @@ class Root:
         return run("chroot", self.path, "/bin/sh", "-c", command, cwd="/", env={
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"})
+
+    def install(self, packages):
+        self.run(f"{APT} install {packages}")
 
     def kernel(self):
         return next((self.path / "lib/modules").iterdir()).name
@@ -134,13 +169,21 @@ def later(deb, where):
     shutil.rmtree(tree)
 
 
+def build_root():
+    """Where the packages are built, and the command of an ordinary user that does it."""
+    if not lends():
+        return Root("bookworm", "build"), "su user -c 'sudo make deps FOR=deb && make deb'"
+    return Root("bookworm", "build", deps("deb").split()), "setpriv --reuid=user --regid=user " \
+        "--clear-groups sh -c 'HOME=/home/user; make deps FOR=deb && make deb'"
+
+
 def build(debs):
-    """An ordinary user builds the packages in a bare Debian 12."""
-    root = Root("bookworm", "build")
+    """An ordinary user builds the packages, in a root that has no other packages than they name."""
+    root, command = build_root()
     run(HERE / "root.sh", "--tree", root.path)
     if "epochfilter-cuda" in NAMES:
         root.bind(CUDA)
-    root.run(f"cd {HOME} && su user -c 'sudo make deps FOR=deb && {QUICK} make deb'")
+    root.run(f"cd {HOME} && {QUICK} {command}")
     shutil.rmtree(debs, ignore_errors=True)
     shutil.copytree(root.path / HOME[1:] / "build/deb", debs)
     root.remove()
@@ -185,9 +228,10 @@ def lintian():
 def installs():
     """apt installs tool and modules; DKMS signs all three; the agent is not enabled."""
     global root
-    root = Root(suite, "installed")
+    kernel = deps("", "--kernel")
+    root = Root(suite, "installed", [f"linux-image-{kernel}", f"linux-headers-{kernel}"])
     shutil.copytree(packages(), root.path / "debs")
-    root.run(f"{APT} install " + " ".join(f"/debs/{name}_*.deb" for name in NAMES))
+    root.install(" ".join(f"/debs/{name}_*.deb" for name in NAMES))
     told = root.run("epfctl --version; getent group epochfilter; "
                     "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
     if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:
@@ -226,6 +270,11 @@ def card():
     return None if right else said
 
 
+def toured():
+    """What README and the manuals show is tried in a layer over what is installed, and leaves nothing there."""
+    return tour.Tour(Root(suite, "tour", below=f"{root.upper}:{root.below}"))
+
+
 def upgrades():
     """An upgrade replaces the modules, and keeps an edited agent.conf and the group.
 
@@ -237,7 +286,7 @@ def upgrades():
     conf = root.path / "etc/epochfilter/agent.conf"
     conf.write_text("hold = no\n")
     group = root.run("getent group epochfilter")
-    root.run(f"{APT} install /debs/next/*.deb")
+    root.install("/debs/next/*.deb")
     if conf.read_text() != "hold = no\n" or root.run("getent group epochfilter") != group:
         return "agent.conf or the group has changed"
     if thorough and {version for version, _ in root.modules().values()} != {NEXT}:
@@ -297,8 +346,9 @@ def main():
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
                               sys.executable, __file__, suite])
     more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
-    cases = [builds, installs, python, card] + more + [removes, purges]
-    tap.main([(case.__doc__.splitlines()[0], case) for case in cases])
+    first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
+                   for cases in ([builds, installs, python, card], more + [removes, purges]))
+    tap.main(first + tour.cases(toured) + last)
 
 
 if __name__ == "__main__":

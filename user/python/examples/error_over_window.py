@@ -53,7 +53,10 @@ def measure(kind: str, keys: int, error: float, steps: int, probes: int) -> Curv
 
 def draw(curves: dict[str, Curve], error: float, path: str | None) -> None:
     """Plot all curves, one color each, into a file or a window."""
-    import matplotlib  # type: ignore
+    try:
+        import matplotlib  # type: ignore
+    except ImportError:
+        raise SystemExit("error: the plot needs matplotlib: apt install python3-matplotlib") from None
 
     if path is not None:
         matplotlib.use("agg")
