@@ -309,6 +309,11 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 	return m->nr % 4 ? EPF_MERGE_OK : EPF_MERGE_KEY;
 }
 
+int epf_merge_share(struct epf_merge *m)
+{
+	abort(); /* this process is alone */
+}
+
 int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
 {
 	law(path && m->header.params.limit_ppt >= m->header.params.budget_ppt, "merge: limit");
