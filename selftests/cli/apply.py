@@ -44,7 +44,7 @@ action = count
 
 # Attached last: what --follow does to the rest of the file is done by then.
 AFTER = """
-[attach v7]
+[attach v5]
 filter = seen
 no-dispatcher = yes
 no-vlan = yes
@@ -283,8 +283,8 @@ def followed():
                 return "not attached for the third time"
             good("detach", "v9")
             good("destroy", "lost")
-            link("add", "v7", "type", "veth", "peer", "name", "v6")
-            if not until(lambda: attached("v7")):
+            link("add", "v5", "type", "veth", "peer", "name", "v4")
+            if not until(lambda: attached("v5")):
                 return "not attached to another"
             if attached("v9") or names() != ["seen"]:
                 return "made again what somebody took away"

@@ -33,5 +33,5 @@ ktap_is 'without the profile, and says so in one line' "$(profile)$(said)" \
 	'deb: no nvcc: epochfilter-cuda is not built'
 ktap_check 'with nvcc, too' deb "$tmp/bin/nvcc"
 ktap_is 'with the profile that has the package' "$(profile)$(said)" \
-	"$(sed -n 's/^Build-Profiles: <\(.*\)>$/-P\1/p' "$top/debian/control")"
+	"$(sed -n 's/^Build-Profiles: <\(pkg.*\)>$/-P\1/p' "$top/debian/control")"
 ktap_finish

@@ -245,9 +245,7 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first, size_t 
 		if (n < 0)
 			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!n)
-			return rec_error_set(e, -EBADMSG,
-					     "truncated while being "
-					     "read");
+			return rec_error_set(e, -EBADMSG, "truncated while being read");
 		got += (size_t)n;
 	}
 	return 0;
@@ -439,9 +437,7 @@ static int write_prologue(struct job *j, struct rec_error *e)
 
 static int few_records(struct rec_error *e)
 {
-	return rec_error_set(e, -EINVAL,
-			     "fewer records than the interrupted audit "
-			     "has looked up");
+	return rec_error_set(e, -EINVAL, "fewer records than the interrupted audit has looked up");
 }
 
 /* Records that the interrupted audit looked up are read again and skipped. */
@@ -633,8 +629,7 @@ static int read_tail(int fd, __u64 keys, unsigned char *tail)
 static int short_bitmap(struct rec_error *e)
 {
 	return rec_error_set(e, -EINVAL,
-			     "the bitmap is shorter than the interrupted "
-			     "audit left it");
+			     "the bitmap is shorter than the interrupted audit left it");
 }
 
 static int sum_some(struct job *j, struct rec_error *e)
