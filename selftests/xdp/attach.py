@@ -310,7 +310,11 @@ def interface_gone(*options):
         net.in_b("ip", "link", "del", net.B)
         time.sleep(0.2)
         states = json.loads(net.epfctl("-j", "status").stdout)
+        before = os.stat(f"/run/netns/{net.NS_B}").st_ino
         net.make_net()
+        # The kernel frees namespaces later, so the new one seldom has another number.
+        if os.stat(f"/run/netns/{net.NS_B}").st_ino != before:
+            net.epfctl("detach", states[0]["interface"])
         fault = net.unlike(attached=([s["attached"] for s in states],
                                      [False]))
         with net.Attached(*options) as on: # takes over the leftovers
