@@ -11,6 +11,8 @@
 #include <epf/hash.h>
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #define SECOND EPF_BUCKET_SECOND
 #define STEPS 600
@@ -200,6 +202,24 @@ static bool full_at_first(void)
 static struct epf_bucket shared;
 static __u64 shared_word;
 static pthread_barrier_t start;
+static __u64 taken_between;
+
+/* On a busy machine threads seldom meet, so a signal comes between their loads and stores. */
+static void take_between(int signal)
+{
+	(void)signal;
+	if (epf_bucket_take(&shared, &shared_word, 0))
+		__atomic_fetch_add(&taken_between, 1, __ATOMIC_RELAXED);
+}
+
+static void interrupt_every(int us)
+{
+	struct sigaction act = { .sa_handler = take_between, .sa_flags = SA_RESTART };
+	struct itimerval every = { { .tv_usec = us }, { .tv_usec = us } };
+
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+}
 
 static void *taker(void *got)
 {
@@ -221,6 +241,7 @@ static bool race(void)
 
 	if (!epf_bucket_init(&shared, 0, 10000000) || pthread_barrier_init(&start, NULL, THREADS))
 		return false;
+	interrupt_every(50);
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&thread[i], NULL, taker, &taken[i]))
 			return false;
@@ -228,6 +249,8 @@ static bool race(void)
 		pthread_join(thread[i], NULL);
 		sum += taken[i];
 	}
+	interrupt_every(0);
+	sum += taken_between;
 	return sum == 10000000 && shared_word == sum;
 }
 

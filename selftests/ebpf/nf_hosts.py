@@ -60,6 +60,7 @@ class Routed:
     def __enter__(self):
         shell(net.NS_B, f"echo 1 > /proc/sys/net/ipv4/ip_forward; "
                         f"echo 1 > /proc/sys/net/ipv6/conf/{B1}/addr_gen_mode; "
+                        f"echo 1 > /proc/sys/net/ipv6/conf/{B1}/mldv2_unsolicited_report_interval; "
                         f"echo 0 > /proc/sys/net/ipv6/conf/{B1}/disable_ipv6; "
                         f"echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; "
                         f"echo 0 > /proc/sys/net/ipv4/conf/{B1}/rp_filter; "
