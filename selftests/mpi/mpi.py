@@ -200,6 +200,23 @@ def merges(kind):
     return None
 
 
+def elsewhere(kind):
+    """a rank that sees another file under a name says so, and nothing is written"""
+    expected()
+    there = home / "there"
+    there.mkdir(exist_ok=True)
+    (there / "digests").write_bytes((home / "digests").read_bytes()[:-8])
+    shutil.copy(home / "digests", there / "more")
+    shutil.copy(home / "digests", home / "more")
+    moved = 'case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 1) cd there;; esac; exec "$@"'
+    done = subprocess.run(
+        [f"mpirun.{kind}", "-n", "2", "sh", "-c", moved, "-", program(kind), "audit", *COLUMN, "-b",
+         home / "x", "-b", home / "y", home / "snap", "digests", "more"],
+        cwd=home, env=ENV, capture_output=True, text=True, timeout=300)
+    return None if done.returncode and "rank 1: digests has 800016 bytes here and 800024 in rank 0" in \
+        done.stderr and not (home / "x").exists() else f"{done}"
+
+
 def refuses(kind):
     """what is wrong is said once, in one line, and nothing is written"""
     expected()
@@ -230,7 +247,7 @@ def main():
         tap.skip_all("no MPI is installed: scripts/deps.sh test")
     cases = [(f"{kind}: {case.__doc__.splitlines()[0]}", functools.partial(case, kind))
              for kind in KINDS
-             for case in (columns, merges, resumes, damage, records, reports, others, refuses)
+             for case in (columns, merges, resumes, damage, records, reports, others, elsewhere, refuses)
              if kind == KINDS[0] or case in (columns, merges) or os.environ.get("EPF_THOROUGH")]
     try:
         tap.main(tap.chosen(cases))

@@ -38,6 +38,7 @@
  * @file: of bitmap and ages
  * @state: what the audit is about
  * @state_path: where that is saved
+ * @fresh: no interrupted audit left one, so that a start that fails removes it
  * @marks: marks of its units
  */
 struct part {
@@ -50,6 +51,7 @@ struct part {
 	struct ranks_file *file[AUDIT_ANSWERS];
 	struct audit_state state;
 	char *state_path;
+	bool fresh;
 	int marks;
 };
 
@@ -108,6 +110,7 @@ static int open_outputs(struct shared *s, int nr)
 			return EXIT_FAIL;
 	audit_state_of(&p->state, s->ask, &s->t, &p->st, p->out);
 	job_bitmap_sum(p->out[OUT_BITMAP].fd, 0, &p->state.bitmap);
+	p->fresh = !known;
 	if (known && audit_state_load(&p->state, p->state_path, p->out))
 		return EXIT_FAIL;
 	if (!known && audit_state_save(&p->state, p->state_path, p->out))
@@ -202,10 +205,12 @@ static int name_outputs(struct shared *s)
 	return 0;
 }
 
-/* Ranks with other files under the same names would write the answers of other keys. */
+/* Ranks with other files under the same names would write the answers of other keys. All
+ * files are compared, because all ranks have to make the same calls.
+ */
 static int same_keys(struct shared *s)
 {
-	int i;
+	int i, ret = 0;
 
 	for (i = 0; i < s->ask->nr_keys; i++) {
 		struct part *p = &s->part[i];
@@ -214,10 +219,10 @@ static int same_keys(struct shared *s)
 		ranks_tell(&size, sizeof(size));
 		ranks_tell(&p->state, sizeof(p->state));
 		if (size != p->st.st_size)
-			return fail("%s has %lld bytes here and %lld in rank 0", s->ask->keys[i],
-				    (long long)p->st.st_size, (long long)size);
+			ret = fail("%s has %lld bytes here and %lld in rank 0", s->ask->keys[i],
+				   (long long)p->st.st_size, (long long)size);
 	}
-	return 0;
+	return ret;
 }
 
 /* The header and the lines of rank 0, for the ranks that have no file. */
@@ -272,14 +277,23 @@ static unsigned int threads_of(const struct audit_ask *ask)
 	return cpus > 1 ? (unsigned int)cpus : 1;
 }
 
-static int choose(struct shared *s, unsigned int threads)
+static void choose(struct shared *s, unsigned int threads)
 {
 	s->engine = s->ask->spec.engine;
 	if (s->engine)
-		return 0;
+		return;
 	epf_audit_choose(&s->choice, &s->t.view, UNIT_KEYS, false, threads, NULL);
 	s->engine = s->choice.engine;
-	return 0;
+}
+
+/* Open an output in all ranks; those in which it fails say why. */
+static int open_shared(struct ranks_file **file, const char *path)
+{
+	int err = ranks_open(file, path);
+
+	if (err)
+		fail("%s: %s", path, ranks_why());
+	return ranks_failed(err) ? EXIT_FAIL : 0;
 }
 
 static int open_files(struct shared *s)
@@ -290,8 +304,8 @@ static int open_files(struct shared *s)
 		struct part *p = &s->part[k];
 
 		for (i = OUT_BITMAP; i <= OUT_AGES; i++)
-			if (p->path[i] && ranks_failed(ranks_open(&p->file[i], p->path[i]) != 0))
-				return fail("%s: %s", p->path[i], ranks_why());
+			if (p->path[i] && open_shared(&p->file[i], p->path[i]))
+				return EXIT_FAIL;
 		if (ranks->rank)
 			p->marks = audit_marks_open(p->state_path);
 		if (ranks_failed(p->marks < 0))
@@ -306,7 +320,9 @@ static int open_files(struct shared *s)
 
 /**
  * struct unit - a unit being answered
+ * @s: the audit
  * @p: its file
+ * @file: number of that
  * @nr: its number among those of the file
  * @first: its first key
  * @keys: number of keys, of a column
@@ -385,7 +401,7 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 {
 	struct job_state state;
 	struct rec_error e;
-	int more;
+	int more, err;
 
 	do {
 		more = job_step(job, STEP_KEYS, NULL, &e);
@@ -402,11 +418,11 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 	m->format = state.format;
 	m->bitmap = state.bitmap_xxh3;
 	m->ages = XXH3_64bits_digest(u->ages);
-	if (u->records_fd >= 0 && epf_file_sync(u->records_fd))
-		return fail_errno(errno, "%s: %m", u->p->path[OUT_RECORDS]);
-	return audit_marks_put(u->p->marks, u->nr, u->first, &u->p->state, m) ?
-		       fail_errno(errno, "%s" AUDIT_MARKS ": %m", u->p->state_path) :
-		       0;
+	err = u->records_fd >= 0 ? epf_file_sync(u->records_fd) : 0;
+	if (err)
+		return fail_errno(err, "%s: %m", u->p->path[OUT_RECORDS]);
+	err = audit_marks_put(u->p->marks, u->nr, u->first, &u->p->state, m);
+	return err ? fail_errno(err, "%s" AUDIT_MARKS ": %m", u->p->state_path) : 0;
 }
 
 static int answer_unit(struct unit *u, struct audit_mark *m)
@@ -567,11 +583,17 @@ static void begin_part(struct part *p)
 		p->out[i].fd = -1;
 }
 
-static void close_part(struct part *p)
+/* @began: units may have been answered, which --resume can use. */
+static void close_part(struct part *p, bool began)
 {
 	int i;
 
+	if (p->fresh && !began) {
+		unlink(p->state_path);
+		audit_marks_remove(p->state_path);
+	}
 	for (i = 0; i < AUDIT_ANSWERS; i++) {
+		p->out[i].kept &= !p->fresh || began;
 		if (p->out[i].name)
 			audit_out_close(&p->out[i]);
 		free(p->path[i]);
@@ -602,8 +624,10 @@ static int audit_shared(struct shared *s)
 	ranks_speak();
 	if (ranks_failed(ranks->rank && begin(s)))
 		return EXIT_FAIL;
-	if (ranks_failed(same_keys(s)) || ranks_failed(share_snapshot(s)) ||
-	    ranks_failed(choose(s, threads_of(s->ask))) || ranks_failed(open_files(s)))
+	if (ranks_failed(same_keys(s)) || ranks_failed(share_snapshot(s)))
+		return EXIT_FAIL;
+	choose(s, threads_of(s->ask));
+	if (ranks_failed(open_files(s)))
 		return EXIT_FAIL;
 	s->began_ns = now_ns();
 	do_units(s);
@@ -645,7 +669,7 @@ int audit_by_ranks(const struct audit_ask *ask, int ret)
 	else
 		ret = EXIT_FAIL;
 	for (i = 0; s.part && i < ask->nr_keys; i++)
-		close_part(&s.part[i]);
+		close_part(&s.part[i], s.began_ns != 0);
 	free(s.part);
 	free(s.mark);
 	return ret;
