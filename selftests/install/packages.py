@@ -38,7 +38,8 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-wiretap", "libepf-dev", "libepf1", "python3-epf"]
+NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-mpi", "epochfilter-wiretap", "libepf-dev", "libepf1",
+         "python3-epf"]
 CUDA = pathlib.Path("/usr/local/cuda")
 if (CUDA / "bin/nvcc").exists():
     NAMES.insert(1, "epochfilter-cuda")
