@@ -253,6 +253,12 @@ def python():
     return None if list(root.path.glob(f"{folder}/__pycache__/*.pyc")) else "not compiled"
 
 
+def mpi():
+    """epochfilter-mpi brings the MPI that starts its ranks."""
+    told = root.run("mpirun --allow-run-as-root --oversubscribe -n 2 epfmpi --version 2> /dev/null")
+    return None if told == f"epfctl {VERSION}\n" else told
+
+
 def card():
     """epochfilter-cuda has the engine, which is a library, and the drop-in; without a card an audit says so in one line."""
     if "epochfilter-cuda" not in NAMES:
@@ -348,7 +354,7 @@ def main():
                               sys.executable, __file__, suite])
     more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
-                   for cases in ([builds, installs, python, card], more + [removes, purges]))
+                   for cases in ([builds, installs, python, mpi, card], more + [removes, purges]))
     tap.main(first + tour.cases(toured) + last)
 
 
