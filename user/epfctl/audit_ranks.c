@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * An audit by all ranks of an MPI job. The work is cut into units: a file of records, or
- * UNIT_KEYS keys of a column. Ranks take one unit after another (ranks_next()), look its
+ * some million keys of a column. Ranks take one unit after another (ranks_next()), look its
  * keys up in lines that the ranks of a node share, and write the answers where they
  * belong. Rank 0 gives the files their names when all units are done.
  *
@@ -23,7 +23,12 @@
 
 #include <xxhash.h>
 
-#define UNIT_KEYS (64ULL << 20) /* a multiple of 8, so that units share no byte of a bitmap */
+/* Keys of a unit, without --unit: multiples of 8, so that units share no byte of a bitmap. By the
+ * column's size alone, so that --resume takes the same units with any number of ranks.
+ */
+#define USUAL_MIN (1ULL << 20)
+#define USUAL_MAX (64ULL << 20)
+#define UNITS_WANTED 256u /* so that ranks end at nearly the same time */
 #define STEP_KEYS (4u << 20)    /* between two calls of ranks_serve() */
 #define SUM_BYTES (1u << 20)
 
@@ -156,10 +161,25 @@ static int begin_first(struct shared *s)
 
 /* All ranks */
 
+static __u64 usual_unit(__u64 keys)
+{
+	__u64 unit = (keys / UNITS_WANTED + USUAL_MIN) & ~(USUAL_MIN - 1);
+
+	return unit < USUAL_MAX ? unit : USUAL_MAX;
+}
+
+static void cut_column(struct part *p, const struct audit_ask *ask)
+{
+	__u64 bytes = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
+	__u64 keys = (__u64)p->st.st_size / bytes;
+
+	p->unit_keys = ask->unit_keys ? ask->unit_keys : usual_unit(keys);
+	p->units = (keys + p->unit_keys - 1) / p->unit_keys;
+}
+
 static int open_keys(struct shared *s)
 {
 	const struct audit_ask *ask = s->ask;
-	__u64 bytes = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
 	int i;
 
 	for (i = 0; i < ask->nr_keys; i++) {
@@ -173,10 +193,8 @@ static int open_keys(struct shared *s)
 				    ask->keys[i]);
 		p->units = 1;
 		p->unit_keys = 0;
-		if (ask->spec.records.format == REC_COLUMN) {
-			p->unit_keys = ask->unit_keys ? ask->unit_keys : UNIT_KEYS;
-			p->units = ((__u64)p->st.st_size / bytes + p->unit_keys - 1) / p->unit_keys;
-		}
+		if (ask->spec.records.format == REC_COLUMN)
+			cut_column(p, ask);
 	}
 	return 0;
 }
@@ -282,7 +300,7 @@ static void choose(struct shared *s, unsigned int threads)
 	s->engine = s->ask->spec.engine;
 	if (s->engine)
 		return;
-	epf_audit_choose(&s->choice, &s->t.view, UNIT_KEYS, false, threads, NULL);
+	epf_audit_choose(&s->choice, &s->t.view, USUAL_MAX, false, threads, NULL);
 	s->engine = s->choice.engine;
 }
 
