@@ -7,6 +7,14 @@ build_ctl() {
 	relink broken-ctl epfctl
 }
 
+# The program that reads captures by libwiretap.
+build_wiretap() {
+	script 300 EPF_WIRETAP="$tmp/epf-wiretap"
+	# shellcheck disable=SC2046 # words
+	"$CC" -std=gnu11 -O1 -Iuser -Iinclude -Iinclude/uapi "$copy/$file" user/records/ng_put.c -o "$tmp/epf-wiretap" \
+		$(pkg-config --cflags wireshark glib-2.0) -lwiretap -lwsutil $(pkg-config --libs glib-2.0)
+}
+
 # The table of the exact mode, and its test; usage: build_table [TEST]
 build_table() {
 	program=(timeout 300 "${program[@]}")
