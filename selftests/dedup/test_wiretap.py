@@ -221,6 +221,13 @@ def kinds():
     ran = tool.epfctl("dedup", "-j", path, tool.tmp("o.pcapng"))
     if ran.returncode or b"2 records that are not packets" not in ran.stderr:
         return f"meta: {ran.stderr.decode()}"
+    path = write("one.erf", erf(ERF_ETH, frame(0)) + erf(ERF_META, meta) * 2)
+    if built(path)["records"]["left_out"] != 2:
+        return "meta: build does not count them"
+    ran = tool.epfctl("audit", "--no-agent", "-j", "-F", "pcap", tool.tmp("b.epf"), path)
+    if ran.returncode or json.loads(ran.stdout)["left_out"] != 2 or \
+            b"2 records that are not packets" not in ran.stderr:
+        return f"audit: {ran.stdout} {ran.stderr.decode()}"
     path = write("odd.erf", mixed[0] + erf(ERF_INFINIBAND, bytes(64)))
     ran = tool.epfctl("dedup", path, tool.tmp("o.pcapng"))
     if ran.returncode != 2 or b"packet 3: pcapng has no number for" not in ran.stderr:

@@ -453,6 +453,7 @@ struct rec_count rec_count(const struct rec_source *source)
 {
 	struct rec_count c = source->count;
 
+	c.left_out = strtoull(rec_note(source), NULL, 10); /* 0 without a note */
 	c.bytes = rec_packed(source) ? stream_taken(source->in.stream) :
 				       source->in.before + source->in.at;
 	return c;
