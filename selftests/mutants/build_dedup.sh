@@ -23,6 +23,14 @@ build_table() {
 		-o "${program[2]}" "selftests/dedup/${1:-exact_test}.c" "$copy/$file"
 }
 
+# A filter in memory of kind lanes, and its test.
+build_mem() {
+	program=(timeout 300 "${program[@]}")
+	judge=finishes
+	"$CC" -O1 -w -Iinclude -Iinclude/uapi -Iuser/libepf -Iselftests -Iselftests/core -o "${program[2]}" \
+		selftests/dedup/mem_test.c "$copy/$file" user/libepf/snap_state.c
+}
+
 # The digests of the exact mode, and their test.
 build_digest() {
 	build_table digest_test
