@@ -215,6 +215,41 @@ EPF_FN int epf_locked_init(struct epf_locked *f, const struct epf_kind_ops *ops,
 	return ops->setup(f, window_ns, now_ns);
 }
 
+/* Is the part of the shape that the kind does not use zero? */
+EPF_FN bool epf_shape_is_clean(const struct epf_shape *shape, __u32 used)
+{
+	const __u8 *byte = (const __u8 *)shape;
+
+	for (; used < sizeof(*shape); used++)
+		if (byte[used])
+			return false;
+	return true;
+}
+
+/**
+ * epf_locked_begin() - check a shape and set up an empty filter
+ * @f: as for epf_locked_init()
+ * @ops: row of the kind of @p
+ * @p: passed by epf_params_check_locked()
+ * @shape: any bytes
+ * @now_ns: the time
+ *
+ * Return: 0 or -EINVAL.
+ */
+EPF_FN int epf_locked_begin(struct epf_locked *f, const struct epf_kind_ops *ops,
+			    const struct epf_params *p, const struct epf_shape *shape, __u64 now_ns)
+{
+	if (!epf_shape_is_clean(shape, ops->used) || (ops->resizable && p->mode != EPF_MODE_TIME))
+		return -EINVAL;
+	return epf_locked_init(f, ops, shape, p->window_ns, now_ns);
+}
+
+/* Insertions that raise the fill of an epoch by about 1/16, at eight bits a key. */
+EPF_FN __u64 epf_locked_step(__u64 words, __u32 epochs)
+{
+	return words * 64 / (16 * 8) / (epochs + 1);
+}
+
 /* Set the memory of all pieces, which lie one after the other. */
 EPF_FN void epf_locked_place(struct epf_locked *f, __u64 *word)
 {

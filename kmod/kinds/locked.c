@@ -17,12 +17,6 @@
 /* Epochs ended in one run of the worker, before it estimates the error again. */
 #define LOCKED_ROUND 8u
 
-/* Is the part of the shape that the kind does not use zero? */
-static bool epf_locked_shape_is_clean(const struct epf_shape *shape, u32 used)
-{
-	return !memchr_inv((const u8 *)shape + used, 0, sizeof(*shape) - used);
-}
-
 /* Set up counting if the filter has an error limit. */
 static int epf_locked_begin_count(struct epf_locked *f, u64 limit_ppt)
 {
@@ -45,18 +39,6 @@ static int epf_locked_begin_count(struct epf_locked *f, u64 limit_ppt)
 	return err;
 }
 
-/* Check the shape and set up an empty filter. */
-static int epf_locked_set_up(struct epf_locked *f, const struct epf_params *params,
-			     const struct epf_shape *shape)
-{
-	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
-
-	if (!epf_locked_shape_is_clean(shape, ops->used) ||
-	    (ops->resizable && params->mode != EPF_MODE_TIME))
-		return -EINVAL;
-	return epf_locked_init(f, ops, shape, params->window_ns, ktime_get_ns());
-}
-
 /* Check a shape and make the state of an empty filter. Return: the state, to be freed
  * with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
@@ -69,7 +51,7 @@ static struct epf_locked_state *epf_locked_new(const struct epf_params *params,
 	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!o)
 		return ERR_PTR(-ENOMEM);
-	err = epf_locked_set_up(&o->core, params, shape);
+	err = epf_locked_begin(&o->core, epf_kind_ops(params->kind), params, shape, ktime_get_ns());
 	if (!err)
 		err = epf_locked_begin_count(&o->core, params->limit_ppt);
 	if (!err)
@@ -123,7 +105,7 @@ u64 epf_locked_fill_step(const struct epf_table *t)
 {
 	if (!t->words)
 		return EPF_INSERTS_MAX;
-	return t->words * 64 / (16 * 8) / (t->epochs + 1);
+	return epf_locked_step(t->words, t->epochs);
 }
 
 /**

@@ -400,6 +400,36 @@ def by_nfdump():
     return None if "done" in v and v["done"]["mark"]["keys"] == 7 else f"verdict {v}"
 
 
+def by_wiretap():
+    """Captures in a format of Wireshark: detected, and their records that are not packets
+    counted."""
+    there = os.path.join(a.BUILD, "user/epf-wiretap")
+    if not os.access(there, os.X_OK):
+        raise tap.Skip("epf-wiretap is not built: no libwireshark-dev")
+    frame = bytes(12) + b"\x08\0\x45\0" + struct.pack(">HHHBBH", 28, 7, 0, 64, 17, 0) + bytes(16)
+    snoop = b"snoop\0\0\0" + struct.pack(">II", 2, 4)
+    erf = b""
+    for i in range(3):
+        data = frame[:-1] + bytes([i])
+        snoop += struct.pack(">IIIIII", len(data), len(data), 24 + len(data), 0, 1, 0) + data
+        erf += struct.pack("<Q", 1 << 32) + struct.pack(
+            ">BBHHH", 2, 4, 18 + len(data), 0, len(data)) + bytes(2) + data
+    erf += 2 * (struct.pack("<Q", 1 << 32) + struct.pack(">BBHHH", 27, 4, 32, 0, 16) + bytes(16))
+    for options, data, left_out in (("format=auto,key=frame", snoop, 0), ("format=pcap,key=frame", erf, 2)):
+        with watching(options, env={"EPF_WIRETAP": there}) as (g, own):
+            a.write(os.path.join(own, "f"), data)
+            v = wait(own, "f")
+            ran = subprocess.run([a.EPFCTL, "audit", "-j", "--agent", g.path, "--key", "frame",
+                                  "--format", "pcap" if left_out else "auto", files.path("snap"),
+                                  os.path.join(own, "f")], capture_output=True, check=False)
+        if "done" not in v or (v["done"]["mark"]["keys"], v["done"]["left_out"]) != (3, left_out):
+            return f"{options}: verdict {v}"
+        if ran.returncode or json.loads(ran.stdout)["left_out"] != left_out or \
+                (b"not packets are left out" in ran.stderr) != bool(left_out):
+            return f"{options}: {ran}"
+    return None
+
+
 def packet_keys():
     """The key of packets as in epfctl: without its ports a fragment has no key."""
     for options, keys in (("key=peer-port,prefix=24/64,reverse,errors", 2),
@@ -696,6 +726,7 @@ CASES = [
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),
     ("files of nfcapd", by_nfdump),
+    ("captures in Wireshark's formats", by_wiretap),
     ("captures by any key of packets", packet_keys),
     ("permissions and group of results", modes),
     ("paths with '=', ':' and a backslash", quoted),

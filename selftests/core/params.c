@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Checks what the module, pure BPF and filters in a process share: the ranges of
- * params.h, each at its ends, and the sample of estimate.h.
+ * params.h, each at its ends, the shapes of locked kinds, and the sample of estimate.h.
  */
 #include <epf/estimate.h>
 #include <epf/params.h>
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../locked.h"
 #include "tap.h"
 
 #define LINES 8192 /* lines per part; four times as many as are sampled */
@@ -127,6 +128,47 @@ static void other_kinds(void)
 	       "and it is refused as such, whatever else is wrong");
 }
 
+static int begin(__u32 kind, __u32 mode, const struct epf_shape *shape)
+{
+	const struct epf_params p = { .kind = kind, .mode = mode, .window_ns = 1 << 20 };
+	struct epf_locked f;
+
+	memset(&f, 0, sizeof(f));
+	return epf_locked_begin(&f, epf_kind_row(kind), &p, shape, 1);
+}
+
+/* Is a shape refused for any byte that its kind does not use? */
+static bool unused_refused(__u32 kind)
+{
+	struct epf_shape shape = locked_shape(kind);
+	__u8 *byte = (__u8 *)&shape;
+	size_t i;
+
+	for (i = epf_kind_row(kind)->used; i < sizeof(shape); i++) {
+		byte[i] = 1;
+		if (begin(kind, EPF_MODE_TIME, &shape) != -EINVAL)
+			return false;
+		byte[i] = 0;
+	}
+	return !begin(kind, EPF_MODE_TIME, &shape);
+}
+
+static void shapes(void)
+{
+	bool unused = true, modes = true;
+	struct epf_shape shape;
+	__u32 kind;
+
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++) {
+		shape = locked_shape(kind);
+		unused &= unused_refused(kind);
+		modes &= (begin(kind, EPF_MODE_COUNT, &shape) == -EINVAL) ==
+			 locked_is_resizable(kind);
+	}
+	tap_ok(unused, "a shape is refused for any byte that its kind does not use");
+	tap_ok(modes, "resizable kinds, and no others, take a window of time only");
+}
+
 static struct epf_line lines[2 * LINES];
 static __u64 epoch = EPF_EPOCH_FIRST;
 
@@ -179,12 +221,13 @@ int main(void)
 {
 	int i;
 
-	tap_plan(2 * EDGES + 5);
+	tap_plan(2 * EDGES + 7);
 	for (i = 0; i < EDGES; i++) {
 		lanes_at(&edges[i]);
 		locked_at(&edges[i]);
 	}
 	other_kinds();
+	shapes();
 	samples();
 	return tap_end();
 }

@@ -22,8 +22,8 @@ import tool
 from ng import IP4, ETHER
 from tap import Skip
 
-THERE = os.path.join(os.environ.get("BUILD") or os.path.join(tool.TOP, "build"),
-                     "user/epf-wiretap")
+THERE = os.environ.get("EPF_WIRETAP") or os.path.join(
+    os.environ.get("BUILD") or os.path.join(tool.TOP, "build"), "user/epf-wiretap")
 START = 1_700_000_000 * 10**9
 ERF_ETH, ERF_IPV4, ERF_INFINIBAND, ERF_META = 2, 22, 21, 27
 # Formats that editcap writes, with the resolution of their times in ns; 0: rounded, or of another
@@ -31,6 +31,9 @@ ERF_ETH, ERF_IPV4, ERF_INFINIBAND, ERF_META = 2, 22, 21, 27
 FORMATS = {"snoop": 1000, "netmon1": 10**6, "netmon2": 1000, "nettl": 1000, "visual": 10**6,
            "ngsniffer": 0, "ngwsniffer_2_0": 0, "5views": 1000, "k12text": 0,
            "lanalyzer": 0, "commview-ncf": 1000}
+# Of these, those that libwiretap knows by a heuristic, and binary ones with a magic number.
+HEURISTIC = ("k12text", "lanalyzer", "commview-ncf")
+MAGIC = [form for form in FORMATS if form not in HEURISTIC]
 
 
 @contextlib.contextmanager
@@ -88,9 +91,13 @@ def convert(form, source):
     return path
 
 
-def built(source, *options):
-    ran = tool.epfctl("build", "-j", tool.tmp("b.epf"), "-F", "pcap", "--time", "1h", "--rate",
-                      "100", *options, source)
+def build(source, form="auto", **how):
+    return tool.epfctl("build", "-j", tool.tmp("b.epf"), "-F", form, "--time", "1h", "--rate",
+                       "100", source, **how)
+
+
+def built(source, form="pcap", **how):
+    ran = build(source, form, **how)
     if ran.returncode:
         raise RuntimeError(ran.stderr.decode())
     return json.loads(ran.stdout)
@@ -125,6 +132,77 @@ def formats():
     return None
 
 
+def detected():
+    """The format is detected by magic numbers, with the same keys as in pcap; epf-wiretap is
+    not asked about formats that are known without it."""
+    need()
+    source = pcap.Capture(packets()).save(tool.tmp("in.pcap"))
+    want = built(source)["records"]["keys"]
+    for form in MAGIC:
+        path = convert(form, source)
+        with open(path, "rb") as f:
+            data = f.read()
+        packed = write("in.gz", gzip.compress(data))
+        for what, got in (("file", built(path, "auto")), ("gzip", built(packed, "auto")),
+                          ("pipe", built("-", "auto", input=data))):
+            if got["records"]["keys"] != want:
+                return f"{form}, {what}: {got}"
+        ran = tool.epfctl("audit", "--no-agent", "-j", tool.tmp("b.epf"), path)
+        if ran.returncode or json.loads(ran.stdout)["keys"] != want:
+            return f"{form}: {ran.stdout} {ran.stderr.decode()}"
+    cut = write("cut", data[:-7])
+    ran = build(cut)
+    if ran.returncode != 2 or b"libwiretap: " not in ran.stderr:
+        return f"cut: {ran.stderr.decode()}"
+    with asked() as calls:
+        built(source, "auto")
+        built(pcap.Capture(packets(60)).save_ng(tool.tmp("in.pcapng")), "auto")
+        return differ("asked", os.path.exists(calls), False)
+
+
+@contextlib.contextmanager
+def asked():
+    """A program in place of epf-wiretap. It makes the file that is yielded, and knows every
+    file as a capture."""
+    calls, path = tool.tmp("asked"), tool.tmp("lax")
+    empty = pcap.Capture(packets(1)).save_ng(tool.tmp("lax.pcapng"))
+    with open(path, "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\necho >{calls}\nexec cat {empty}\n")
+    os.chmod(path, 0o755)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(calls)
+    with program(path):
+        yield calls
+
+
+def texts():
+    """No text is taken for a capture, nor a file by a heuristic."""
+    need()
+    source = pcap.Capture(packets(60)).save(tool.tmp("in.pcap"))
+    log = b"2026-11-01 12:00:00 host \x1b[1mlogin\x1b[0m caf\xc3\xa9 from 10.0.0.1\n" * 40
+    begin = [b"ETHERWATCH  V6.0\n", b"Session Transcript\n1.0\n", b"<?xml version='1.0'?>\n<dump>\n",
+             b"-----BEGIN CERTIFICATE-----\n", b"", b"\r\n\f\v"]
+    with asked() as calls:
+        for text in [start + log for start in begin]:
+            ran = build(write("log", text))
+            if ran.returncode != 2 or b"cannot detect the format" not in ran.stderr or \
+                    os.path.exists(calls):
+                return f"{text[:40]}: {ran.stdout} {ran.stderr.decode()}"
+    zeros = [start + bytes(64) + log for start in begin]
+    draw = random.Random(5)
+    noise = [draw.randbytes(4096) for _ in range(60 if os.environ.get("EPF_THOROUGH") else 6)]
+    images = [b"\x89PNG\r\n\x1a\n" + bytes(64), b"\xff\xd8\xff" + bytes(64)]
+    others = []
+    for form in HEURISTIC:
+        with open(convert(form, source), "rb") as f:
+            others.append(f.read())
+    for data in zeros + noise + images + others:
+        ran = build(write("odd", data))
+        if ran.returncode != 2 or b"cannot detect the format" not in ran.stderr:
+            return f"{data[:20]}: {ran.stdout} {ran.stderr.decode()}"
+    return None
+
+
 def kinds():
     """Several link types become several interfaces; records that are not packets are
     counted; a link type without a number is one error."""
@@ -143,6 +221,13 @@ def kinds():
     ran = tool.epfctl("dedup", "-j", path, tool.tmp("o.pcapng"))
     if ran.returncode or b"2 records that are not packets" not in ran.stderr:
         return f"meta: {ran.stderr.decode()}"
+    path = write("one.erf", erf(ERF_ETH, frame(0)) + erf(ERF_META, meta) * 2)
+    if built(path)["records"]["left_out"] != 2:
+        return "meta: build does not count them"
+    ran = tool.epfctl("audit", "--no-agent", "-j", "-F", "pcap", tool.tmp("b.epf"), path)
+    if ran.returncode or json.loads(ran.stdout)["left_out"] != 2 or \
+            b"2 records that are not packets" not in ran.stderr:
+        return f"audit: {ran.stdout} {ran.stderr.decode()}"
     path = write("odd.erf", mixed[0] + erf(ERF_INFINIBAND, bytes(64)))
     ran = tool.epfctl("dedup", path, tool.tmp("o.pcapng"))
     if ran.returncode != 2 or b"packet 3: pcapng has no number for" not in ran.stderr:
@@ -196,9 +281,11 @@ def missing():
     odd = write("odd.snoop", b"snoop\0\0\0" + bytes(64))
     with program(tool.tmp("nowhere")):
         ran = tool.epfctl("dedup", odd, tool.tmp("o.pcap"))
-        records = tool.epfctl("build", tool.tmp("o.epf"), "-F", "pcap", "--time", "1h", "--rate",
-                              "9", odd)
-    for what, got in (("dedup", ran), ("build", records)):
+        named, auto = build(odd, "pcap"), build(odd)
+        text = build(write("log", b"a text\n")).stderr
+    if b"wiretap" in text:
+        return f"text: {text}"
+    for what, got in (("dedup", ran), ("build", named), ("detected", auto)):
         text = got.stderr.decode()
         if got.returncode != 2 or text.count("\n") != 1 or "epochfilter-wiretap" not in text:
             return f"{what}: {text}"
@@ -212,6 +299,8 @@ def missing():
 
 CASES = [
     ("every format as pcap: packets, times, keys; pipes and gzip", formats),
+    ("every format with a magic number is detected", detected),
+    ("no text is taken for a capture", texts),
     ("link types, records that are not packets", kinds),
     ("files that are cut off or garbled", broken),
     ("no epf-wiretap: its package; pcap does without", missing),

@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: completes the last word to this
 	)
 }
 
-ktap_plan 73
+ktap_plan 74
 
 # in its own mount namespace, which hides the existing file system
 mounts() {
@@ -220,14 +220,16 @@ told() {
 case $(uname -v) in
 *PREEMPT_RT*)
 	ktap_check 'a timer is refused here' refused_for PREEMPT_RT create "$a" --window 1000 --rotate kernel
-	for what in 'no process' 'told' 'no holder'; do ktap_skip "$what" 'PREEMPT_RT'; done ;;
+	for what in 'no process' 'told' 'no holder' 'no swap'; do ktap_skip "$what" 'PREEMPT_RT'; done ;;
 *)
 	ktap_check 'an aligned window takes a process' refused_for 'wall clock' \
 		create "$a" --time 1s --rate 1000 --align --rotate kernel
 	ktap_check 'a timer ends epochs, without a process' without_process
 	ktap_check 'show names the holder' told
 	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
-	epf destroy "$a" ;;
+	epf create "$b" --time 1s --rate 1000 --align
+	ktap_check 'contents of an aligned window are refused' refused_for 'wall clock' swap "$a" "$b"
+	epf destroy "$a" && epf destroy "$b" ;;
 esac
 
 # ---- a swap whose process was killed between its two changes ----

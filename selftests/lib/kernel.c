@@ -363,6 +363,26 @@ static const char *timed_hold(void)
 		       "a filter with a timer is held";
 }
 
+/* Nor has it aligned epochs, whether made or got by a swap. */
+static const char *timed_align(void)
+{
+	struct libepf_kernel_options o = { .size = sizeof(o), .backend = LIBEPF_BACKEND_BPF };
+	struct libepf_plan p = plan_of();
+	const char *wrong = NULL;
+
+	o.flags = LIBEPF_KERNEL_TIMER | LIBEPF_KERNEL_ALIGN;
+	if (libepf_kernel_create(NAME "2", &p, &o, NULL) != -EINVAL ||
+	    !strstr(libepf_error(), "wall clock"))
+		return "a timer with aligned epochs is made, or refused without a reason";
+	o.flags = LIBEPF_KERNEL_ALIGN;
+	if (libepf_kernel_create(NAME "2", &p, &o, NULL))
+		return libepf_error();
+	if (libepf_kernel_swap(NAME, NAME "2", LIBEPF_BACKEND_BPF) != -EOPNOTSUPP ||
+	    !strstr(libepf_error(), "wall clock"))
+		wrong = "aligned epochs are given to a timer, or refused without a reason";
+	return libepf_kernel_destroy(NAME "2", LIBEPF_BACKEND_BPF, 1) ? libepf_error() : wrong;
+}
+
 #define PARTS 11
 
 static void run(uint32_t backend, const char *what)
@@ -400,6 +420,8 @@ static void run(uint32_t backend, const char *what)
 	wrong[9] = list(k, backend);
 	if (!wrong[9] && backend == LIBEPF_BACKEND_BPF)
 		wrong[9] = timed_hold();
+	if (!wrong[8] && backend == LIBEPF_BACKEND_BPF)
+		wrong[8] = timed_align();
 	libepf_kernel_close(k);
 	libepf_kernel_close(again);
 	if (libepf_kernel_destroy(NAME, backend, 0) ||

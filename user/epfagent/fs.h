@@ -12,7 +12,7 @@
  * user likes.
  *
  * Return: true: reads and writes never wait for a user, and a write only stores data
- * (it is not a command to the kernel).
+ * (it is not a command to the kernel). Of overlayfs, only by a mount that the agent sees, too.
  */
 bool fs_taken(int fd);
 

@@ -137,8 +137,8 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 
 	if (why == MESSAGE_OTHER_FS)
 		return rec_error_set(e, -EOPNOTSUPP,
-				     "%s: the agent does not support "
-				     "this file system",
+				     "%s: the agent does not support this file system, or "
+				     "overlayfs that it does not see itself",
 				     name);
 	if (why == MESSAGE_NO_FILE || flags < 0)
 		return rec_error_set(e, -EOPNOTSUPP, "%s: not a regular file", name);

@@ -336,8 +336,6 @@ static int ask_here(struct auditing *a, struct job_spec *spec)
 	audit_tell(a);
 	ret = ask_all(a, job);
 	keep_why(a, spec->engine && !a->ask->spec.engine && !a->r.fallen ? t->why : a->r.state.why);
-	if (!ret && *job_note(job))
-		warn("%s: %s", a->r.keys, job_note(job));
 	job_close(job);
 	a->r.epoch = target_epoch(t);
 	return ret;

@@ -433,6 +433,7 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 	m->mark = state.mark;
 	m->keyless = state.keyless;
 	m->bad = state.bad;
+	m->left_out = state.left_out;
 	m->format = state.format;
 	m->bitmap = state.bitmap_xxh3;
 	m->ages = XXH3_64bits_digest(u->ages);
@@ -544,6 +545,7 @@ static int end_part(struct shared *s, int nr)
 		.state = { .mark = m->mark,
 			   .keyless = m->keyless,
 			   .bad = m->bad,
+			   .left_out = m->left_out,
 			   .format = s->ask->spec.records.format == REC_COLUMN ?
 					     REC_COLUMN :
 					     (enum rec_format)m->format,

@@ -235,14 +235,15 @@ static json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
 	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records", "plot" };
 	const struct job_checkpoint *m = &r->state.mark;
-	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}", "file", json_path(r->keys),
-			      "format", rec_format_name(r->state.format), "asked", asked_json(t, r),
-			      "keys", (json_int_t)m->keys, "present", (json_int_t)m->present,
-			      "present_share", audit_report_share(m->present, m->keys),
-			      "none_present", job_none_present(&r->state), "keyless",
-			      (json_int_t)r->state.keyless, "bad", (json_int_t)r->state.bad, "ages",
-			      ages_json(t, r), "work", work_json(r), "bitmap_xxh3",
-			      sum_json(r->state.bitmap_xxh3));
+	json_t *o = json_pack("{so ss so sI sI sf sb sI sI sI so so so}", "file",
+			      json_path(r->keys), "format", rec_format_name(r->state.format),
+			      "asked", asked_json(t, r), "keys", (json_int_t)m->keys, "present",
+			      (json_int_t)m->present, "present_share",
+			      audit_report_share(m->present, m->keys), "none_present",
+			      job_none_present(&r->state), "keyless", (json_int_t)r->state.keyless,
+			      "bad", (json_int_t)r->state.bad, "left_out",
+			      (json_int_t)r->state.left_out, "ages", ages_json(t, r), "work",
+			      work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
 	json_t *written = json_object();
 	int i;
 
@@ -267,6 +268,9 @@ void audit_report(const struct target *t, const struct audit_result *r)
 {
 	if (job_none_present(&r->state))
 		warn_of_none(t, r);
+	if (r->state.left_out)
+		warn("%s: %llu records that are not packets are left out", r->keys,
+		     r->state.left_out);
 	if (out_mode == OUT_TEXT)
 		audit_print(t, r);
 	else

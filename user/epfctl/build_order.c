@@ -183,6 +183,7 @@ struct rec_count order_count(const struct order *o)
 		sum.records += c.records;
 		sum.keyless += c.keyless;
 		sum.bad += c.bad;
+		sum.left_out += c.left_out;
 		sum.bytes += c.bytes;
 	}
 	return sum;

@@ -60,10 +60,11 @@ void build_print(const struct build_ask *ask, const struct build_result *r)
 
 static json_t *records_json(const struct build_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI}", "keys", (json_int_t)r->count.records, "keyless",
-			 (json_int_t)r->count.keyless, "bad", (json_int_t)r->count.bad, "late",
-			 (json_int_t)r->late, "late_ns", (json_int_t)r->late_ns, "expired",
-			 (json_int_t)r->expired, "after", (json_int_t)r->after);
+	return json_pack("{sI sI sI sI sI sI sI sI}", "keys", (json_int_t)r->count.records,
+			 "keyless", (json_int_t)r->count.keyless, "bad", (json_int_t)r->count.bad,
+			 "left_out", (json_int_t)r->count.left_out, "late", (json_int_t)r->late,
+			 "late_ns", (json_int_t)r->late_ns, "expired", (json_int_t)r->expired,
+			 "after", (json_int_t)r->after);
 }
 
 json_t *build_json(const struct build_ask *ask, const struct build_result *r)

@@ -178,6 +178,7 @@ int audit_state_save(const struct audit_state *s, const char *path, const struct
  * @mark: its keys, of which the first is not the first of the file
  * @keyless: as in struct job_state
  * @bad: likewise
+ * @left_out: likewise
  * @format: enum rec_format of the input
  * @bitmap: XXH3-64 of its bytes of the bitmap
  * @ages: likewise of the ages; of no bytes, if they were not asked for
@@ -189,6 +190,7 @@ struct audit_mark {
 	struct job_checkpoint mark;
 	__u64 keyless;
 	__u64 bad;
+	__u64 left_out;
 	__u64 format;
 	__u64 bitmap;
 	__u64 ages;

@@ -114,8 +114,7 @@ static bool create_refused(int err)
 static bool can_rotate(const struct create_request *w, bool module)
 {
 	if (!module && w->align && w->rotate == ROTATE_KERNEL) {
-		fail("--align needs --rotate process: a BPF timer does not know the "
-		     "wall clock");
+		fail("--align needs --rotate process: " EPF_TIMER_NO_CLOCK);
 		return false;
 	}
 	return rotate_possible(w->rotate, module);

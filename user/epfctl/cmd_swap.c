@@ -87,6 +87,18 @@ static int swap_missing(int dev, const char *a, const char *b)
 	return fail_call(-ENOENT, "swapping", filter < 0 ? a : b);
 }
 
+static int swap_fails(int dev, int err, const char *a, const char *b)
+{
+	if (err == -ENOENT)
+		return swap_missing(dev, a, b);
+	if (err == -EOPNOTSUPP && !epf_is_module(dev))
+		return fail("'%s' and '%s' cannot be swapped, because one has --align and the "
+			    "other --rotate kernel: " EPF_TIMER_NO_CLOCK
+			    "; create both with --rotate process",
+			    a, b);
+	return fail_call(err, "swapping filters", NULL);
+}
+
 int cmd_swap(int argc, char **argv)
 {
 	static const struct option longs[] = { { 0 } };
@@ -112,10 +124,8 @@ int cmd_swap(int argc, char **argv)
 	if (dev < 0)
 		return EXIT_FAIL;
 	err = epf_dev_swap(dev, a, b);
-	if (err == -ENOENT)
-		swap_missing(dev, a, b);
-	else if (err)
-		fail_call(err, "swapping filters", NULL);
+	if (err)
+		swap_fails(dev, err, a, b);
 	epf_close(dev);
 	return err ? EXIT_FAIL : EXIT_YES;
 }

@@ -307,12 +307,13 @@ json_t *agent_state_json(const struct job_state *s)
 	char sum[20];
 
 	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)s->bitmap_xxh3);
-	return json_pack("{so sI sI sI sI sI ss ss ss ss ss*}", "mark", mark_json(&s->mark),
+	return json_pack("{so sI sI sI sI sI sI ss ss ss ss ss*}", "mark", mark_json(&s->mark),
 			 "keys_all", (json_int_t)s->keys_all, "bytes", (json_int_t)s->bytes,
 			 "bytes_all", (json_int_t)s->bytes_all, "keyless", (json_int_t)s->keyless,
-			 "bad", (json_int_t)s->bad, "bitmap_xxh3", sum, "format",
-			 rec_format_name(s->format), "engine", s->engine ? s->engine->name : "",
-			 "why", s->why ? s->why : "", "fallen", s->fallen);
+			 "bad", (json_int_t)s->bad, "left_out", (json_int_t)s->left_out,
+			 "bitmap_xxh3", sum, "format", rec_format_name(s->format), "engine",
+			 s->engine ? s->engine->name : "", "why", s->why ? s->why : "", "fallen",
+			 s->fallen);
 }
 
 static bool sum_parse(__u64 *sum, const char *text)
@@ -328,15 +329,15 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	static __thread char kept[EPF_WHY_LEN];
 	const char *sum, *format, *engine, *why, *fallen = NULL;
 	struct rec_error unused;
-	json_int_t v[5];
+	json_int_t v[6] = { 0 }; /* an older agent sends no "left_out" */
 	json_t *mark;
 
 	memset(s, 0, sizeof(*s));
-	if (json_unpack(json, "{so sI sI sI sI sI ss ss ss ss s?s}", "mark", &mark, "keys_all",
+	if (json_unpack(json, "{so sI sI sI sI sI s?I ss ss ss ss s?s}", "mark", &mark, "keys_all",
 			&v[0], "bytes", &v[1], "bytes_all", &v[2], "keyless", &v[3], "bad", &v[4],
-			"bitmap_xxh3", &sum, "format", &format, "engine", &engine, "why", &why,
-			"fallen", &fallen) ||
-	    !agent_wire_in_range(v, 5, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
+			"left_out", &v[5], "bitmap_xxh3", &sum, "format", &format, "engine",
+			&engine, "why", &why, "fallen", &fallen) ||
+	    !agent_wire_in_range(v, 6, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
 	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format))
 		return -EPROTO;
 	s->keys_all = (__u64)v[0];
@@ -344,6 +345,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	s->bytes_all = (__u64)v[2];
 	s->keyless = (__u64)v[3];
 	s->bad = (__u64)v[4];
+	s->left_out = (__u64)v[5];
 	s->engine = epf_engine_find(engine);
 	snprintf(kept, sizeof(kept), "%s", why);
 	s->why = kept;

@@ -404,6 +404,7 @@ static void count_records(struct job *j)
 	j->state.bytes = c.bytes;
 	j->state.keyless = c.keyless;
 	j->state.bad = c.bad;
+	j->state.left_out = c.left_out;
 }
 
 /* Look up the records of the batch from @first on. */
@@ -771,11 +772,6 @@ void job_state(const struct job *job, struct job_state *state)
 	*state = job->state;
 	XXH3_copyState(job->end, job->sum);
 	state->bitmap_xxh3 = end_sum(job->end, state->mark.keys, job->tail);
-}
-
-const char *job_note(const struct job *job)
-{
-	return job->source ? rec_note(job->source) : "";
 }
 
 void job_close(struct job *job)

@@ -97,6 +97,8 @@ struct job_spec {
  * @bytes_all: size of the input in bytes; 0: unknown
  * @keyless: records without a key
  * @bad: records that could not be read
+ * @left_out: records of a capture that are not packets, where a program reads it; 0 until
+ *	the end
  * @bitmap_xxh3: XXH3-64 of the bitmap up to @mark, also without a @bitmap_fd; unused
  *	bits of the last byte count as zero. For a resumed audit it is valid once
  *	@mark has moved or the audit has ended
@@ -113,6 +115,7 @@ struct job_state {
 	__u64 bytes_all;
 	__u64 keyless;
 	__u64 bad;
+	__u64 left_out;
 	__u64 bitmap_xxh3;
 	enum rec_format format;
 	const struct epf_engine *engine;
@@ -174,8 +177,6 @@ static inline bool job_none_present(const struct job_state *s)
 }
 
 void job_state(const struct job *job, struct job_state *state);
-/* What is to be said of records that were read to their end; "": nothing. */
-const char *job_note(const struct job *job);
 void job_close(struct job *job);
 
 /**

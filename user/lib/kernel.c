@@ -45,17 +45,23 @@ static int plan_for(const struct libepf_plan *plan, uint32_t flags, const char *
 
 static int create_on(int dev, const struct lib_planned *p, uint32_t flags)
 {
+	const char *name = p->planned.params.name;
+	bool timer = flags & LIBEPF_KERNEL_TIMER && !epf_is_module(dev);
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts),
 		.shape = &p->planned.shape,
-		.flags = (p->align ? EPF_CREATE_ALIGN : 0) |
-			 (flags & LIBEPF_KERNEL_TIMER && !epf_is_module(dev) ?
-				  EPF_BPF_CREATE_TIMER :
-				  0),
+		.flags = (p->align ? EPF_CREATE_ALIGN : 0) | (timer ? EPF_BPF_CREATE_TIMER : 0),
 		.key = p->has_key ? p->key : NULL,
 	};
+	int err;
 
-	return epf_dev_create_opts(dev, &p->planned.params, &opts, NULL);
+	if (timer && p->align)
+		return lib_fail(-EINVAL,
+				"filter %s: LIBEPF_KERNEL_TIMER does not go with aligned epochs, "
+				"because " EPF_TIMER_NO_CLOCK,
+				name);
+	err = epf_dev_create_opts(dev, &p->planned.params, &opts, NULL);
+	return err ? lib_kernel_failed(err, "creating filter ", name) : 0;
 }
 
 static struct libepf_kernel *handle_of(int fd)
@@ -82,10 +88,10 @@ static int create(const struct lib_planned *p, const struct libepf_kernel_option
 	if (!err && kernel)
 		fd = epf_dev_filter(dev, name);
 	epf_close(dev);
-	if (err || fd < 0)
-		return lib_kernel_failed(err ? err : fd, "creating filter ", name);
-	if (!kernel)
-		return 0;
+	if (fd < 0)
+		return lib_kernel_failed(fd, "creating filter ", name);
+	if (err || !kernel)
+		return err;
 	*kernel = handle_of(fd);
 	return *kernel ? 0 : lib_no_memory();
 }
@@ -204,6 +210,11 @@ static int swap_in(int dev, const char *a, const char *b)
 
 	if (err == -ENOENT)
 		return swap_missing(dev, a, b);
+	if (err == -EOPNOTSUPP && !epf_is_module(dev))
+		return lib_fail(err,
+				"filters %s and %s cannot be swapped, because one is aligned and "
+				"the other has a timer: " EPF_TIMER_NO_CLOCK,
+				a, b);
 	return err ? lib_kernel_failed(err, "swapping filter ", a) : 0;
 }
 

@@ -410,8 +410,9 @@ struct libepf_kernel_options {
  * Needs CAP_NET_ADMIN; for pure BPF CAP_BPF too, and on most kernels CAP_PERFMON.
  *
  * Return: 0; as libepf_plan_size(); -EEXIST: there is a filter of that name; -ENOENT: the
- * module is not loaded; -EPERM; -EOPNOTSUPP: the backend or the kernel does not have it;
- * -ENOMEM.
+ * module is not loaded; -EPERM; -EINVAL: pure BPF with a timer and aligned epochs, because a
+ * BPF timer does not know the wall clock; -EOPNOTSUPP: the backend or the kernel does not have
+ * it; -ENOMEM.
  */
 LIBEPF_API int libepf_kernel_create(const char *name, const struct libepf_plan *plan,
 				    const struct libepf_kernel_options *options,

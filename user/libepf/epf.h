@@ -225,6 +225,9 @@ int epf_dev_find_in(int dev, const char *name);
 #define EPF_HALF_SWAPPED                                                 \
 	"a swap was killed half-way, so the filter refuses everything: " \
 	"'epfctl destroy' it and create it again"
+/* Why a filter whose epochs a timer ends cannot be aligned. */
+#define EPF_TIMER_NO_CLOCK "a BPF timer does not know the wall clock"
+/* -EOPNOTSUPP of the BPF backend: EPF_TIMER_NO_CLOCK, one is aligned and the other has a timer. */
 int epf_dev_swap(int dev, const char *a, const char *b);
 int epf_filter_info(int filter, struct epf_info *info);
 /* @cmd: EPF_IOC_TEST, EPF_IOC_INSERT or EPF_IOC_TEST_AND_INSERT. Splits

@@ -145,13 +145,6 @@ static void free_memory(struct epf_local *l)
 
 /* ---------------------------------------------------------- creation ---- */
 
-static bool shape_is_clean(const struct epf_shape *shape, __u32 used)
-{
-	static const struct epf_shape zero;
-
-	return !memcmp((const char *)shape + used, (const char *)&zero + used, sizeof(zero) - used);
-}
-
 static int init_core(struct epf_local *l, const struct epf_shape *shape)
 {
 	const struct epf_params *p = &l->params;
@@ -159,9 +152,7 @@ static int init_core(struct epf_local *l, const struct epf_shape *shape)
 
 	if (!ops)
 		return -EOPNOTSUPP;
-	if (epf_params_check_locked(p) || !shape_is_clean(shape, ops->used) ||
-	    (ops->resizable && p->mode != EPF_MODE_TIME) ||
-	    epf_locked_init(&l->core, ops, shape, p->window_ns, clock_of(l)))
+	if (epf_params_check_locked(p) || epf_locked_begin(&l->core, ops, p, shape, clock_of(l)))
 		return -EINVAL;
 	return epf_window_init_epochs(&l->window, p->mode, p->refresh, p->window_inserts,
 				      p->window_ns, l->core.epochs);
@@ -201,12 +192,12 @@ static int init_key(struct epf_local *l, const __u64 key[2])
 	return 0;
 }
 
-/* Insertions that raise the fill of an epoch by about 1/16, at eight bits a key; more where
- * the estimate would be most of the work.
+/* Insertions from one estimate to the next: more than a step of the fill where the estimate
+ * would be most of the work.
  */
 static __u64 fill_step(const struct epf_local *l)
 {
-	__u64 step = l->core.words * 64 / (16 * 8) / (l->core.epochs + 1);
+	__u64 step = epf_locked_step(l->core.words, l->core.epochs);
 
 	return step > EPF_ESTIMATOR_SAMPLES ? step : EPF_ESTIMATOR_SAMPLES;
 }

@@ -133,6 +133,7 @@ int child_start(struct child **c, const struct child_program *p, const struct ch
 void child_close(struct child *c) __attribute__((weak));
 
 extern const struct child_program wiretap __attribute__((weak));
+extern const struct child_program wiretap_magic __attribute__((weak));
 bool wiretap_wanted(const void *head, size_t len) __attribute__((weak));
 bool wiretap_there(void) __attribute__((weak));
 

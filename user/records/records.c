@@ -82,15 +82,35 @@ static bool is_nfcapd(const __u8 *head, size_t len)
 	       !head[3];
 }
 
+/* Has it a byte that no text has? Texts have none, but for those in UTF-16 and UTF-32. */
+static bool is_binary(const struct rec_input *in)
+{
+	static const char blanks[] = "\t\n\v\f\r\033";
+	size_t i;
+
+	for (i = 0; i < in->end; i++)
+		if (in->buf[i] < ' ' && !memchr(blanks, in->buf[i], sizeof(blanks) - 1))
+			return true;
+	return false;
+}
+
+/* May it be a capture that epf-wiretap knows? No text is taken for one. */
+static bool may_be_capture(const struct rec_input *in)
+{
+	return records_tell(in) == REC_AUTO && !compressed(in) && is_binary(in);
+}
+
 bool rec_needs_child(int fd, enum rec_format format)
 {
-	__u8 head[4];
+	__u8 head[REC_HEAD_BYTES];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
+	struct rec_input in = { .buf = head, .end = n > 0 ? (size_t)n : 0 };
 
-	if (n <= 0)
+	if (is_nfcapd(head, in.end))
+		return true;
+	if (!wiretap_wanted || !wiretap_wanted(head, in.end))
 		return false;
-	return is_nfcapd(head, (size_t)n) ||
-	       (format == REC_PCAP && wiretap_wanted && wiretap_wanted(head, (size_t)n));
+	return format == REC_PCAP || (format == REC_AUTO && wiretap_there() && may_be_capture(&in));
 }
 
 /* Is it to be read by nfdump, whose text is then read? */
@@ -98,6 +118,34 @@ static bool for_nfdump(const struct rec_source *s)
 {
 	return (s->spec.format == REC_AUTO || s->spec.format == REC_NFDUMP) &&
 	       is_nfcapd(s->in.buf, s->in.end);
+}
+
+/* Let epf-wiretap print it, if it knows its magic number; else nothing is left to read. */
+static int ask_wiretap(struct rec_source *s, struct rec_error *e)
+{
+	int err = rec_input_child(s, &wiretap_magic, e);
+
+	if (err)
+		return err;
+	err = rec_input_head(&s->in);
+	if (err)
+		return rec_input_failed(&s->in, err, e);
+	if (s->in.end)
+		s->spec.format = REC_PCAP;
+	return 0;
+}
+
+static int find_other(struct rec_source *s, struct rec_error *e)
+{
+	bool capture = wiretap_wanted && may_be_capture(&s->in), there = capture && wiretap_there();
+	int err = there ? ask_wiretap(s, e) : 0;
+
+	if (err || s->spec.format != REC_AUTO)
+		return err;
+	return rec_error_set(e, -EBADMSG,
+			     "cannot detect the format: use --format, "
+			     "as in --format csv --fields 1%s",
+			     capture && !there ? WIRETAP_ADVICE : "");
 }
 
 static int find_format(struct rec_source *s, struct rec_error *e)
@@ -115,9 +163,7 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 		return rec_error_set(e, -EBADMSG, "the input is empty");
 	if (compressed(&s->in))
 		return rec_error_set(e, -EBADMSG, "compressed twice: unpack it once into a pipe");
-	return rec_error_set(e, -EBADMSG,
-			     "cannot detect the format: use --format, "
-			     "as in --format csv --fields 1");
+	return find_other(s, e);
 }
 
 /* The reader of a format, which is NULL if it was built without @package. */
@@ -407,6 +453,7 @@ struct rec_count rec_count(const struct rec_source *source)
 {
 	struct rec_count c = source->count;
 
+	c.left_out = strtoull(rec_note(source), NULL, 10); /* 0 without a note */
 	c.bytes = rec_packed(source) ? stream_taken(source->in.stream) :
 				       source->in.before + source->in.at;
 	return c;

@@ -126,11 +126,12 @@ struct rec_batch {
 
 /* Counts so far. */
 struct rec_count {
-	__u64 records; /* records with a key */
-	__u64 keyless; /* records without: not IP, a missing member */
-	__u64 bad;     /* with skip_bad: records that could not be read */
-	__u64 bytes;   /* of the input, as it is in the file; of a child's output */
-	__u64 work;    /* in units of REC_WORK */
+	__u64 records;  /* records with a key */
+	__u64 keyless;  /* records without: not IP, a missing member */
+	__u64 bad;      /* with skip_bad: records that could not be read */
+	__u64 left_out; /* by a child, which tells at its end: records that are not packets */
+	__u64 bytes;    /* of the input, as it is in the file; of a child's output */
+	__u64 work;     /* in units of REC_WORK */
 };
 
 struct rec_source;

@@ -9,10 +9,11 @@
 #define EPF_LIBDIR "/usr/local/lib/epochfilter"
 #endif
 
-static char program[] = EPF_LIBDIR "/epf-wiretap", path[] = CHILD_FILE;
-static char *argv[] = { program, path, NULL };
+static char program[] = EPF_LIBDIR "/epf-wiretap", path[] = CHILD_FILE, magic[] = "--magic";
+static char *argv[] = { program, path, NULL }, *magic_argv[] = { program, magic, path, NULL };
 
 const struct child_program wiretap = { "libwiretap", argv, "epf-wiretap is gone" };
+const struct child_program wiretap_magic = { "libwiretap", magic_argv, "epf-wiretap is gone" };
 
 /* What libpcap reads, in either byte order. Source: libpcap, sf-pcap.c and sf-pcapng.c. */
 static const unsigned char magics[][4] = {
@@ -37,7 +38,7 @@ static void __attribute__((constructor)) name_program(void)
 	char *named = secure_getenv("EPF_WIRETAP");
 
 	if (named)
-		argv[0] = named;
+		argv[0] = magic_argv[0] = named;
 }
 
 bool wiretap_there(void)

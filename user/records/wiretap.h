@@ -14,6 +14,8 @@
 #define WIRETAP_ADVICE "; epochfilter-wiretap reads the formats of Wireshark"
 
 extern const struct child_program wiretap;
+/* Prints nothing of a file that lacks the magic number of a binary format. */
+extern const struct child_program wiretap_magic;
 
 /* Do the first @len bytes of a file rule out that libpcap reads it? */
 bool wiretap_wanted(const void *head, size_t len);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * usage: epf-wiretap FILE
+ * usage: epf-wiretap [--magic] FILE
  *
  * Prints a capture of any format that Wireshark's libwiretap reads, as pcapng with the
  * packets, their link types and their times. It is a program of its own, so that epfctl and
  * epfagent neither need the library nor trust it with their rights.
+ *
+ * --magic: the file may be no capture. It is one only if it begins with the magic number of
+ * a binary format; else nothing is printed. libwiretap recognizes other formats by
+ * heuristics, some of which take texts and other files for captures.
  *
  * Exit: 0; 1: an error is the one line on standard error. Records that are not packets are
  * left out; a line that begins with "note: " then has their number.
@@ -261,19 +265,61 @@ static bool set_errors_apart(void)
 	return errors && null >= 0 && dup2(null, STDERR_FILENO) >= 0;
 }
 
+/* Is it a binary format of captures that has a magic number? */
+static bool is_magic(const struct open_info *format)
+{
+	/* texts that libwiretap counts as such, and files without packets */
+	static const char *const others[] = {
+		"DBS Etherwatch (VMS)",
+		"Catapult DCT2000 trace (.out format)",
+		"3GPP TS 32.423 Trace format",
+		"Gammu DCT3 trace",
+		"RFC 7468 files",
+		"Ericsson eNode-B raw log",
+		"MIME Files Format",
+		"Transport-Neutral Encapsulation Format",
+		"MP4 media file",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(format->name, others[i]))
+			return false;
+	return format->type == OPEN_INFO_MAGIC;
+}
+
+/* Return: NULL: @err is WTAP_ERR_FILE_UNKNOWN_FORMAT if it has none of these formats. */
+static wtap *open_magic(const char *path, int *err, char **info)
+{
+	wtap *w = NULL;
+	unsigned int i;
+
+	*err = WTAP_ERR_FILE_UNKNOWN_FORMAT;
+	for (i = 0; !w && open_routines[i].name && *err == WTAP_ERR_FILE_UNKNOWN_FORMAT; i++)
+		if (is_magic(&open_routines[i]))
+			w = wtap_open_offline(path, i + 1, err, info, false);
+	return w;
+}
+
 int main(int argc, char **argv)
 {
+	bool magic = argc == 3 && !strcmp(argv[1], "--magic");
+	const char *path = argv[magic ? 2 : 1];
 	struct tap t = { .w = NULL };
 	char *info = NULL;
-	int err = 0, ret;
+	int err = 0, ret = 0;
 
-	if (argc != 2 || !set_errors_apart()) {
-		fputs("usage: epf-wiretap FILE\n", stderr);
+	if ((argc != 2 && !magic) || !set_errors_apart()) {
+		fputs("usage: epf-wiretap [--magic] FILE\n", stderr);
 		return 1;
 	}
 	wtap_init(false);
-	t.w = wtap_open_offline(argv[1], WTAP_TYPE_AUTO, &err, &info, false);
-	ret = t.w ? print(&t) : cannot_read(err, info);
+	t.w = magic ? open_magic(path, &err, &info) :
+		      wtap_open_offline(path, WTAP_TYPE_AUTO, &err, &info, false);
+	if (t.w)
+		ret = print(&t);
+	else if (!magic || err != WTAP_ERR_FILE_UNKNOWN_FORMAT)
+		ret = cannot_read(err, info);
 	g_free(info);
 	if (t.w)
 		wtap_close(t.w);
