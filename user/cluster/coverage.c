@@ -263,8 +263,8 @@ static enum coverage_refusal fault_of(const struct coverage *c, const struct clu
 	return COVERAGE_REFUSALS;
 }
 
-/* Take the tokens of @count digests. Time is the server's, so a replay, which brings the messages of
- * a window at once, passes. It never goes back, so a late message counts as one of now.
+/* Take the tokens of @count digests. Time is the server's, so a replay, which brings the messages
+ * of a window at once, passes. It never goes back, so a late message counts as one of now.
  */
 static bool in_rate(const struct coverage *c, struct peer *p, __u32 count, __u64 stamp)
 {

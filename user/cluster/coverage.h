@@ -9,8 +9,8 @@
  * answer "absent in the whole cluster":
  *
  *   The answer at cluster time T is right for all keys that a host of the roster inserted in
- *   (T - W, T - D]: the insertion began after T - W, and had returned at T - D. W is the window less
- *   CLUSTER_CLOCK_PPM (filters measure it on the clocks of their hosts), and D is the lag.
+ *   (T - W, T - D]: the insertion began after T - W, and had returned at T - D. W is the window
+ *   less CLUSTER_CLOCK_PPM (filters measure it on the clocks of their hosts), and D is the lag.
  *
  * So each peer must be known from T - W (judged by the lower bound of cluster time) to T - D
  * (judged by the upper bound), and the own filter must be complete for W.
@@ -167,7 +167,7 @@ enum coverage_take coverage_offer(struct coverage *c, const struct cluster_msg *
 /* Count a message of @subject_host that could not be decoded. */
 void coverage_damaged(struct coverage *c, const char *subject_host);
 
-/* The digests of @m, which coverage_offer() let through with COVERAGE_APPLY, are in the filter of all.
+/* The digests of @m, for which coverage_offer() returned COVERAGE_APPLY, are in the filter of all.
  * If they could not be inserted, do not call this: the message is then missing.
  */
 void coverage_applied(struct coverage *c, const struct cluster_msg *m, __u64 stamp);

@@ -11,8 +11,8 @@
 /**
  * struct peer - a host of the roster
  * @name: of the host
- * @spans: runs of messages that are applied, in order; the first is what coverage is about. There is
- *	room for one more while it is added
+ * @spans: runs of messages that are applied, in order; the first is what coverage is about.
+ *	There is room for one more while it is added
  * @nr_spans: their number
  * @incarnation: of these messages
  * @bucket: word of its token bucket, whose time is that of @newest
