@@ -63,9 +63,9 @@ struct cluster_clock {
  *
  * An echo of a message that was sent several times is right with the first of these times, but its
  * bounds are wide. Echoes may come in any order and repeatedly: only one whose message was sent
- * after that of the echo in use is taken. If it does not go with that one, given the rates of the clocks,
- * the stamps are not of one clock (another server, or its clock was set): then the clock starts
- * again from this echo.
+ * after that of the echo in use is taken. If it does not go with that one, given the rates of the
+ * clocks, the stamps are not of one clock (another server, or its clock was set): then the clock
+ * starts again from this echo.
  */
 void cluster_clock_echo(struct cluster_clock *c, __u64 sent_ns, __u64 received_ns, __u64 stamp);
 
