@@ -50,7 +50,7 @@ enum epf_cluster_backend {
  * a program finds the word of a later promise, it also finds the insertions from before
  * that promise. If the agent dies, stops, or lags behind, the word stays as it is and the
  * time passes: nobody has to withdraw a promise. Programs compare it with the coarse clock,
- * which may be a tick late, so the agent subtracts EPF_CLUSTER_TICK_NS.
+ * which may be a tick behind, so the agent subtracts EPF_CLUSTER_TICK_NS.
  *
  * The clock stands still while the host is suspended, and then the promise lasts for as long
  * as was left of it: at most the lag that the cluster allows.

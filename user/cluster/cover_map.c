@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <epf.h>
-
+#include "backend.h"
 #include "ebpf/ebpf.h"
+#include "epf.h"
 
 #define MAP_NAME "epf_cover"
 
