@@ -17,8 +17,14 @@
 
 #include <epf/cluster.h>
 
-/* A section of its own, so that the loader sets it in every object in the same way. */
+/* A section of its own, so that the loader sets it in every object in the same way. Programs
+ * that are always of a cluster have no such constant.
+ */
+#ifdef EPF_CLUSTER
+#define epf_clustered 1
+#else
 SEC(".rodata.cluster") const volatile __u32 epf_clustered = 0;
+#endif
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cluster OBJECT: the packet path of a cluster, with OBJECT's program xdp_dedup (that of
- * pure BPF filters) on a local filter and a filter of all. Every combination of what the two
+ * cluster [DEDUP [OWN]]: the packet path of a cluster, with the program xdp_dedup of object
+ * DEDUP (that of pure BPF filters) and the programs of OWN (own_cluster.bpf.c) on a local
+ * filter and a filter of all. Every combination of what the two
  * filters and the cover say has the verdict that is written here, and no packet enters the
  * filter of all. The words are set by this program, so nothing depends on time but the one
  * claim that a promise ends by itself; that one holds on any machine.
  */
-#include <arpa/inet.h>
 #include <epf.h>
 #include <epf/cluster.h>
 #include <epf/xdp.h>
+#include <limits.h>
 
 #include "../params.h"
 #include "backend.h"
 #include "cluster/cover_map.h"
 #include "drive.h"
+#include "own_cluster.h"
 
 #define NONE EPF_XDP_OUTCOMES
 
@@ -31,7 +33,7 @@ static struct ebpf_filter *local, *all;
 static struct epf_cluster_cover *cover;
 static int cover_fd;
 static struct prog judge, to_local, to_all;
-static const char *object;
+static const char *object, *own_object;
 
 /* ---- filters ---- */
 
@@ -314,6 +316,70 @@ static void check_cases(enum local_state own)
 	       local_names[own]);
 }
 
+/* ---- a user's own programs ---- */
+
+static int load_own(struct prog *p, const char *name)
+{
+	struct bpf_program *prog;
+	int err;
+
+	p->obj = bpf_object__open(own_object);
+	if (!p->obj)
+		return -errno;
+	err = ebpf_reuse_maps(p->obj, local_name)           ?:
+		      ebpf_reuse_all_maps(p->obj, all_name) ?:
+		      bpf_map__reuse_fd(bpf_object__find_map_by_name(p->obj, "epf_cover"), cover_fd) ?:
+		      bpf_object__load(p->obj);
+	prog = bpf_object__find_program_by_name(p->obj, name);
+	p->fd = prog ? bpf_program__fd(prog) : -1;
+	p->slot = bpf_object__find_map_fd_by_name(p->obj, ".bss");
+	return err;
+}
+
+/* Return: the verdict about packet @n, or key @n; INT_MIN: none. */
+static int own_verdict(const struct prog *p, __u32 n, bool inserts)
+{
+	struct own_cluster own = { .verdict = INT_MIN, .inserts = inserts, .key = n };
+	__u8 packet[64];
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = 1);
+	__u32 zero = 0;
+
+	fill_packet(packet, n);
+	if (bpf_map_update_elem(p->slot, &zero, &own, BPF_ANY))
+		return INT_MIN;
+	while (bpf_prog_test_run_opts(p->fd, &t))
+		if (errno != EINTR && errno != EAGAIN)
+			return INT_MIN;
+	return bpf_map_lookup_elem(p->slot, &zero, &own) ? INT_MIN : own.verdict;
+}
+
+/* Neither filter has @n. */
+static bool try_own(const struct prog *p, __u32 n, bool covered)
+{
+	int absent = covered ? 0 : -EHOSTUNREACH;
+
+	set_cover(covered ? COVERED : WITHDRAWN);
+	return own_verdict(p, n, false) == absent && own_verdict(p, n, false) == absent &&
+	       own_verdict(p, n, true) == absent && own_verdict(p, n, true) == 1 &&
+	       own_verdict(p, n, false) == 1;
+}
+
+static void check_own(const char *name)
+{
+	struct prog p;
+	bool good = !load_own(&p, name);
+
+	fresh(local);
+	fresh(all);
+	good = good && try_own(&p, 1 << 20, true) && try_own(&p, (1 << 20) + 1, false);
+	if (good && strstr(name, "packet"))
+		good = sent(&to_all, (1 << 20) + 2) == EPF_XDP_NEW &&
+		       own_verdict(&p, (1 << 20) + 2, false) == 1;
+	bpf_object__close(p.obj);
+	tap_ok(good, "%s of epf.bpf.h: absent if covered, present on either host", name);
+}
+
 /* ---- time ---- */
 
 static __u64 monotonic(void)
@@ -496,13 +562,14 @@ int main(int argc, char **argv)
 		return TAP_SKIPPED;
 	}
 	object = argc > 1 ? argv[1] : EPF_BPF_OUT "/xdp_dedup_inline.bpf.o";
+	own_object = argc > 2 ? argv[2] : OWN_CLUSTER;
 	drive_name(name, "cover");
 	cluster = name;
 	drive_sweep();
 	libbpf_set_print(quiet);
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();
-	tap_plan(9 + LOCAL_STATES);
+	tap_plan(11 + LOCAL_STATES);
 	err = begin(&of);
 	if (err) {
 		printf("Bail out! %s\n", strerror(-err));
@@ -512,6 +579,8 @@ int main(int argc, char **argv)
 	check_rule();
 	for (own = 0; own < LOCAL_STATES; own++)
 		check_cases((enum local_state)own);
+	check_own("own_cluster_key");
+	check_own("own_cluster_packet");
 	check_deadline();
 	check_swap();
 	check_pairs();
