@@ -39,13 +39,13 @@ static __always_inline __u32 look(struct epf_ctx *ctx, struct ingress *in,
 	int found = 0, ret;
 
 	if (above) {
-		found = ingress_test(p);
+		found = ingress_cluster(ctx, in->rule, p, ingress_test(p));
 		if (!admitted(in, found))
 			return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;
 	}
 	ret = ingress_insert(ctx, in->rule, p);
 	if (!above)
-		found = ret;
+		found = ingress_cluster(ctx, in->rule, p, ret);
 	if (found > 0)
 		return EPF_INGRESS_RECENT;
 	return found ? ingress_reason(found) : EPF_INGRESS_NEW;

@@ -75,11 +75,13 @@ struct epf_inline {
 	struct epf_lanes lanes;
 };
 
-/* Slot of the contents. Return: EPF_BPF_SLOTS: destroyed, or nothing in it. */
-static __always_inline __u32 epf_inline_slot(struct epf_bpf_slot **slot)
+/* Slot of the contents of the filter with this @map "table". Return: EPF_BPF_SLOTS: destroyed,
+ * or nothing in it.
+ */
+static __always_inline __u32 epf_inline_slot_in(void *map, struct epf_bpf_slot **slot)
 {
 	__u32 zero = 0, active;
-	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(map, &zero);
 
 	if (!table || table->gone)
 		return EPF_BPF_SLOTS;
@@ -90,23 +92,35 @@ static __always_inline __u32 epf_inline_slot(struct epf_bpf_slot **slot)
 	return active;
 }
 
-/* The contents of slot @at. Return: 0, or -ENODEV. */
-static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
+/* The contents of slot @at of the filter with these maps. Return: 0, or -ENODEV. */
+static __always_inline int epf_inline_get_in(struct epf_inline *f, __u32 at, void *map, void *lines,
+					     void *cpus)
 {
 	__u32 zero = 0, cpu;
-	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(map, &zero);
 
 	if (!table || at >= EPF_BPF_SLOTS)
 		return -ENODEV;
 	f->slot = &table->slot[at];
 	cpu = at * table->cpus + bpf_get_smp_processor_id();
-	f->cpu = bpf_map_lookup_elem(&epf_cpus, &cpu);
-	f->lanes.line = bpf_map_lookup_elem(&epf_lines, &at);
+	f->cpu = bpf_map_lookup_elem(cpus, &cpu);
+	f->lanes.line = bpf_map_lookup_elem(lines, &at);
 	if (!f->cpu || !f->lanes.line)
 		return -ENODEV;
 	f->lanes.epoch = &f->slot->state.epoch;
 	f->lanes.geom = f->slot->geom;
 	return 0;
+}
+
+/* The same for the filter of the program. */
+static __always_inline __u32 epf_inline_slot(struct epf_bpf_slot **slot)
+{
+	return epf_inline_slot_in(&epf_table, slot);
+}
+
+static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
+{
+	return epf_inline_get_in(f, at, &epf_table, &epf_lines, &epf_cpus);
 }
 
 /*
@@ -228,6 +242,19 @@ static __always_inline void epf_inline_count(const struct epf_inline *f, __u64 e
 		epf_fetch_add(&f->slot->keys, step);
 }
 
+/* Look a digest up. Return: the answer. */
+static __always_inline int epf_inline_look(struct epf_inline *f, __u64 digest)
+{
+	struct epf_probe p;
+	int verdict;
+
+	epf_inline_enter(f);
+	epf_probe(&f->lanes, digest, &p);
+	verdict = epf_inline_any(epf_lanes_test(&f->lanes, &p));
+	epf_inline_leave(f);
+	return epf_inline_tell(f, verdict, epf_inline_knows(f));
+}
+
 /*
  * The three operations on slot @at, whose contents @digest must belong to. They are
  * separate functions, so the verifier reads each once, whoever calls it and how often.
@@ -235,16 +262,9 @@ static __always_inline void epf_inline_count(const struct epf_inline *f, __u64 e
 EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 {
 	struct epf_inline f;
-	struct epf_probe p;
-	int ret = epf_inline_get(&f, at), verdict;
+	int ret = epf_inline_get(&f, at);
 
-	if (ret)
-		return ret;
-	epf_inline_enter(&f);
-	epf_probe(&f.lanes, digest, &p);
-	verdict = epf_inline_any(epf_lanes_test(&f.lanes, &p));
-	epf_inline_leave(&f);
-	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
+	return ret ? ret : epf_inline_look(&f, digest);
 }
 
 /* Insert as epf_lanes_insert_into(). Return: the epoch that holds the key; 0: perhaps none. */

@@ -100,6 +100,8 @@ static __always_inline __u32 reason_of(int err)
 		return EPF_REFLEX_OVERDUE;
 	case -ENODEV:
 		return EPF_REFLEX_NO_FILTER;
+	case -EHOSTUNREACH:
+		return EPF_REFLEX_UNCOVERED;
 	default:
 		return EPF_REFLEX_ERROR;
 	}

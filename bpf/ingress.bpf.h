@@ -12,9 +12,9 @@
 
 #include "epf_packet.bpf.h"
 #ifdef EPF_MODULE
-#include "epf_held.bpf.h"
+#include "epf_all_held.bpf.h"
 #else
-#include "epf_inline.bpf.h"
+#include "epf_all_inline.bpf.h"
 #endif
 #include <epf/ingress.h>
 
@@ -76,6 +76,8 @@ static __always_inline __u32 ingress_reason(int err)
 		return EPF_INGRESS_OVERDUE;
 	case -ENODEV:
 		return EPF_INGRESS_NO_FILTER;
+	case -EHOSTUNREACH:
+		return EPF_INGRESS_UNCOVERED;
 	default:
 		return EPF_INGRESS_ERROR;
 	}
@@ -103,19 +105,31 @@ static __always_inline int ingress_test(const struct ingress_packet *p)
 	return p->verdict;
 }
 
-/* Return: the verdict before, or an error. */
-static __always_inline int ingress_learn(struct epf_ctx *ctx, const struct epf_ingress_rule *rule)
+/* Return: the verdict before, or an error. This and the next two are for the packet that
+ * ingress_find() has found.
+ */
+static __always_inline int ingress_insert(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
+					  const struct ingress_packet *p)
 {
 	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
 
 	return bpf_epf_xdp_test_and_insert_held(&epf_held, ctx, &opts, sizeof(opts));
 }
 
-/* For the packet that ingress_find() has found. */
-static __always_inline int ingress_insert(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
-					  const struct ingress_packet *p)
+/* The verdict of the cluster; @verdict: that of the local filter. */
+static __always_inline int ingress_cluster(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
+					   const struct ingress_packet *p, int verdict)
 {
-	return ingress_learn(ctx, rule);
+	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
+
+	return epf_held_cluster(verdict,
+				bpf_epf_xdp_test_held(&epf_all_held, ctx, &opts, sizeof(opts)));
+}
+
+/* Return: the verdict of the cluster before, or an error. */
+static __always_inline int ingress_learn(struct epf_ctx *ctx, const struct epf_ingress_rule *rule)
+{
+	return ingress_cluster(ctx, rule, NULL, ingress_insert(ctx, rule, NULL));
 }
 #else
 /* epf_xdp_digest() for keys derived from flows only. Without the keys of whole packets the
@@ -174,20 +188,29 @@ static __always_inline int ingress_test(const struct ingress_packet *p)
 	return epf_inline_any(epf_inline_test(p->digest, p->at));
 }
 
-/* For the packet that ingress_find() has found. */
+/* Return: the verdict before, or an error. This and the next one are for the packet that
+ * ingress_find() has found.
+ */
 static __always_inline int ingress_insert(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
 					  const struct ingress_packet *p)
 {
 	return epf_inline_test_and_insert(p->digest, p->at);
 }
 
-/* Return: the verdict before, or an error. */
+/* The verdict of the cluster; @verdict: that of the local filter. */
+static __always_inline int ingress_cluster(struct epf_ctx *ctx, const struct epf_ingress_rule *rule,
+					   const struct ingress_packet *p, int verdict)
+{
+	return epf_inline_cluster(p->digest, p->at, verdict);
+}
+
+/* Return: the verdict of the cluster before, or an error. */
 static __always_inline int ingress_learn(struct epf_ctx *ctx, const struct epf_ingress_rule *rule)
 {
 	struct ingress_packet p;
 	int err = ingress_find(ctx, rule, &p);
 
-	return err ? err : ingress_insert(ctx, rule, &p);
+	return err ? err : ingress_cluster(ctx, rule, &p, ingress_insert(ctx, rule, &p));
 }
 #endif
 

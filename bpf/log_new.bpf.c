@@ -4,7 +4,8 @@
  * ring that one process reads. Every packet is passed.
  *
  * A new packet has a record, or it is counted because no token was left or the ring had no
- * room. Its key is inserted in any case, so one or the other happens once in a window.
+ * room. Its key is inserted in any case, so one or the other happens once in a window. With
+ * a cluster one of its hosts writes the record; while data of a host are missing, both may.
  */
 #include "ingress.bpf.h"
 
@@ -50,6 +51,14 @@ EPF_FN_APART int log_packet(struct epf_ctx *ctx)
 	return EPF_INGRESS_NEW;
 }
 
+/* Write a record, if there is a token. @ret: the verdict. Return: enum epf_ingress_reason. */
+static __always_inline __u32 record(struct epf_ctx *ctx, struct ingress *in, int ret)
+{
+	__u32 reason = ingress_token(in) ? log_packet(ctx) : EPF_INGRESS_LEFT_OUT;
+
+	return ret && reason == EPF_INGRESS_NEW ? EPF_INGRESS_UNCOVERED : reason;
+}
+
 SEC("xdp")
 int xdp_log_new(struct xdp_md *ctx)
 {
@@ -60,8 +69,8 @@ int xdp_log_new(struct xdp_md *ctx)
 	if (!ingress_maps(&in))
 		return XDP_PASS;
 	ret = ingress_learn(ctx, in.rule);
-	if (!ret)
-		reason = ingress_token(&in) ? log_packet(ctx) : EPF_INGRESS_LEFT_OUT;
+	if (!ret || ret == -EHOSTUNREACH)
+		reason = record(ctx, &in, ret);
 	else
 		reason = ret > 0 ? EPF_INGRESS_RECENT : ingress_reason(ret);
 	ingress_count(ctx, &in, false, reason);

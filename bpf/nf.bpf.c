@@ -20,9 +20,9 @@
 
 #include "epf_packet.bpf.h"
 #ifdef EPF_MODULE
-#include "epf_held.bpf.h"
+#include "epf_all_held.bpf.h"
 #else
-#include "epf_inline.bpf.h"
+#include "epf_all_inline.bpf.h"
 #endif
 #include "epf_rule.bpf.h"
 #include <epf/nf.h>
@@ -99,9 +99,11 @@ struct key {
 	__u32 iface;
 };
 
+#define test_in(map) bpf_epf_nf_test_held(map, ctx->skb, key->iface, &key->opts, sizeof(key->opts))
+
 static __always_inline int test(struct epf_ctx *ctx, struct key *key)
 {
-	return bpf_epf_nf_test_held(&epf_held, ctx->skb, key->iface, &key->opts, sizeof(key->opts));
+	return epf_held_cluster(test_in(&epf_held), test_in(&epf_all_held));
 }
 
 static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
@@ -118,7 +120,9 @@ struct key {
 
 static __always_inline int test(struct epf_ctx *ctx, struct key *key)
 {
-	return epf_inline_test(key->digest, key->at);
+	int ret = epf_inline_test(key->digest, key->at);
+
+	return epf_inline_cluster(key->digest, key->at, ret);
 }
 
 static __always_inline int insert(struct epf_ctx *ctx, struct key *key)

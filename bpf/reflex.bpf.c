@@ -8,6 +8,8 @@
  * none, is an enum epf_reflex_reason. The rule says what is done for each reason: it is
  * data, so that one program serves every rule.
  *
+ * With a cluster the answer may be to a packet that another host has sent.
+ *
  * An answer to a packet that was sent inside the window is always found: the learning
  * program has inserted the key before the packet leaves, by atomic operations on memory
  * that all CPUs share. Nothing is taken out of a per-CPU place meanwhile, so a program that
@@ -21,9 +23,9 @@
 
 #include "epf_packet.bpf.h"
 #ifdef EPF_MODULE
-#include "epf_held.bpf.h"
+#include "epf_all_held.bpf.h"
 #else
-#include "epf_inline.bpf.h"
+#include "epf_all_inline.bpf.h"
 #endif
 #include "epf_rule.bpf.h"
 
@@ -73,7 +75,9 @@ static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_reflex_ru
 		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 	}
 #endif
-	return reason_asked(rule, ask_filter(&epf_held, ctx, opts, sizeof(*opts)));
+	return reason_asked(rule,
+			    epf_held_cluster(ask_filter(&epf_held, ctx, opts, sizeof(*opts)),
+					     ask_filter(&epf_all_held, ctx, opts, sizeof(*opts))));
 }
 
 /* The module makes the key and uses it on the same contents. */
@@ -116,7 +120,8 @@ static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 diges
 		ret = epf_inline_insert(digest, at);
 		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 	}
-	return reason_asked(rule, epf_inline_test(digest, at));
+	ret = epf_inline_test(digest, at);
+	return reason_asked(rule, epf_inline_cluster(digest, at, ret));
 }
 
 /* The key is used only on the contents that it was made for, whatever is swapped meanwhile.

@@ -5,13 +5,29 @@
  *
  * The verdict is the filter's; this program only acts on it. Every packet that is not
  * certainly a repeat is passed: "do not know" (saturated, gone, an error) means pass, and
- * each reason has its counter. The programs can take packets of several buffers; their
+ * each reason has its counter. With a cluster the verdict is that of all its hosts
+ * (epf/cluster.h). The programs can take packets of several buffers; their
  * loader sets BPF_F_XDP_HAS_FRAGS if it wants those.
  */
 #include <linux/errno.h>
 #include <stdbool.h>
 
 #include "epf_slot.bpf.h"
+#ifdef EPF_INLINE
+#include "epf_all_inline.bpf.h"
+#else
+#include "epf_cover.bpf.h"
+
+/* The slot map of the filter of all of a cluster, bound as the other one is. Its options and
+ * counters are not used.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_xdp_slot);
+} epf_all_slot SEC(".maps");
+#endif
 
 /* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other branch. */
 const volatile __u32 action = EPF_XDP_DROP;
@@ -39,6 +55,8 @@ static __always_inline __u64 failed(int err)
 		return EPF_XDP_BUSY;
 	case -ETIME:
 		return EPF_XDP_OVERDUE;
+	case -EHOSTUNREACH:
+		return EPF_XDP_UNCOVERED;
 	case -ENOMSG:
 		return EPF_XDP_FRAGMENT;
 	default:
@@ -75,13 +93,13 @@ static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot
 	if (at == EPF_BPF_SLOTS)
 		return -ENODEV;
 	err = epf_xdp_digest(ctx, &filter->hash, &slot->opts, &digest);
-	return err ? err : epf_inline_test_and_insert(digest, at);
+	return err ? err : epf_inline_cluster(digest, at, epf_inline_test_and_insert(digest, at));
 }
 #else
 /* The program takes the filter out of the slot and puts it back, because only its owner may
  * use it.
  */
-static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot)
+static __always_inline int verdict_local(struct xdp_md *ctx, struct epf_xdp_slot *slot)
 {
 	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
 	int ret;
@@ -93,6 +111,32 @@ static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot
 	if (f)
 		bpf_epf_release(f);
 	return ret;
+}
+
+/* The verdict of the cluster, where the local filter says "absent". */
+static __always_inline int verdict_all(struct xdp_md *ctx, struct epf_xdp_slot *slot)
+{
+	__u32 zero = 0;
+	const struct epf_cluster_cover *cover;
+	bool covered = epf_cover_now(&cover);
+	struct epf_xdp_slot *all = bpf_map_lookup_elem(&epf_all_slot, &zero);
+	struct epf_filter *f = all ? bpf_kptr_xchg(&all->filter, NULL) : NULL;
+	int ret;
+
+	if (!f)
+		return -EBUSY;
+	ret = bpf_epf_xdp_test(f, ctx, &slot->opts, sizeof(slot->opts));
+	f = bpf_kptr_xchg(&all->filter, f);
+	if (f)
+		bpf_epf_release(f);
+	return epf_cluster_verdict(0, ret, covered);
+}
+
+static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot)
+{
+	int ret = verdict_local(ctx, slot);
+
+	return epf_clustered && !ret ? verdict_all(ctx, slot) : ret;
 }
 #endif
 

@@ -19,6 +19,9 @@
 #define EPF_XDP_PIN_CONF "conf"
 #define EPF_XDP_PIN_MARK "mark" /* link of tc_mark, with EPF_XDP_MARK */
 #define EPF_XDP_PIN_HELD "held" /* the filter, if it belongs to the module and there is no slot */
+/* The same two for the filter of all of a cluster, if it belongs to the module. */
+#define EPF_XDP_PIN_ALL_SLOT "allslot"
+#define EPF_XDP_PIN_ALL_HELD "allheld"
 
 enum epf_xdp_action {
 	EPF_XDP_DROP = 0,
@@ -50,6 +53,7 @@ enum epf_xdp_outcome {
 	EPF_XDP_BUSY,      /* another packet of this CPU has the slot's filter */
 	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
 	EPF_XDP_FRAGMENT,  /* not the first one, where the options need ports */
+	EPF_XDP_UNCOVERED, /* absent here, and data of a host of the cluster are missing */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed because of its kind */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };
@@ -136,6 +140,9 @@ struct epf_xdp_tc {
  * @tc: with EPF_XDP_REFLEX: programs at tc, by enum epf_reflex_side
  * @qdisc_made: their clsact qdisc was made for them
  * @mark_mask: with EPF_XDP_MARK: the bits of the mark that are written
+ * @all_id: id of the filter of all, of the same backend; 0: no cluster
+ * @cluster: name of the cluster, or ""
+ * @cover_id: the kernel's id of the cover map that the programs have
  */
 struct epf_xdp_conf {
 	__u32 id;
@@ -154,6 +161,9 @@ struct epf_xdp_conf {
 	struct epf_xdp_tc tc[2];
 	__u32 qdisc_made;
 	__u32 mark_mask;
+	__u32 all_id;
+	char cluster[EPF_NAME_LEN];
+	__u32 cover_id;
 };
 
 #define EPF_XDP_MARK_DEFAULT 0xef00

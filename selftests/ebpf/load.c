@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * load OBJECT... [--without-perfmon OBJECT...]: does this kernel's verifier accept every
- * program of the objects, with each of its actions, and how many instructions does it
- * process? Programs that call the module are left out if it is not loaded. A program that
- * does not load is named, with the verifier's reason; one of a type that the kernel lacks
- * is skipped.
+ * program of the objects, with each of its actions, alone and of a cluster, and how many
+ * instructions does it process? Programs that call the module are left out if it is not
+ * loaded. A program that does not load is named, with the verifier's reason; one of a type
+ * that the kernel lacks is skipped.
  *
  * The second list is loaded with CAP_BPF and CAP_NET_ADMIN only; the verifier then follows
  * mispredicted branches too. Kernels before 6.18 may refuse that; the reason is printed.
@@ -42,6 +42,12 @@ static const struct {
 
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 #define NO_ACTION ACTIONS
+
+/* The constants of a program: an action, and whether it asks the filter of all of a cluster. */
+struct variant {
+	size_t action;
+	bool cluster;
+};
 
 static char reason[256];
 
@@ -125,9 +131,9 @@ static bool set_netfilter(struct bpf_program *p)
 	return true;
 }
 
-static bool has_actions(const struct bpf_object *obj)
+static bool has_constant(const struct bpf_object *obj, const char *name)
 {
-	return btf__find_by_name_kind(bpf_object__btf(obj), "action", BTF_KIND_VAR) > 0;
+	return btf__find_by_name_kind(bpf_object__btf(obj), name, BTF_KIND_VAR) > 0;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -145,21 +151,43 @@ static bool in_part(void)
 	return getenv("EPF_VM") && !getenv("EPF_KERNELS") && !getenv("EPF_THOROUGH");
 }
 
-/* Is @program meant for that action? */
-static bool goes_with(const struct bpf_object *obj, const char *program, size_t action)
+/* Is @program meant for that variant? */
+static bool goes_with(const struct bpf_object *obj, const char *program, const struct variant *v)
 {
-	if (!has_actions(obj))
+	size_t action = v->action;
+
+	if (v->cluster && !has_constant(obj, "epf_clustered"))
+		return false;
+	if (!has_constant(obj, "action"))
 		return action == NO_ACTION;
 	if (action != NO_ACTION && actions[action].value == EPF_XDP_COUNT && in_part())
 		return false;
 	return action != NO_ACTION && actions[action].marks == ends_with(program, "_mark");
 }
 
-static int load(struct bpf_object *obj, const char *name, size_t action, struct bpf_prog_info *info)
+/* Set the constants of @v in @obj. */
+static int set_variant(struct bpf_object *obj, const struct variant *v)
+{
+	const __u32 clustered = v->cluster;
+	int err = 0;
+
+	if (v->action != NO_ACTION)
+		err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"),
+						 &actions[v->action].value,
+						 sizeof(actions[v->action].value));
+	if (!err && v->cluster)
+		err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj,
+									      ".rodata.cluster"),
+						 &clustered, sizeof(clustered));
+	return err;
+}
+
+static int load(struct bpf_object *obj, const char *name, const struct variant *v,
+		struct bpf_prog_info *info)
 {
 	struct bpf_program *p, *chosen = NULL;
 	__u32 len = sizeof(*info);
-	int err = 0;
+	int err;
 
 	bpf_object__for_each_program(p, obj) {
 		bool is = !strcmp(bpf_program__name(p), name);
@@ -171,19 +199,14 @@ static int load(struct bpf_object *obj, const char *name, size_t action, struct 
 		if (set_netfilter(p) && tried(PROG_TYPE_NETFILTER, ATTACH_NETFILTER))
 			return -ENOPROTOOPT;
 	}
-	if (action != NO_ACTION)
-		err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"),
-						 &actions[action].value,
-						 sizeof(actions[action].value));
 	reason[0] = 0;
-	if (!err)
-		err = bpf_object__load(obj);
+	err = set_variant(obj, v) ?: bpf_object__load(obj);
 	if (!err)
 		err = bpf_obj_get_info_by_fd(bpf_program__fd(chosen), info, &len);
 	return err;
 }
 
-static int load_bare(struct bpf_object *obj, const char *name, size_t action,
+static int load_bare(struct bpf_object *obj, const char *name, const struct variant *v,
 		     struct bpf_prog_info *info)
 {
 	struct caps all;
@@ -191,24 +214,25 @@ static int load_bare(struct bpf_object *obj, const char *name, size_t action,
 
 	if (!two_caps_leave(&all))
 		return -errno;
-	err = load(obj, name, action, info);
+	err = load(obj, name, v, info);
 	if (!two_caps_restore(&all))
 		return -errno;
 	return err;
 }
 
 /* @bare: load without CAP_PERFMON. */
-static void claim(const char *path, const char *name, size_t action, bool bare)
+static void claim(const char *path, const char *name, const struct variant *v, bool bare)
 {
 	struct bpf_object *obj = open_object(path);
 	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct bpf_prog_info info = { 0 };
-	int err = bare ? load_bare(obj, name, action, &info) : load(obj, name, action, &info);
+	int err = bare ? load_bare(obj, name, v, &info) : load(obj, name, v, &info);
 	char what[128];
 
-	snprintf(what, sizeof(what), "%.*s: %s%s%s%s", (int)strcspn(file, "."), file, name,
-		 action == NO_ACTION ? "" : ", ", action == NO_ACTION ? "" : actions[action].name,
-		 bare ? ", without CAP_PERFMON" : "");
+	snprintf(what, sizeof(what), "%.*s: %s%s%s%s%s", (int)strcspn(file, "."), file, name,
+		 v->action == NO_ACTION ? "" : ", ",
+		 v->action == NO_ACTION ? "" : actions[v->action].name,
+		 v->cluster ? ", of a cluster" : "", bare ? ", without CAP_PERFMON" : "");
 	if (err && bare && *reason && two_caps_may_fail())
 		tap_ok(true, "%s # SKIP this kernel needs CAP_PERFMON: %s", what, reason);
 	else if (err == -ENOPROTOOPT)
@@ -224,23 +248,36 @@ static void claim(const char *path, const char *name, size_t action, bool bare)
 	bpf_object__close(obj);
 }
 
-/* Each program of @path; @tell: load it. Return: the number of test points. */
-static int each(const char *path, bool bare, bool tell)
+/* Each program of @path that goes with @v; @tell: load it. Return: the number of test points. */
+static int each_of(const char *path, const struct variant *v, bool bare, bool tell)
 {
 	struct bpf_object *obj = open_object(path);
 	struct bpf_program *p;
-	size_t action;
 	int nr = 0;
 
-	bpf_object__for_each_program(p, obj)
-		for (action = 0; action <= NO_ACTION; action++) {
-			if (lacks_module(obj) || !goes_with(obj, bpf_program__name(p), action))
-				continue;
-			if (tell)
-				claim(path, bpf_program__name(p), action, bare);
-			nr++;
-		}
+	bpf_object__for_each_program(p, obj) {
+		if (lacks_module(obj) || !goes_with(obj, bpf_program__name(p), v))
+			continue;
+		if (tell)
+			claim(path, bpf_program__name(p), v, bare);
+		nr++;
+	}
 	bpf_object__close(obj);
+	return nr;
+}
+
+/* The same with all variants. */
+static int each(const char *path, bool bare, bool tell)
+{
+	struct variant v;
+	int nr = 0;
+
+	for (v.action = 0; v.action <= NO_ACTION; v.action++) {
+		v.cluster = false;
+		nr += each_of(path, &v, bare, tell);
+		v.cluster = true;
+		nr += each_of(path, &v, bare, tell);
+	}
 	return nr;
 }
 

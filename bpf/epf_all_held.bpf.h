@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The filter of all of a cluster, of the module: a second map that holds a filter, which
+ * programs only look into. The module makes the key again, from the same bytes.
+ */
+#ifndef EPF_ALL_HELD_BPF_H
+#define EPF_ALL_HELD_BPF_H
+
+#include "epf_cover.bpf.h"
+#include "epf_held.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_held);
+} epf_all_held SEC(".maps");
+
+/* The verdict of the cluster. @verdict: that of the local filter; @ask: an expression that
+ * looks into epf_all_held, evaluated if the local filter says "absent".
+ */
+#define epf_held_cluster(verdict, ask)                                           \
+	({                                                                       \
+		int epf_of_one = (verdict);                                      \
+		if (epf_clustered && !epf_of_one) {                              \
+			const struct epf_cluster_cover *epf_its;                 \
+			bool epf_covered = epf_cover_now(&epf_its);              \
+			epf_of_one = epf_cluster_verdict(0, (ask), epf_covered); \
+		}                                                                \
+		epf_of_one;                                                      \
+	})
+
+#endif /* EPF_ALL_HELD_BPF_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the packet path of a cluster shares with epfagent: the cover of the filter of all,
+ * and the rule that makes one verdict of two filters. Pure functions; any context.
+ *
+ * A host has a local filter, of its own traffic, and a filter of all, with the digests of
+ * all other hosts. A program inserts into the local filter and, if that says "absent", only
+ * looks into the filter of all. "Absent" there is an answer as long as the data of all hosts
+ * are in it; the agent says until when that is certain, in the word @until_ns.
+ *
+ * The map is pinned as EPF_CLUSTER_PINS/NAME, with ':' in place of '.', which the BPF file
+ * system does not allow. It has one value. It belongs to one filter of all: the agent writes
+ * everything but @until_ns once, before it pins the map, and makes another map for another
+ * filter or for other contents. Programs keep the map that they were attached with: if the
+ * agent has made another one, theirs stays expired, until they are attached again.
+ */
+#ifndef EPF_CLUSTER_H
+#define EPF_CLUSTER_H
+
+#include "shim.h"
+
+#include <linux/epochfilter.h>
+
+#define EPF_CLUSTER_PINS "/sys/fs/bpf/epochfilter-cluster"
+#define EPF_CLUSTER_MAGIC 0x3152564f43465045ULL /* "EPFCOVR1" */
+#define EPF_CLUSTER_TICK_NS 10000000ULL /* margin that the agent subtracts from its promise */
+
+/* The owner of both filters; the numbers are those of enum epf_xdp_backend. */
+enum epf_cluster_backend {
+	EPF_CLUSTER_MODULE,
+	EPF_CLUSTER_BPF,
+};
+
+/**
+ * struct epf_cluster_cover - the one value of the cover map
+ * @magic: EPF_CLUSTER_MAGIC
+ * @until_ns: "absent" of the filter of all is an answer before this time (CLOCK_MONOTONIC);
+ *	0: it is none now
+ * @serial: pure BPF: of the contents of the filter of all (struct epf_bpf_slot); after a
+ *	swap or a restore they have another, and the cover is not about them
+ * @all_id: id of the filter of all
+ * @local_id: id of the local filter
+ * @backend: enum epf_cluster_backend
+ * @reserved: zero
+ * @all: name of the filter of all
+ * @local: name of the local filter, whose new keys the agent publishes
+ *
+ * The agent alone writes @until_ns, by a store-release, after it has inserted what the
+ * promise needs. Programs load it (acquire) before they look into the filter of all. So if
+ * a program finds the word of a later promise, it also finds the insertions from before
+ * that promise. If the agent dies, stops, or lags behind, the word stays as it is and the
+ * time passes: nobody has to withdraw a promise. Programs compare it with the exact clock: the
+ * coarse one, which costs less, may be late by any time where a hypervisor stops the CPU that
+ * moves it on.
+ *
+ * The clock stands still while the host is suspended, and then the promise lasts for as long
+ * as was left of it: at most the lag that the cluster allows.
+ */
+struct epf_cluster_cover {
+	__u64 magic;
+	__u64 until_ns;
+	__u64 serial;
+	__u32 all_id;
+	__u32 local_id;
+	__u32 backend;
+	__u32 reserved;
+	char all[EPF_NAME_LEN];
+	char local[EPF_NAME_LEN];
+};
+EPF_ASSERT(sizeof(struct epf_cluster_cover) == 40 + 2 * EPF_NAME_LEN, "no padding");
+
+/* Are the data of all hosts in the filter of all? Ask before looking into that filter. */
+EPF_FN bool epf_cluster_covered(const struct epf_cluster_cover *c, __u64 now_ns)
+{
+	return now_ns < epf_load_acquire(&c->until_ns);
+}
+
+/**
+ * epf_cluster_verdict() - one verdict of two filters
+ * @local: verdict of the local filter
+ * @all: verdict of the filter of all, if @local is 0
+ * @covered: epf_cluster_covered(), from before @all
+ *
+ * A key that another host has inserted is present, covered or not. An error of the filter of
+ * all says that a key was found but that this is not reliable (-ENOSPC, -ETIME), or that the
+ * filter cannot be asked, which is the same as a missing host.
+ *
+ * Return: a verdict; -EHOSTUNREACH: do not know, because data of a host are missing.
+ */
+EPF_FN int epf_cluster_verdict(int local, int all, bool covered)
+{
+	if (local)
+		return local;
+	if (all > 0 || all == -ENOSPC || all == -ETIME)
+		return all;
+	return !all && covered ? 0 : -EHOSTUNREACH;
+}
+
+#endif /* EPF_CLUSTER_H */
