@@ -36,6 +36,14 @@
  *        that begins loads @lost with acquire, then @next. So a loss that the reader does
  *        not notice is below the position where it begins. Case: lost-order.
  *
+ * In BPF a store-release is a fence and a store (shim.h), which order at least as much; the
+ * additions and the CAS are full barriers there too. Cases: bpf-put-order, bpf-word-order,
+ * bpf-lines-order, bpf-lost-order.
+ *
+ * A reader that wants new keys only, each once, must wait for insertions under way before it
+ * reads @next: one that finds a key there may return before the record of the one that
+ * inserted it is reserved. Case: tail-sync.
+ *
  * Cases are those of selftests/explore; case claim-order there shows that the CAS need not
  * order anything.
  *
