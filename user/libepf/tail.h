@@ -4,8 +4,9 @@
  * lanes, from the filter's journal. A mirror of the filter in this process may use the same
  * journal (rings.h).
  *
- * Only one thread uses a tail, and a filter has one at most. Functions return 0 or a negative errno unless they say
- * otherwise, and print nothing. CAP_NET_ADMIN is needed, without the module CAP_BPF.
+ * Only one thread uses a tail, and a filter has one at most. Functions return 0 or a
+ * negative errno unless they say otherwise, and print nothing. CAP_NET_ADMIN is needed,
+ * without the module CAP_BPF.
  *
  * A filter with the module loses its journal with the reader. Without the module the journal
  * outlives it: the next tail begins where the last one had been told (epf_tail_acked()) that
