@@ -293,7 +293,8 @@ static __always_inline bool epf_inline_ring(__u32 at, __u64 word, struct epf_jou
 }
 
 /* Record the insertion that @code is of. Return: its answer. The epoch is one of the last eight:
- * a section ends before its lanes are reused (O3).
+ * a program ends before lanes are reused that it has used (O3). A timer does not wait for
+ * this part of it: if eight epochs end meanwhile, the record has a later epoch.
  */
 EPF_FN_APART int epf_inline_record(__u64 digest, __u32 at, int code)
 {

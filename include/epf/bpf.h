@@ -197,12 +197,11 @@ EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, state) % 64 == 0, "a line's")
  */
 #define EPF_BPF_JOURNAL_BYTES 32u
 #define EPF_BPF_JOURNAL(order, shards) ((order) | (shards) << 8)
-#define EPF_BPF_JOURNAL_ORDER(word) ((__u32)(word) & 0x1f)
+#define EPF_BPF_JOURNAL_ORDER(word) ((__u32)(word)&0x1f)
 #define EPF_BPF_JOURNAL_SHARDS(word) ((__u32)((word) >> 8) & 0xf)
 #define EPF_BPF_JOURNAL_SHARD(n) (2 * (n) + 2)
 /* The records begin on a page; pages of 64 KiB are the largest that there are. */
-#define EPF_BPF_JOURNAL_FIRST(shards) \
-	((EPF_BPF_JOURNAL_SHARD(1u << (shards)) + 2047u) & ~2047u)
+#define EPF_BPF_JOURNAL_FIRST(shards) ((EPF_BPF_JOURNAL_SHARD(1u << (shards)) + 2047u) & ~2047u)
 
 /* What ends epochs. */
 enum epf_bpf_rotate {

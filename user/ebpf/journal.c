@@ -233,7 +233,9 @@ static int begin_locked(struct ebpf_filter *f, struct epf_journal_args *a, __u64
 
 	if (ebpf_byte_locked(f, READER_BYTE))
 		return -EBUSY;
-	if (!goes_on(f)) {
+	if (goes_on(f)) {
+		ret = ebpf_wait_programs(f); /* or whoever began it was killed before that */
+	} else {
 		ebpf_journal_drop(f, active_slot(f));
 		ret = new_journal(f, word);
 	}
@@ -316,8 +318,7 @@ static int end_locked(struct ebpf_filter *f)
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	int ret = 0;
 
-	if (active_slot(f) == f->journal_slot && s->journal &&
-	    !epf_load(&f->journal_head->over)) {
+	if (active_slot(f) == f->journal_slot && s->journal && !epf_load(&f->journal_head->over)) {
 		epf_store_release(&f->journal_head->over, 1);
 		epf_store_release(&s->journal, 0);
 		ret = ebpf_wait_programs(f);

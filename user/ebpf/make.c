@@ -34,9 +34,10 @@
 /* Limit of the attempts to create a directory that others remove meanwhile. */
 #define MAKE_TRIES 100
 
-static const char *const whats[] = { "table", "lines",	 "lines0", "lines1",   "cpus",
-				     "ops",   "limits",	 "timer",  "tick",     "journals",
-				     "journal0", "journal1" };
+static const char *const whats[] = {
+	"table",  "lines", "lines0", "lines1",   "cpus",     "ops",
+	"limits", "timer", "tick",   "journals", "journal0", "journal1"
+};
 
 int ebpf_make_inner(const char *name, __u32 bytes, __u64 nr)
 {
@@ -62,8 +63,8 @@ static int make_array(const char *name, size_t bytes, __u32 nr)
 static int make_outer(const char *name, int inner)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o, .inner_map_fd = (__u32)inner);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, sizeof(__u32),
-				sizeof(__u32), EPF_BPF_SLOTS, &o);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, sizeof(__u32), sizeof(__u32),
+				EPF_BPF_SLOTS, &o);
 
 	return fd < 0 ? -errno : fd;
 }
