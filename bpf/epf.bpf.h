@@ -48,9 +48,11 @@
  * netfilter programs can call on 6.4 and later. The filter is chosen when the program is
  * loaded; one object uses one filter:
  *
- *   pure BPF  use the filter's maps "table", "lines" and "cpus", which are pinned in
- *             /sys/fs/bpf/epochfilter/NAME, in place of epf_table, epf_lines and epf_cpus
- *             (bpf_map__reuse_fd(), or "map name ... pinned ..." of bpftool)
+ *   pure BPF  use the filter's maps "table", "lines", "cpus" and "journals", which are
+ *             pinned in /sys/fs/bpf/epochfilter/NAME, in place of epf_table, epf_lines,
+ *             epf_cpus and epf_journals (bpf_map__reuse_fd(), or "map name ... pinned ..."
+ *             of bpftool). Without the last one the filter's journal, if it has one, counts
+ *             the insertions as lost
  *   module    run the program epf_choose once with the filter's id as its context (struct
  *             epf_choice), before other programs of the object are attached
  *   cluster   also use the pinned map /sys/fs/bpf/epochfilter-cluster/NAME in place of

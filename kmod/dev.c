@@ -235,14 +235,26 @@ static int epf_dev_end_journal(struct epf_file *file)
 	return 0;
 }
 
+/* Insertions are RCU read-side sections from before their first bit to after their record. */
+static int epf_dev_sync_journal(struct epf_file *file)
+{
+	if (!READ_ONCE(file->journal))
+		return -EINVAL;
+	synchronize_rcu();
+	return 0;
+}
+
 static int epf_dev_journal(struct epf_file *file, struct epf_table *none, union epf_args *args)
 {
 	struct epf_journal_args *a = &args->journal;
 
 	if (a->bytes || a->records || a->serial)
 		return -EINVAL;
-	if (a->flags & EPF_JOURNAL_END)
-		return a->order || a->shards ? -EINVAL : epf_dev_end_journal(file);
+	if (a->flags && (a->order || a->shards || a->flags == EPF_JOURNAL_MASK))
+		return -EINVAL;
+	if (a->flags)
+		return a->flags & EPF_JOURNAL_END ? epf_dev_end_journal(file) :
+						    epf_dev_sync_journal(file);
 	if (!a->shards)
 		a->shards = min_t(u32, roundup_pow_of_two(nr_cpu_ids), EPF_JOURNAL_SHARDS_MAX);
 	if (!a->order || a->order > EPF_JOURNAL_ORDER_MAX || !is_power_of_2(a->shards) ||
@@ -253,7 +265,7 @@ static int epf_dev_journal(struct epf_file *file, struct epf_table *none, union 
 
 static void epf_dev_undo_journal(struct epf_file *file, const union epf_args *a)
 {
-	if (!(a->flags & EPF_JOURNAL_END))
+	if (!a->flags)
 		epf_dev_end_journal(file);
 }
 

@@ -22,12 +22,13 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
 }
 
 /**
- * epf_journal_inserted() - record an insertion into epoch @e; @lanes: see epf_lanes_insert_into()
+ * epf_journal_inserted() - record an insertion into epoch @e; @lanes, @grew: see
+ * epf_lanes_insert_into()
  * Context: a packet path, in the RCU section in which it found @j.
  */
-void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes)
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes, bool grew)
 {
-	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
+	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes | (grew ? EPF_JOURNAL_NEW : 0));
 }
 
 /**

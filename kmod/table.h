@@ -239,7 +239,7 @@ int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp, const struct 
 void bpf_epf_release_dtor(void *f);
 
 /* record.c, documented there: */
-void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes);
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes, bool grew);
 
 /* skb_key.c: */
 struct sk_buff;
@@ -376,7 +376,7 @@ static __always_inline int epf_table_insert(struct epf_table *t, const struct ep
 	u64 e = epf_lanes_insert_into(&lanes, p, &into, &grew);
 
 	if (j)
-		epf_journal_inserted(j, digest, e, into);
+		epf_journal_inserted(j, digest, e, into, grew);
 	return epf_table_count(t, e, grew, EPF_ABSENT);
 }
 
@@ -391,9 +391,9 @@ static __always_inline int epf_table_test_and_insert(struct epf_table *t, const 
 	u64 e;
 
 	verdict = epf_lanes_test_and_insert_into(&lanes, p, answer == EPF_ANSWER_SKIP, &e, &into);
-	if (j && e)
-		epf_journal_inserted(j, digest, e, into);
 	grew = verdict != EPF_PRESENT;
+	if (j && e)
+		epf_journal_inserted(j, digest, e, into, grew);
 	verdict = epf_table_verdict(t, verdict, answer);
 	return e ? epf_table_count(t, e, grew, verdict) : verdict;
 }

@@ -41,6 +41,9 @@
 #define PUT(key, n) { ACT_PUT, key, n, 0, 0 }
 #define FOLLOW(n, await) { ACT_FOLLOW, 0, n, 0, await }
 
+#define PUT_NEW(key) { ACT_PUT_NEW, key, 1, 0, 0 }
+#define TAIL(await) { ACT_TAIL, 0, 0, 0, await }
+
 #define MIRROR(n, await) { ACT_MIRROR, 0, n, 0, await }
 #define MIRROR_NEW(n, await) { ACT_MIRROR_NEW, 0, n, 0, await }
 #define ESTIMATE { ACT_ESTIMATE, 0, 0, 0, 0 }
@@ -54,6 +57,9 @@
 #define RING(name, slots, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots, 0, \
 	  false }
+#define RING_BPF(name, grace, slots, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, slots, 0, \
+	  true }
 #define KEPT(name, grace, slots, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, slots, \
 	  false }
@@ -161,6 +167,14 @@ const struct case_scene case_scenes[] = {
 		PUT(0, 1), PUT(1, 2), FOLLOW(3, A | B)), 1, EMPTY, 3, SEARCH_ALL, 0 },
 	{ "ring-three", RING("journal: 3 writers in one slot, reader", 1, 4,
 		PUT(0, 1), PUT(1, 1), PUT(2, 1), FOLLOW(2, A | B | C)), 1, EMPTY, 1, 3, 0 },
+	{ "bpf-ring", RING_BPF("BPF: journal: 2 writers, room for both, reader", false, 2, 3,
+		PUT(0, 1), PUT(1, 1), FOLLOW(2, A | B)), 1, EMPTY, ALL },
+	{ "bpf-ring-again", RING_BPF("BPF: journal: a writer goes round, reader", false, 1, 2,
+		PUT(0, 3), FOLLOW(2, A)), 1, EMPTY, ALL },
+	{ "bpf-ring-lap", RING_BPF("BPF: journal: 2 writers in one slot, reader", false, 1, 3,
+		PUT(0, 1), PUT(1, 2), FOLLOW(2, A | B)), 1, EMPTY, ALL },
+	{ "tail", RING_BPF("BPF: journal: 2 writers of one key, a tail after the second", true, 2, 3,
+		PUT_NEW(0), PUT_NEW(0), TAIL(B)), 1, EMPTY, ALL },
 	{ "mirror", KEPT("mirror: inserter, rotation, reader", false, 2, 3,
 		FILTER_INSERT(0, 0), ROTATE(1), MIRROR(2, A | B)), 1, EMPTY | STALE, ALL },
 	{ "mirror-two", KEPT("mirror: 2 inserters, rotation, reader", false, 2, 4,
@@ -257,6 +271,18 @@ const struct case_variant case_variants[] = {
 	V("claim", "journal: a writer that takes whatever slot", SLOT_BLIND, "ring-lap", SC)
 	V("claim-store", "journal: a slot taken by a store, not a CAS", SLOT_STORE, "ring-lap", SC)
 	V("quiet", "journal: lost records that are not counted", SLOT_QUIET, "ring-lap", SC)
+	V("bpf-claim-store", "BPF: journal: a slot taken by a store, not a CAS", SLOT_STORE,
+	  "bpf-ring-lap", SC)
+	V("bpf-put-order", "BPF: journal: no fence before the store of seq (J1)", RLX_SEQ,
+	  "bpf-ring", WEAK)
+	V("bpf-word-order", "BPF: journal: no fences before the words (J2)", RLX_REC,
+	  "bpf-ring-again", WEAK)
+	V("bpf-lines-order", "BPF: journal: a relaxed addition that reserves (J3)", RLX_NEXT,
+	  "bpf-ring", WEAK)
+	V("bpf-lost-order", "BPF: journal: a relaxed addition of what is lost (J4)", RLX_LOST,
+	  "bpf-ring-lap", WEAK)
+	V("tail-sync", "journal: a tail that does not wait for writers under way", NO_GRACE,
+	  "tail", SC)
 	V("once", "journal: a reader that looks at seq once (J2)", SLOT_ONCE, "ring-again", SC)
 	V("put-order", "journal: a relaxed store of seq (J1)", RLX_SEQ, "ring", WEAK)
 	V("get-seq-order", "journal: seq seen with a relaxed load (J1)", RLX_GET_SEQ, "ring", WEAK)

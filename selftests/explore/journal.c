@@ -14,7 +14,7 @@
 static struct epf_journal_ring ring_of(void)
 {
 	struct epf_journal_ring r = { &mc_world.journal.shard, mc_world.journal.record,
-				      mc.scene->journal - 1u };
+				      mc.scene->journal - 1u, 0 };
 
 	return r;
 }
@@ -26,7 +26,7 @@ static struct epf_journal_ring ring_of(void)
 void journal_set_up(const struct mc_scene *s)
 {
 	struct epf_journal_ring r = { &mc_world.journal.shard, mc_world.journal.record,
-				      s->journal - 1u };
+				      s->journal - 1u, 0 };
 
 	epf_journal_init(&r);
 }
@@ -102,6 +102,35 @@ static void follow(const struct scene_role *role)
 	mc_note(MC_TESTED, 0, 0, told, r.keys | r.read);
 }
 
+/* As bpf/epf_inline.bpf.h: who finds the key there writes nothing. */
+static void put_new(int key)
+{
+	struct epf_journal_ring r = ring_of();
+	__u64 v = (__u64)key + 1;
+
+	scene_enter();
+	mc_note(MC_STARTS, key, 0, 0, 0);
+	if (!(epf_fetch_or(&mc_world.journal.line, 1ULL << key) >> key & 1))
+		epf_journal_put(&r, EPF_JOURNAL_INSERT, v, v << 8, v << 16);
+	mc_note(MC_INSERTED, key, 0, 0, 0);
+	scene_leave();
+}
+
+/* As libepf/tail.c, once the threads of @role->await have returned. */
+static void tail(const struct scene_role *role)
+{
+	struct reader r = { .next = mc.scene->journal };
+	bool told;
+
+	mc_do(MC_AWAIT, role->await);
+	if (!(mc.out & MC_NO_GRACE)) { /* EPF_JOURNAL_SYNC */
+		mc_do(MC_GRACE_START, 7);
+		mc_do(MC_GRACE_WAIT, 7);
+	}
+	told = read_all(&r, MC_KEYS) < 0;
+	mc_note(MC_TESTED, 0, 0, told, r.read);
+}
+
 /**
  * journal_run() - run the program of a thread
  * @r: its role
@@ -112,6 +141,10 @@ void journal_run(const struct scene_role *r)
 
 	if (r->act == ACT_FOLLOW)
 		follow(r);
+	else if (r->act == ACT_TAIL)
+		tail(r);
+	else if (r->act == ACT_PUT_NEW)
+		put_new(r->key);
 	else
 		for (i = 0; i < r->n; i++)
 			put(r->key + i);
@@ -134,7 +167,7 @@ static int records(void)
 	int t, n = 0;
 
 	for (t = 0; t < mc.scene->threads; t++)
-		if (mc.scene->role[t].act == ACT_PUT)
+		if (mc.scene->role[t].act == ACT_PUT || mc.scene->role[t].act == ACT_PUT_NEW)
 			n += mc.scene->role[t].n;
 	return n;
 }

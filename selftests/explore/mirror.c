@@ -9,7 +9,7 @@ static struct mc_journal *const journal = &mc_world.journal;
 
 static struct epf_journal_ring ring_of(void)
 {
-	struct epf_journal_ring r = { &journal->shard, journal->record, mc.scene->mirror - 1u };
+	struct epf_journal_ring r = { &journal->shard, journal->record, mc.scene->mirror - 1u, 0 };
 
 	return r;
 }
@@ -20,7 +20,7 @@ static struct epf_journal_ring ring_of(void)
  */
 void mirror_set_up(const struct mc_scene *s)
 {
-	struct epf_journal_ring r = { &journal->shard, journal->record, s->mirror - 1u };
+	struct epf_journal_ring r = { &journal->shard, journal->record, s->mirror - 1u, 0 };
 	int t;
 
 	epf_journal_init(&r);

@@ -540,11 +540,7 @@ static void run(const struct scene_role *r)
 	case ACT_ESTIMATE:
 		worker_estimate();
 		break;
-	case ACT_COME_ROUND:
-	case ACT_PUT:
-	case ACT_FOLLOW:
-	case ACT_MIRROR:
-	case ACT_MIRROR_NEW:
+	default: /* those of other scenes */
 		break;
 	}
 }

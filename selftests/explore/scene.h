@@ -29,6 +29,8 @@ enum scene_act {
 	ACT_COME_ROUND, /* kind elastic: a stamp repeats; insert key @key */
 	ACT_PUT,        /* a journal: write @n keys, @key and up */
 	ACT_FOLLOW,     /* a journal: read @n records; then await, and read all others */
+	ACT_PUT_NEW,    /* the same of one key, if it was not there */
+	ACT_TAIL,       /* wait for those who write, then read what is there */
 	ACT_MIRROR,     /* copy the lines and follow, as ACT_FOLLOW */
 	ACT_MIRROR_NEW, /* the same, and begin the journal */
 	ACT_ESTIMATE,   /* estimate how full the lanes are */

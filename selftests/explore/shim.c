@@ -111,7 +111,7 @@ static bool in_journal(const __u64 *p)
 
 static bool by_writer(const char *where)
 {
-	return is(where, "epf_journal_put");
+	return is(where, "epf_journal_put") || is(where, "epf_journal_claim");
 }
 
 /* Load of seq: by a writer, or the second one of the reader. */
@@ -166,7 +166,7 @@ __u64 mc_fetch_add(__u64 *p, __u64 v, const char *where)
 {
 	bool lost = p == &mc_world.journal.shard.lost;
 
-	if (mc.scene->bpf)
+	if (mc.scene->bpf && !in_journal(p))
 		return add_inside(p, v, where);
 	if (lost && out(MC_SLOT_QUIET))
 		return 0;
@@ -224,6 +224,7 @@ __u64 mc_load_ordered(const __u64 *p, const char *where)
 	return access_word(MC_ORDERED, p, 0, 0, !out(MC_RLX_ORDERED), where).value;
 }
 
+/* In BPF it is a fence and then a plain store, which order at least as much. */
 void mc_store_release(__u64 *p, __u64 v, const char *where)
 {
 	__u64 relaxed = MC_RLX_TABLE;

@@ -19,6 +19,7 @@
 #include "mirror.h"
 #include "query/engine.h"
 #include "copy.h"
+#include "rings.h"
 #include "work.h"
 
 #include <errno.h>
@@ -60,8 +61,9 @@ struct ring {
 /**
  * struct epf_mirror - see above
  * @filter: descriptor
- * @journal: as EPF_IOC_JOURNAL returned it; size 0: there is no journal
- * @map: rings and their counters, mapped
+ * @order: of a new journal
+ * @shards: likewise
+ * @journal: NULL: there is none
  * @rings: reader's state for each ring
  * @header: of the copy; its epochs and insertions are in @state and @inserts
  * @lanes: shape and lines
@@ -86,8 +88,8 @@ struct ring {
  */
 struct epf_mirror {
 	int filter;
-	struct epf_journal_args journal;
-	void *map;
+	__u32 order, shards;
+	struct epf_rings *journal;
 	struct ring *rings;
 	struct epf_snap_header header;
 	struct epf_lanes lanes;
@@ -249,13 +251,6 @@ static void mirror_apply(struct epf_mirror *m, const struct ring *r,
 
 /* ---- following ---- */
 
-static bool over(const struct epf_mirror *m)
-{
-	const struct epf_journal_head *head = m->map;
-
-	return epf_load_acquire(&head->over);
-}
-
 static bool mirror_lost(const struct ring *r)
 {
 	return epf_load_acquire(&r->ring.shard->lost) != r->lost;
@@ -266,7 +261,7 @@ static void follow_begin(struct epf_mirror *m)
 {
 	__u32 i;
 
-	for (i = 0; i < m->journal.shards; i++)
+	for (i = 0; i < m->journal->args.shards; i++)
 		m->rings[i].end = epf_load_acquire(&m->rings[i].ring.shard->next);
 	m->ring = 0;
 	m->applied = 0;
@@ -309,9 +304,9 @@ static long follow_some(struct epf_mirror *m, __u64 bytes)
 {
 	if (m->stale < m->stale_end)
 		return (long)empty_some(m, bytes);
-	while (m->ring < m->journal.shards && m->rings[m->ring].next >= m->rings[m->ring].end)
+	while (m->ring < m->journal->args.shards && m->rings[m->ring].next >= m->rings[m->ring].end)
 		m->ring++;
-	if (m->ring == m->journal.shards)
+	if (m->ring == m->journal->args.shards)
 		return -ENOENT;
 	return read_record(m, &m->rings[m->ring]);
 }
@@ -324,7 +319,7 @@ static int follow_step(struct epf_mirror *m)
 	while (left >= record_bytes(m)) {
 		n = follow_some(m, left);
 		if (n == -ENOENT)
-			return over(m) ? -ESTALE : 0;
+			return epf_rings_over(m->journal) ? -ESTALE : 0;
 		if (n < 0)
 			return (int)n;
 		if (!n) {
@@ -404,7 +399,7 @@ static void note_positions(struct epf_mirror *m)
 {
 	__u32 i;
 
-	for (i = 0; i < m->journal.shards; i++) {
+	for (i = 0; i < m->journal->args.shards; i++) {
 		struct ring *r = &m->rings[i];
 
 		r->lost = epf_load_acquire(&r->ring.shard->lost);
@@ -416,7 +411,7 @@ static void note_counted(struct epf_mirror *m)
 {
 	__u32 i;
 
-	for (i = 0; i < m->journal.shards; i++)
+	for (i = 0; i < m->journal->args.shards; i++)
 		m->rings[i].counted = epf_load_acquire(&m->rings[i].ring.shard->next);
 }
 
@@ -435,7 +430,7 @@ static int copy_from(struct epf_mirror *m, const struct epf_snap *s)
 {
 	__u64 bytes;
 	void *at;
-	int ret = s->journal == m->journal.serial ? room_for_lines(m) : -ESTALE;
+	int ret = s->journal == m->journal->args.serial ? room_for_lines(m) : -ESTALE;
 
 	if (ret)
 		return ret;
@@ -492,61 +487,40 @@ static int copy_step(struct epf_mirror *m)
 
 static void end_journal(struct epf_mirror *m)
 {
-	struct epf_journal_args a = { .size = sizeof(a), .flags = EPF_JOURNAL_END };
-
 	free(m->rings);
 	m->rings = NULL;
-	if (m->map)
-		munmap(m->map, m->journal.bytes);
-	m->map = NULL;
-	if (m->journal.size)
-		epf_call(m->filter, EPF_IOC_JOURNAL, &a);
-	m->journal.size = 0;
+	if (m->journal)
+		epf_rings_put(m->journal);
+	m->journal = NULL;
 }
 
-static void find_rings(struct epf_mirror *m, __u32 order)
+static int begin_journal(struct epf_mirror *m)
 {
-	struct epf_journal_shard *shard = (void *)((char *)m->map + EPF_JOURNAL_SHARD_BYTES);
-	struct epf_journal_record *record = (void *)((char *)m->map + m->journal.records);
 	__u32 i;
+	int ret;
 
-	for (i = 0; i < m->journal.shards; i++) {
-		struct epf_journal_ring *r = &m->rings[i].ring;
-
-		r->shard = shard + i;
-		r->record = record + ((size_t)i << order);
-		r->mask = (1ULL << order) - 1;
-	}
-}
-
-static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
-{
-	struct epf_journal_args a = { .size = sizeof(a), .order = order, .shards = shards };
-	int ret = epf_call(m->filter, EPF_IOC_JOURNAL, &a);
-
-	if (ret)
+	if (!epf_is_module(m->filter))
+		return -EOPNOTSUPP; /* the ends of epochs are not recorded */
+	ret = epf_rings_get(m->filter, m->order, m->shards, &m->journal);
+	if (ret) {
+		m->journal = NULL;
 		return ret;
-	m->journal = a;
-	m->rings = calloc(a.shards, sizeof(*m->rings));
+	}
+	m->rings = calloc(m->journal->args.shards, sizeof(*m->rings));
 	if (!m->rings)
 		return -ENOMEM;
-	m->map = epf_map(m->filter, a.bytes, (off_t)EPF_MMAP_JOURNAL);
-	if (m->map == MAP_FAILED) {
-		m->map = NULL;
-		return -errno;
-	}
-	find_rings(m, order);
+	for (i = 0; i < m->journal->args.shards; i++)
+		m->rings[i].ring = m->journal->ring[i];
 	return 0;
 }
 
 static int journal_again(struct epf_mirror *m)
 {
-	__u32 order = m->journal.order, shards = m->journal.shards;
 	int ret;
 
 	m->journals--;
 	end_journal(m);
-	ret = begin_journal(m, order, shards);
+	ret = begin_journal(m);
 	m->copies = COPIES;
 	m->phase = MIRROR_BEGIN;
 	return ret ? ret : 1;
@@ -632,7 +606,7 @@ void epf_mirror_renew_begin(struct epf_mirror *m)
 	if (m->phase == MIRROR_COPY)
 		copy_end(m);
 	m->copies = m->journals = COPIES;
-	m->phase = m->map && !over(m) ? MIRROR_BEGIN : MIRROR_JOURNAL;
+	m->phase = m->rings && !epf_rings_over(m->journal) ? MIRROR_BEGIN : MIRROR_JOURNAL;
 }
 
 int epf_mirror_renew(struct epf_mirror *m)
@@ -647,8 +621,8 @@ int epf_mirror_begin(int filter, __u32 order, __u32 shards, struct epf_mirror **
 	if (!*m)
 		return -ENOMEM;
 	(*m)->filter = filter;
-	(*m)->journal.order = order;
-	(*m)->journal.shards = shards;
+	(*m)->order = order;
+	(*m)->shards = shards;
 	epf_mirror_renew_begin(*m);
 	return 0;
 }

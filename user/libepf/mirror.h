@@ -20,16 +20,18 @@ struct epf_mirror;
 
 /**
  * epf_mirror_open() - begin a journal, copy the lines, follow once
- * @filter: descriptor, which stays the caller's; it has no journal and no
- *	snapshot under way. It is not closed before the mirror
- * @order: the journal has 2^@order records for each ring, of 32 bytes: as many
+ * @filter: descriptor, which stays the caller's; it has no journal other than
+ *	this process's (rings.h), and no snapshot under way. It is not closed
+ *	before the mirror
+ * @order: a new journal has 2^@order records for each ring, of 32 bytes: as many
  *	insertions as may come between two calls of epf_mirror_follow()
  * @shards: rings, see struct epf_journal_args; 0: one for each CPU
  * @m: set to the mirror, or to NULL
  *
- * Return: 0; -EBUSY: it has a journal, or a snapshot is under way;
- * -EOPNOTSUPP: a locked kind; -EOVERFLOW: at several tries more was inserted than
- * the journal holds; -ENOMEM; an error of EPF_IOC_JOURNAL or _SNAP_BEGIN.
+ * Return: 0; -EBUSY: another process has its journal, or a snapshot is under way;
+ * -EOPNOTSUPP: a locked kind, or not a filter of the module; -EOVERFLOW: at several
+ * tries more was inserted than the journal holds; -ENOMEM; an error of
+ * EPF_IOC_JOURNAL or _SNAP_BEGIN.
  */
 int epf_mirror_open(int filter, __u32 order, __u32 shards, struct epf_mirror **m);
 void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
