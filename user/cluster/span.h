@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Runs of messages that follow one another, and the interval of cluster time that each covers.
+ * Pure functions.
+ *
+ * A message that is missing, or was refused, or says that keys were lost, leaves a hole. It
+ * reaches until the first time stamp "to", of that message or a later one, that is above the
+ * "from" of its message (wire.h says why).
+ */
+#ifndef CLUSTER_SPAN_H
+#define CLUSTER_SPAN_H
+
+#include "cluster/wire.h"
+
+#define SPAN_NEVER (~0ULL)
+
+/**
+ * struct span - messages @first to @last of an incarnation
+ * @first: sequence number
+ * @last: likewise
+ * @from: of the first message
+ * @to: up to here every key of the messages is known
+ * @since: all keys inserted in (since, to] are in the messages, whatever came before the span;
+ *	SPAN_NEVER: the last hole still reaches over @to
+ * @whole: it has no hole: if what precedes it is known up to @from, nothing is missing
+ * @at: own time when the first of the messages was taken
+ */
+struct span {
+	__u64 first;
+	__u64 last;
+	__u64 from;
+	__u64 to;
+	__u64 since;
+	__u64 at;
+	bool whole;
+};
+
+/* The span of one message. @missing: its digests were refused. */
+struct span span_of(const struct cluster_msg *m, bool missing, __u64 now_ns);
+
+/* Join @b to @a, whose last message precedes the first of @b. */
+void span_join(struct span *a, const struct span *b);
+
+#endif /* CLUSTER_SPAN_H */
