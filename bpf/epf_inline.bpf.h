@@ -30,7 +30,15 @@
 		(struct epf_line *)bpf_map_lookup_elem((f)->line, &epf_line_nr); \
 	})
 
+/* The record pointer of struct epf_journal_ring holds the map of its slots. */
+#define epf_journal_slot(r, position)                                                        \
+	({                                                                                   \
+		__u32 epf_slot_nr = (__u32)((r)->first + ((position) & (r)->mask));          \
+		(struct epf_journal_record *)bpf_map_lookup_elem((r)->record, &epf_slot_nr); \
+	})
+
 #include <epf/bpf.h>
+#include <epf/journal.h>
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -62,6 +70,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct epf_bpf_cpu);
 } epf_cpus SEC(".maps");
+
+/* A loader that leaves this map out gets an empty one: what should be recorded is counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, EPF_BPF_SLOTS);
+	__type(key, __u32);
+	/* clang-format off */
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+		__uint(max_entries, 1);
+		__uint(key_size, sizeof(__u32));
+		__uint(value_size, EPF_BPF_JOURNAL_BYTES);
+	});
+	/* clang-format on */
+} epf_journals SEC(".maps");
 
 /**
  * struct epf_inline - a filter's contents, for one section
@@ -256,6 +280,69 @@ static __always_inline int epf_inline_look(struct epf_inline *f, __u64 digest)
 }
 
 /*
+ * Journals. A key is recorded after its bits are set and before the operation returns. An
+ * insertion that finds all bits of its key set writes nothing: the one that set them does,
+ * or is about to (EPF_JOURNAL_SYNC).
+ *
+ * A function that inserts has no stack left for this. So if the filter has a journal it
+ * returns a code for its caller, who records: EPF_INLINE_SET, plus the epoch modulo 8 times
+ * EPF_INLINE_EPOCH, plus the answer and EPF_INLINE_ANSWER.
+ *
+ * @journal of the slot and the map of its ring belong together in a section, because user
+ * space waits for all programs between any two changes of them (user/ebpf/journal.c).
+ */
+#define EPF_INLINE_SET 4096
+#define EPF_INLINE_EPOCH 256
+#define EPF_INLINE_ANSWER 128
+
+/* The code for an insertion of epoch @e, if there is a journal; else @answer. */
+static __always_inline int epf_inline_code(const struct epf_inline *f, __u64 e, int answer)
+{
+	if (!epf_load(&f->slot->journal))
+		return answer;
+	return EPF_INLINE_SET + (int)(e & 7) * EPF_INLINE_EPOCH + EPF_INLINE_ANSWER + answer;
+}
+
+/* Find the ring of this CPU. Return: false: this program has no map of it. */
+static __always_inline bool epf_inline_ring(__u32 at, __u64 word, struct epf_journal_ring *r)
+{
+	__u32 order = EPF_BPF_JOURNAL_ORDER(word), shards = EPF_BPF_JOURNAL_SHARDS(word);
+	__u32 n = bpf_get_smp_processor_id() & ((1u << shards) - 1);
+	__u32 nr = EPF_BPF_JOURNAL_SHARD(n);
+
+	r->record = bpf_map_lookup_elem(&epf_journals, &at);
+	if (!r->record)
+		return false;
+	r->shard = bpf_map_lookup_elem(r->record, &nr);
+	r->mask = (1ULL << order) - 1;
+	r->first = EPF_BPF_JOURNAL_FIRST(shards) + ((__u64)n << order);
+	return r->shard;
+}
+
+/* Record the insertion that @code is of. Return: its answer. The epoch is one of the last eight:
+ * a section ends before its lanes are reused (O3).
+ */
+EPF_FN_APART int epf_inline_record(__u64 digest, __u32 at, int code)
+{
+	__u64 e, lane = (__u32)code / EPF_INLINE_EPOCH & 7, word;
+	struct epf_journal_ring ring;
+	struct epf_inline f;
+	int ret = epf_inline_get(&f, at);
+
+	if (ret)
+		return ret;
+	e = epf_load(&f.slot->state.epoch);
+	e -= (e - lane) & 7;
+	word = epf_load(&f.slot->journal); /* 0: the journal has ended since */
+	if (word && epf_inline_ring(at, word, &ring))
+		epf_journal_put(&ring, EPF_JOURNAL_INSERT, e, digest,
+				EPF_JOURNAL_NEW | 1ULL << lane);
+	else if (word)
+		epf_fetch_add(&f.slot->unrecorded, 1);
+	return (code & (EPF_INLINE_EPOCH - 1)) - EPF_INLINE_ANSWER;
+}
+
+/*
  * The three operations on slot @at, whose contents @digest must belong to. They are
  * separate functions, so the verifier reads each once, whoever calls it and how often.
  */
@@ -288,12 +375,13 @@ EPF_FN_SPLIT int epf_inline_counted(__u32 at, __u64 e, int grew)
 	struct epf_inline f;
 	int ret = epf_inline_get(&f, at);
 
-	if (!ret)
-		epf_inline_count(&f, e, grew);
-	return ret;
+	if (ret)
+		return ret;
+	epf_inline_count(&f, e, grew);
+	return grew ? epf_inline_code(&f, e, 0) : 0;
 }
 
-EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
+EPF_FN_APART int epf_inline_insert_only(__u64 digest, __u32 at)
 {
 	struct epf_inline f;
 	bool grew = false;
@@ -304,6 +392,13 @@ EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 		return ret;
 	e = epf_inline_put(&f, digest, &grew);
 	return e ? epf_inline_counted(at, e, grew) : -ENODEV;
+}
+
+static __always_inline int epf_inline_insert(__u64 digest, __u32 at)
+{
+	int ret = epf_inline_insert_only(digest, at);
+
+	return ret >= EPF_INLINE_SET ? epf_inline_record(digest, at, ret) : ret;
 }
 
 /* Neither a verdict nor an error: the epoch moved, and the verdict was EPF_INLINE_MOVED
@@ -320,7 +415,7 @@ EPF_FN_APART int epf_inline_settle(__u32 at, __u64 e, int verdict)
 	if (ret)
 		return ret;
 	epf_inline_count(&f, e, verdict != EPF_PRESENT);
-	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
+	return epf_inline_code(&f, e, epf_inline_tell(&f, verdict, epf_inline_knows(&f)));
 }
 
 /* The remaining work in that case. */
@@ -388,7 +483,7 @@ static __always_inline int epf_inline_both(struct epf_inline *f, __u64 digest, _
 		return EPF_INLINE_MOVED - verdict;
 	verdict = epf_lanes_final_verdict(verdict, was);
 	epf_inline_count(f, e, verdict != EPF_PRESENT);
-	return epf_inline_tell(f, verdict, knows);
+	return epf_inline_code(f, e, epf_inline_tell(f, verdict, knows));
 }
 
 EPF_FN_APART int epf_inline_once(__u64 digest, __u32 at)
@@ -417,8 +512,8 @@ static __always_inline int epf_inline_test_and_insert(__u64 digest, __u32 at)
 	int ret = epf_inline_once(digest, at);
 
 	if (ret <= EPF_INLINE_MOVED)
-		return epf_inline_moved(digest, at, EPF_INLINE_MOVED - ret);
-	return ret;
+		ret = epf_inline_moved(digest, at, EPF_INLINE_MOVED - ret);
+	return ret >= EPF_INLINE_SET ? epf_inline_record(digest, at, ret) : ret;
 }
 
 #endif /* EPF_INLINE_BPF_H */

@@ -12,6 +12,10 @@
  *            socket filters, not for programs that may sleep)
  *   lines0, lines1    these maps, for user space to map; a slot without contents has none
  *   cpus     struct epf_bpf_cpu by slot and CPU, mapped by user space
+ *   journals array of two maps, one for each slot: the ring of its journal (journal.h), if
+ *            it has one. A program whose loader left this map out works nevertheless
+ *   journal0, journal1    these maps, for user space to map. Their values are 32 bytes, and
+ *            in order they are what linux/epochfilter_journal.h says of a mapping
  *   ops      program that user space runs to test and insert
  *   rotator  a directory: the process that holds a lock (flock) on it ends epochs
  *   limits   struct epf_capacity by slot, mapped by user space; like the next two only with
@@ -51,7 +55,7 @@
 #include "window.h"
 
 #define EPF_BPF_PINS "/sys/fs/bpf/epochfilter"
-#define EPF_BPF_MAGIC 0x3145545041465045ULL /* "EPFAPTE1" */
+#define EPF_BPF_MAGIC 0x3245545041465045ULL /* "EPFAPTE2" */
 #define EPF_BPF_SLOTS 2u
 
 /**
@@ -91,10 +95,14 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @first_seen: test-and-insert inserts absent keys only
  * @keys_step: see above; a power of two
  * @timed: sections count themselves (@inside), because a timer ends epochs
+ * @journal: what has a journal: EPF_BPF_JOURNAL() of its ring; 0: nothing. It and the map
+ *	in "journals" change only while no program can see one without the other
  * @hash: keyed digest
  * @open_at: see above; read-mostly, like @until
  * @until: see above
  * @keys: see above; written by programs
+ * @unrecorded: insertions that should be in the journal, by programs without its map;
+ *	user space takes them to the ring's head
  * @state: epoch, counts; programs read the epoch, and add to the count what no longer fits
  *	a CPU's word
  * @params: as created; the name is the filter's
@@ -116,6 +124,7 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @pin_until_ns: a snapshot keeps the epoch from ending until then; 0: none
  * @pins: number of snapshots so far
  * @serial: different from that of any other contents
+ * @journal_serial: different from that of any other journal; while there is one
  * @grace_epoch: the timer's: the epoch that its grace period is for
  * @grace_cpu: CPUs below this one had no section since the grace period began
  * @scan_at: lines of the chunk @state.scanned that have been scanned
@@ -130,15 +139,16 @@ struct epf_bpf_slot {
 	__u32 first_seen;
 	__u32 keys_step;
 	__u64 timed;
+	__u64 journal;
 	struct epf_hash hash;
-	__u64 apart0;
 
 	__u64 open_at;
 	__u64 until;
 	__u64 apart1[6];
 
 	__u64 keys;
-	__u64 apart2[7];
+	__u64 unrecorded;
+	__u64 apart2[6];
 
 	struct epf_state state;
 	__u64 apart3[6];
@@ -165,6 +175,7 @@ struct epf_bpf_slot {
 	__u64 pin_until_ns;
 	__u64 pins;
 	__u64 serial;
+	__u64 journal_serial;
 	__u64 grace_epoch;
 	__u64 grace_cpu;
 	__u64 scan_at;
@@ -178,6 +189,20 @@ EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, hash.kind) < 64, "first line"
 EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, open_at) % 64 == 0, "a line's");
 EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, keys) % 64 == 0, "a line's");
 EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, state) % 64 == 0, "a line's");
+
+/*
+ * The geometry of a journal: 2^@order records in each of 2^@shards rings, of elements of
+ * EPF_BPF_JOURNAL_BYTES. Ring n has its counters in element EPF_BPF_JOURNAL_SHARD(n), and
+ * its first record is n << order elements after EPF_BPF_JOURNAL_FIRST().
+ */
+#define EPF_BPF_JOURNAL_BYTES 32u
+#define EPF_BPF_JOURNAL(order, shards) ((order) | (shards) << 8)
+#define EPF_BPF_JOURNAL_ORDER(word) ((__u32)(word) & 0x1f)
+#define EPF_BPF_JOURNAL_SHARDS(word) ((__u32)((word) >> 8) & 0xf)
+#define EPF_BPF_JOURNAL_SHARD(n) (2 * (n) + 2)
+/* The records begin on a page; pages of 64 KiB are the largest that there are. */
+#define EPF_BPF_JOURNAL_FIRST(shards) \
+	((EPF_BPF_JOURNAL_SHARD(1u << (shards)) + 2047u) & ~2047u)
 
 /* What ends epochs. */
 enum epf_bpf_rotate {
@@ -194,7 +219,8 @@ enum epf_bpf_rotate {
  * @bytes: sizeof
  * @cpus: possible CPUs: words of slot s, CPU c are at s * @cpus + c
  * @active: slot of the contents; EPF_BPF_SLOTS: there are none any more, -ENODEV
- * @gone: destroyed: -ENODEV
+ * @earlier: 1. Programs that include a header of before journals read "destroyed" here.
+ *	They would find other words where they look, and record nothing
  * @half: a swap is under way. If a process gets the lock and finds this set, the process
  *	that swapped was killed: both filters may have the same lines then
  * @yields: the process that holds the filter does so for all filters, so the filter may be
@@ -204,6 +230,7 @@ enum epf_bpf_rotate {
  *	nowhere, and the other slot may have lines
  * @rotate: enum epf_bpf_rotate; as created
  * @hz: jiffies a second
+ * @gone: destroyed: -ENODEV
  * @ticking: 1 while a program ends epochs, run by the timer or by user space: it took the
  *	word by a CAS. Programs cannot be killed, so it is always given back
  * @ticked_ns: when due work was last done, monotonic
@@ -215,13 +242,14 @@ struct epf_bpf_filter {
 	__u32 bytes;
 	__u32 cpus;
 	__u32 active;
-	__u32 gone;
+	__u32 earlier;
 	__u32 half;
 	__u32 yields;
 	__u32 changing;
 	__u32 rotate;
 	__u32 hz;
-	__u32 apart[5];
+	__u32 gone;
+	__u32 apart[4];
 	__u64 ticking;
 	__u64 ticked_ns;
 	__u64 wait_ns;
@@ -229,6 +257,7 @@ struct epf_bpf_filter {
 	struct epf_bpf_slot slot[EPF_BPF_SLOTS];
 };
 EPF_ASSERT(sizeof(struct epf_bpf_filter) <= 4096, "one page");
+EPF_ASSERT(__builtin_offsetof(struct epf_bpf_filter, earlier) == 20, "where gone was");
 
 /* The packet of the program "ops": its input and its output. */
 #define EPF_BPF_OPS_MAX 400u

@@ -58,12 +58,21 @@
  * @shard: its counters
  * @record: its slots
  * @mask: number of slots, a power of two, minus one
+ * @first: only where slots are in a BPF map: number of the ring's first slot there
  */
 struct epf_journal_ring {
 	struct epf_journal_shard *shard;
 	struct epf_journal_record *record;
 	__u64 mask;
+	__u64 first;
 };
+
+/* The slot of @position in ring @r. A program whose slots are in a BPF map defines this
+ * before it includes this file. Where EPF_VERIFIED, the result may be NULL.
+ */
+#ifndef epf_journal_slot
+#define epf_journal_slot(r, position) ((r)->record + ((position) & (r)->mask))
+#endif
 
 /* The memory is zeroed, and no one else has it yet. */
 EPF_FN void epf_journal_init(const struct epf_journal_ring *r)
@@ -76,6 +85,15 @@ EPF_FN bool epf_journal_free(__u64 seq, __u64 position)
 {
 	return (seq & EPF_JOURNAL_KIND_MASK) != EPF_JOURNAL_BUSY &&
 	       seq >> EPF_JOURNAL_KIND_BITS < position;
+}
+
+/* Take the slot for @position. If the CAS fails, a writer of another lap has won it. */
+EPF_FN bool epf_journal_claim(struct epf_journal_record *rec, __u64 position)
+{
+	__u64 seq = epf_load(&rec->seq);
+
+	return epf_journal_free(seq, position) &&
+	       epf_cas(&rec->seq, &seq, position << EPF_JOURNAL_KIND_BITS | EPF_JOURNAL_BUSY);
 }
 
 /**
@@ -93,13 +111,10 @@ EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind, __u64 
 			    __u64 more)
 {
 	__u64 position = epf_fetch_add(&r->shard->next, 1); /* J3 */
-	struct epf_journal_record *rec = &r->record[position & r->mask];
-	__u64 seq = epf_load(&rec->seq);
+	struct epf_journal_record *rec = epf_journal_slot(r, position);
 	__u64 mine = position << EPF_JOURNAL_KIND_BITS;
 
-	/* If the CAS fails, a writer of another lap has won the slot. */
-	if (!epf_journal_free(seq, position) ||
-	    !epf_cas(&rec->seq, &seq, mine | EPF_JOURNAL_BUSY)) {
+	if ((EPF_VERIFIED && !rec) || !epf_journal_claim(rec, position)) {
 		epf_fetch_add(&r->shard->lost, 1);
 		return;
 	}
@@ -121,7 +136,7 @@ EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind, __u64 
 EPF_FN int epf_journal_get(const struct epf_journal_ring *r, __u64 position,
 			   struct epf_journal_record *rec)
 {
-	const struct epf_journal_record *slot = &r->record[position & r->mask];
+	const struct epf_journal_record *slot = epf_journal_slot(r, position);
 
 	rec->seq = epf_load_acquire(&slot->seq); /* J1 */
 	if (rec->seq >> EPF_JOURNAL_KIND_BITS > position)

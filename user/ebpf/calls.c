@@ -314,8 +314,9 @@ static int call_filter(struct ebpf_filter *f, unsigned long cmd, void *arg)
 		return ebpf_snap_end(f, arg);
 	case EPF_IOC_RESTORE:
 		return ebpf_restore(f, arg);
-	case EPF_IOC_SNAP_READ:
 	case EPF_IOC_JOURNAL:
+		return ebpf_journal(f, arg);
+	case EPF_IOC_SNAP_READ:
 		return -EOPNOTSUPP;
 	default:
 		return -ENOTTY;
@@ -337,23 +338,38 @@ static int backend_call(int fd, unsigned long cmd, void *arg)
 	return ret;
 }
 
+/* The journal can be written, because its reader stores in it how far it has read. */
+static void *map_journal(const struct ebpf_filter *f, size_t bytes)
+{
+	if (f->journal_fd < 0) {
+		errno = EINVAL;
+		return MAP_FAILED;
+	}
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->journal_fd, 0);
+}
+
+static void *map_lines(struct ebpf_filter *f, size_t bytes)
+{
+	struct epf_lanes lanes;
+	int ret = ebpf_lines(f, &lanes);
+
+	if (!ret)
+		return mmap(NULL, bytes, PROT_READ, MAP_SHARED, f->line_fd, 0);
+	errno = -ret;
+	return MAP_FAILED;
+}
+
 static void *backend_map(int fd, size_t bytes, off_t at)
 {
 	struct own *o = own_of(fd);
-	struct epf_lanes lanes;
 	void *map = MAP_FAILED;
-	int ret;
 
-	if (!o || !o->filter || at) {
+	if (!o || !o->filter || (at && at != (off_t)EPF_MMAP_JOURNAL)) {
 		errno = EINVAL;
 		return map;
 	}
 	pthread_mutex_lock(&o->turn);
-	ret = ebpf_lines(o->filter, &lanes);
-	if (ret)
-		errno = -ret;
-	else
-		map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, o->filter->line_fd, 0);
+	map = at ? map_journal(o->filter, bytes) : map_lines(o->filter, bytes);
 	pthread_mutex_unlock(&o->turn);
 	return map;
 }

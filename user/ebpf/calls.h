@@ -24,6 +24,9 @@ int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch);
 int ebpf_swap(const struct epf_swap *a);
 int ebpf_restore(struct ebpf_filter *f, const struct epf_restore *a);
 
+/* journal.c */
+int ebpf_journal(struct ebpf_filter *f, struct epf_journal_args *a);
+
 /* snap.c */
 int ebpf_snap_begin(struct ebpf_filter *f, struct epf_snap *a);
 int ebpf_snap_end(struct ebpf_filter *f, struct epf_snap *a);

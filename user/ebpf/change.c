@@ -206,9 +206,9 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 		return ret;
 	ret = ebpf_slots_begin(f, d->line_fd);
 	if (!ret)
-		ret = give_words(f, d, until);
+		ret = give_words(f, d, until) ?: ebpf_journal_over(f);
 	if (!ret) {
-		__atomic_store_n(&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE);
+		__atomic_store_n(&f->shared->active, ebpf_free_slot(f), __ATOMIC_SEQ_CST);
 		ret = ebpf_wait_programs(f);
 		if (ret)
 			return ret; /* the next lock holder repairs it */

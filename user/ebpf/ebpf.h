@@ -49,6 +49,12 @@ struct ebpf_limits {
  * @limits: limits of the contents
  * @seen_epoch: epoch at the last info
  * @seen_saturations: whether it was saturated at the last info
+ * @journals: descriptor of "journals"
+ * @journal_head: head of the journal that this descriptor reads, mapped; NULL: none
+ * @journal_fd: descriptor of its ring; -1: none
+ * @journal_slot: slot that it is of
+ * @waiter: descriptor of a map of maps, to wait for programs; -1: not made yet
+ * @waited: descriptor of the map in it
  * @snap_pin: number of the snapshot in progress on this descriptor; 0: none
  * @snap_serial: serial of the contents in that snapshot
  * @snap_begin: epoch when that snapshot began
@@ -67,6 +73,9 @@ struct ebpf_filter {
 	struct ebpf_limits limits;
 	__u64 seen_epoch;
 	__u64 seen_saturations;
+	int journals, journal_fd, waiter, waited;
+	struct epf_journal_head *journal_head;
+	__u32 journal_slot;
 	__u64 snap_pin;
 	__u64 snap_serial;
 	__u64 snap_begin;
@@ -117,6 +126,8 @@ int ebpf_create(const struct epf_create *args, __u32 *id);
 int ebpf_destroy(const char *name, bool force);
 /* Initialize inactive slot @slot with empty contents without lines; @key: NULL: random. */
 int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p, const __u64 *key);
+/* Create a map that can be in a map of maps: @nr values of @bytes. */
+int ebpf_make_inner(const char *name, __u32 bytes, __u64 nr);
 /* Create a map of @nr empty lines. Return: descriptor; a negative errno. */
 int ebpf_make_lines(__u64 nr);
 
@@ -131,6 +142,18 @@ int ebpf_id(const struct ebpf_filter *f, __u32 *id);
  */
 int ebpf_begin(struct ebpf_filter *f);
 void ebpf_end(const struct ebpf_filter *f);
+/* snap.c: locks on bytes of the directory, which the kernel releases with the descriptor; @type:
+ * F_RDLCK, F_UNLCK.
+ */
+int ebpf_byte_lock(const struct ebpf_filter *f, __u64 byte, short type);
+/* Has another descriptor a lock there? */
+bool ebpf_byte_locked(const struct ebpf_filter *f, __u64 byte);
+/* journal.c, with the lock held: the contents leave the filter, or it is destroyed. */
+int ebpf_journal_over(const struct ebpf_filter *f);
+/* Remove the journal of @slot, which no program uses. */
+void ebpf_journal_drop(const struct ebpf_filter *f, __u32 slot);
+/* Stop reading it, because the descriptor is closed. */
+void ebpf_journal_close(struct ebpf_filter *f);
 /* snap.c: remove the pin of a snapshot whose process was killed; ebpf_begin() does. */
 void ebpf_snap_repair(struct ebpf_filter *f);
 /* The active contents. Without the lock the result is only a hint. */

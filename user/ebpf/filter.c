@@ -64,6 +64,8 @@ static int open_maps(struct ebpf_filter *f)
 		ret = f->cpus = filter_get(f->name, "cpus");
 	if (ret >= 0)
 		ret = f->lines = filter_get(f->name, "lines");
+	if (ret >= 0)
+		ret = f->journals = filter_get(f->name, "journals");
 	return ret < 0 ? ret : map_shared(f) ?: map_limits(f);
 }
 
@@ -76,6 +78,7 @@ int ebpf_open(const char *name, struct ebpf_filter **filter)
 		return -ENOMEM;
 	strncpy(f->name, name, sizeof(f->name) - 1);
 	f->dir = f->table = f->cpus = f->lines = f->line_fd = f->ops = f->tick = -1;
+	f->journals = f->journal_fd = f->waiter = f->waited = -1;
 	f->lock_ms = EBPF_LOCK_MS;
 	ret = open_maps(f);
 	if (ret < 0) {
@@ -104,6 +107,7 @@ static void unmap_lines(struct ebpf_filter *f)
 void ebpf_close(struct ebpf_filter *f)
 {
 	unmap_lines(f);
+	ebpf_journal_close(f);
 	if (f->cpu)
 		munmap(f->cpu, EPF_BPF_SLOTS * f->shared->cpus * sizeof(*f->cpu));
 	if (f->capacity)
@@ -113,6 +117,7 @@ void ebpf_close(struct ebpf_filter *f)
 	close_one(f->ops);
 	close_one(f->tick);
 	close_one(f->lines);
+	close_one(f->journals);
 	close_one(f->cpus);
 	close_one(f->table);
 	close_one(f->dir);
@@ -285,6 +290,7 @@ void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 	info->desc = s->desc;
 	info->flags = (epf_load(&s->keys) >= epf_load(&s->open_at) ? EPF_INFO_SATURATED : 0) |
 		      (s->pin_until_ns > now ? EPF_INFO_PINNED : 0) |
+		      (epf_load(&s->journal) ? EPF_INFO_JOURNAL : 0) |
 		      (s->align_ns ? EPF_INFO_ALIGNED : 0);
 	read_epochs(f, now, info->epochs);
 	epf_state_covered(&s->state, now, &info->covered_inserts, &info->covered_ns);

@@ -34,16 +34,21 @@
 /* Limit of the attempts to create a directory that others remove meanwhile. */
 #define MAKE_TRIES 100
 
-static const char *const whats[] = { "table", "lines",  "lines0", "lines1", "cpus",
-				     "ops",   "limits", "timer",  "tick" };
+static const char *const whats[] = { "table", "lines",	 "lines0", "lines1",   "cpus",
+				     "ops",   "limits",	 "timer",  "tick",     "journals",
+				     "journal0", "journal1" };
+
+int ebpf_make_inner(const char *name, __u32 bytes, __u64 nr)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), bytes, (__u32)nr, &o);
+
+	return fd < 0 ? -errno : fd;
+}
 
 int ebpf_make_lines(__u64 nr)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "epf_line", sizeof(__u32), EPF_LINE_BYTES,
-				(__u32)nr, &o);
-
-	return fd < 0 ? -errno : fd;
+	return ebpf_make_inner("epf_line", EPF_LINE_BYTES, nr);
 }
 
 static int make_array(const char *name, size_t bytes, __u32 nr)
@@ -54,10 +59,10 @@ static int make_array(const char *name, size_t bytes, __u32 nr)
 	return fd < 0 ? -errno : fd;
 }
 
-static int make_outer(int inner)
+static int make_outer(const char *name, int inner)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o, .inner_map_fd = (__u32)inner);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "epf_lines", sizeof(__u32),
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, sizeof(__u32),
 				sizeof(__u32), EPF_BPF_SLOTS, &o);
 
 	return fd < 0 ? -errno : fd;
@@ -172,7 +177,7 @@ static int pin_outer(const char *dir, __u64 nr)
 
 	if (some < 0)
 		return some;
-	outer = make_outer(some);
+	outer = make_outer("epf_lines", some);
 	close(some);
 	if (outer < 0)
 		return outer;
@@ -180,6 +185,18 @@ static int pin_outer(const char *dir, __u64 nr)
 	if (ret)
 		close(outer);
 	return ret ?: make_pin(dir, "lines", outer);
+}
+
+/* Create "journals", which is empty. */
+static int pin_journals(const char *dir)
+{
+	int some = ebpf_make_inner("epf_journal", EPF_BPF_JOURNAL_BYTES, 1), outer;
+
+	if (some < 0)
+		return some;
+	outer = make_outer("epf_journals", some);
+	close(some);
+	return make_pin(dir, "journals", outer);
 }
 
 /* Create "table" with only the beginning that ebpf_open() needs. */
@@ -197,6 +214,7 @@ static int pin_table(const char *dir, bool timed)
 	head->magic = EPF_BPF_MAGIC;
 	head->bytes = sizeof(*head);
 	head->cpus = (__u32)libbpf_num_possible_cpus();
+	head->earlier = 1;
 	head->rotate = timed ? EPF_BPF_ROTATE_KERNEL : EPF_BPF_ROTATE_PROCESS;
 	if (bpf_map_update_elem(fd, &zero, head, BPF_ANY))
 		ret = -errno;
@@ -216,7 +234,7 @@ static int pin_maps(const char *dir, const struct epf_params *p, bool timed)
 			       make_array("epf_cpus", sizeof(struct epf_bpf_cpu),
 					  EPF_BPF_SLOTS * (__u32)cpus));
 	if (!ret)
-		ret = pin_outer(dir, p->nr_lines);
+		ret = pin_outer(dir, p->nr_lines) ?: pin_journals(dir);
 	return !ret && timed ? ebpf_timer_load(dir) : ret;
 }
 
@@ -416,7 +434,8 @@ int ebpf_destroy(const char *name, bool force)
 		return ret;
 	ret = !force && needed(f) ? -EBUSY : ebpf_lock(f->dir, EBPF_LOCK_MS);
 	if (!ret) {
-		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_RELEASE);
+		ebpf_journal_over(f); /* fails if the filter has no contents any more */
+		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_SEQ_CST);
 		ret = remove_dir(name);
 		rmdir(EPF_BPF_PINS); /* with the last */
 	}

@@ -38,7 +38,9 @@ int ebpf_reuse_maps(struct bpf_object *obj, const char *name)
 
 	if (!err)
 		err = reuse(obj, "epf_lines", name, "lines");
-	return err ? err : reuse(obj, "epf_cpus", name, "cpus");
+	if (!err)
+		err = reuse(obj, "epf_cpus", name, "cpus");
+	return err ? err : reuse(obj, "epf_journals", name, "journals");
 }
 
 int ebpf_ops_load(const char *name)

@@ -51,6 +51,7 @@ void ebpf_slots_end(struct ebpf_filter *f)
 
 	unlink(ebpf_lines_path(f, slot).text);
 	bpf_map_delete_elem(f->lines, &slot); /* fails if there is none */
+	ebpf_journal_drop(f, slot);
 	set_changing(f, 0);
 }
 

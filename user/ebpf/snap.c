@@ -37,17 +37,23 @@ static int snap_lock(const struct ebpf_filter *f, int cmd, __u64 pin, short *typ
 	return ret;
 }
 
-static int snap_lock_set(const struct ebpf_filter *f, __u64 pin, short type)
+int ebpf_byte_lock(const struct ebpf_filter *f, __u64 byte, short type)
 {
-	return snap_lock(f, F_OFD_SETLK, pin, &type);
+	return snap_lock(f, F_OFD_SETLK, byte, &type);
+}
+
+bool ebpf_byte_locked(const struct ebpf_filter *f, __u64 byte)
+{
+	short type = F_WRLCK;
+
+	return snap_lock(f, F_OFD_GETLK, byte, &type) || type != F_UNLCK;
 }
 
 void ebpf_snap_repair(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
-	short type = F_WRLCK;
 
-	if (f->snap_pin != s->pins && !snap_lock(f, F_OFD_GETLK, s->pins, &type) && type == F_UNLCK)
+	if (f->snap_pin != s->pins && !ebpf_byte_locked(f, s->pins))
 		s->pin_until_ns = 0;
 }
 
@@ -67,7 +73,7 @@ static void snap_fill(struct ebpf_filter *f, struct epf_snap *a)
 	a->now_ns = clock_ns(CLOCK_MONOTONIC);
 	h->realtime_ns = clock_ns(CLOCK_REALTIME);
 	a->desc = s->desc;
-	a->journal = 0;
+	a->journal = s->journal ? s->journal_serial : 0;
 	epf_snap_save(h, &s->state, ebpf_inserts(f), a->now_ns);
 }
 
@@ -79,7 +85,7 @@ static int snap_pin_begin(struct ebpf_filter *f, struct epf_snap *a)
 
 	if (f->snap_pin || s->pin_until_ns > now)
 		return -EBUSY;
-	ret = snap_lock_set(f, s->pins + 1, F_RDLCK);
+	ret = ebpf_byte_lock(f, s->pins + 1, F_RDLCK);
 	if (ret)
 		return ret;
 	s->pin_until_ns = now + a->pin_ns;
@@ -136,7 +142,7 @@ int ebpf_snap_end(struct ebpf_filter *f, struct epf_snap *a)
 		return ret;
 	ret = snap_end(f, a);
 	if (pin)
-		snap_lock_set(f, pin, F_UNLCK);
+		ebpf_byte_lock(f, pin, F_UNLCK);
 	ebpf_end(f);
 	return ret;
 }

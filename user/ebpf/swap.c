@@ -48,6 +48,7 @@ static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from, __
 	__u32 slot = ebpf_free_slot(to), theirs = from->shared->active;
 
 	to->shared->slot[slot] = from->shared->slot[theirs];
+	to->shared->slot[slot].journal = 0;
 	memcpy(cpus_of(to, slot), cpus_of(from, theirs), from->shared->cpus * sizeof(*from->cpu));
 	ebpf_slots_until(to, until);
 	*keys = ebpf_keys(to, slot);
@@ -81,6 +82,7 @@ static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 	ebpf_suspend(a);
 	ebpf_suspend(b);
 	ret = give_words(a, b, until, &of_b) ?: give_words(b, a, until, &of_a);
+	ret = ret ?: ebpf_journal_over(a) ?: ebpf_journal_over(b);
 	if (ret)
 		return ret; /* both stay open until they are repaired */
 	change_over(a, b);

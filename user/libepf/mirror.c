@@ -522,7 +522,8 @@ static void find_rings(struct epf_mirror *m, __u32 order)
 static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
 {
 	struct epf_journal_args a = { .size = sizeof(a), .order = order, .shards = shards };
-	int ret = epf_call(m->filter, EPF_IOC_JOURNAL, &a);
+	/* Without the module the ends of epochs are not recorded. */
+	int ret = epf_is_module(m->filter) ? epf_call(m->filter, EPF_IOC_JOURNAL, &a) : -EOPNOTSUPP;
 
 	if (ret)
 		return ret;

@@ -11,8 +11,9 @@
 #include <linux/types.h>
 #endif
 
-#define EPF_JOURNAL_END (1u << 0) /* end the journal */
-#define EPF_JOURNAL_MASK EPF_JOURNAL_END
+#define EPF_JOURNAL_END (1u << 0)  /* end the journal */
+#define EPF_JOURNAL_SYNC (1u << 1) /* wait for insertions under way */
+#define EPF_JOURNAL_MASK (EPF_JOURNAL_END | EPF_JOURNAL_SYNC)
 #define EPF_JOURNAL_ORDER_MAX 24u
 #define EPF_JOURNAL_SHARDS_MAX 1024u
 #define EPF_MMAP_JOURNAL (1ULL << 40) /* mmap offset of a descriptor's journal */
@@ -20,7 +21,7 @@
 /**
  * struct epf_journal_args - EPF_IOC_JOURNAL
  * @size: sizeof
- * @flags: EPF_JOURNAL_*; with EPF_JOURNAL_END all else is 0
+ * @flags: EPF_JOURNAL_*; with one of them all else is 0
  * @order: a ring has 2^@order records; 1 .. EPF_JOURNAL_ORDER_MAX
  * @shards: number of rings: a power of two up to EPF_JOURNAL_SHARDS_MAX; CPU c
  *	writes to ring c mod @shards. 0: enough for each CPU to have its own.
@@ -48,10 +49,22 @@
  * changed, the reader was too slow: it begins with a new copy. All this is in
  * include/epf/journal.h and user/libepf/mirror.h.
  *
+ * Insertions meet. One finds the bits of its key set by another that has not written its
+ * record yet, and returns. With EPF_JOURNAL_SYNC the call returns when every insertion that
+ * had begun before it is over, and has its record. A reader that wants only new keys
+ * (EPF_JOURNAL_NEW) makes this call first; then what is recorded below the @next that it
+ * reads is all that had returned before.
+ *
  * CLEAR and ROTATE are recorded as epochs that end. SWAP and RESTORE give the
  * filter other lines, DESTROY by force none: the journal of the old lines is
  * then over, as struct epf_journal_head says, and must be ended and begun
  * again. Closing the descriptor also ends it. A mapping stays readable.
+ *
+ * A filter without the module (user/ebpf) differs. Insertions that find all bits of their key
+ * set in the current epoch write no record. The ends of epochs are not recorded. The journal
+ * stays when the descriptor is closed; the call then returns the one that there is, with
+ * its geometry, to the next reader. The mapping can be written, for what the reader
+ * stores.
  */
 struct epf_journal_args {
 	__u32 size;
@@ -68,24 +81,38 @@ struct epf_journal_args {
 /**
  * struct epf_journal_head - at the beginning of the mapping
  * @over: not 0: the journal is over and nothing more is written
+ * @unrecorded: without the module: insertions that could not be recorded, as of the last
+ *	EPF_JOURNAL_SYNC, by programs that were loaded without the map of the journal
+ * @read_unrecorded: without the module: as many of them as the reader has told of
+ * @note: without the module: words of the reader, for the next one
  * @reserved: zero
  */
 struct epf_journal_head {
 	__u64 over;
-	__u64 reserved[7];
+	__u64 unrecorded;
+	__u64 read_unrecorded;
+	__u64 note[4];
+	__u64 reserved;
 };
 
 /**
  * struct epf_journal_shard - counters of a ring
  * @next: position of the next record to be written; the first is 2^order
  * @lost: records that could not be written
+ * @read: without the module: the reader stores there the position up to which it needs no
+ *	record any more; the next reader begins there. 0: none was stored
  * @reserved: zero
  */
 struct epf_journal_shard {
 	__u64 next;
 	__u64 lost;
-	__u64 reserved[6];
+	__u64 read;
+	__u64 reserved[5];
 };
+
+/* In @more of an insertion: the lanes of the epoch lacked the key before. */
+#define EPF_JOURNAL_NEW (1ULL << 8)
+#define EPF_JOURNAL_LANES 0xffULL
 
 enum epf_journal_kind {
 	EPF_JOURNAL_NONE = 0,   /* a slot that has not been used yet */
@@ -102,8 +129,8 @@ enum epf_journal_kind {
  *	begun
  * @value: insert: digest; rotate: insertions counted in the epoch before
  * @more: insert: the lanes that got the key, as bits: @epoch modulo 8, and
- *	those of epochs that ended meanwhile, at most seven older; rotate: when
- *	the new epoch began, ns of CLOCK_MONOTONIC
+ *	those of epochs that ended meanwhile, at most seven older; and
+ *	EPF_JOURNAL_NEW; rotate: when the new epoch began, ns of CLOCK_MONOTONIC
  */
 struct epf_journal_record {
 	__u64 seq;
