@@ -14,6 +14,13 @@
  *                                      present: seeing a key again does not restart its
  *                                      window
  *
+ * and with EPF_CLUSTER defined before this is included (docs/PROGRAMS.md, "A cluster")
+ *
+ *   epf_key_test_cluster(key, len), epf_key_test_and_insert_cluster(key, len),
+ *   epf_packet_test_cluster(ctx, opts), epf_packet_test_and_insert_cluster(ctx, opts)
+ *                                      the same verdict, of all hosts of the cluster; only
+ *                                      the filter of this host is inserted into
+ *
  * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a packet.
  * With the module, bytes from bpf_dynptr_slice() must be copied first. The length of a key
  * is a constant. 'epfctl test' finds a key by the same bytes.
@@ -28,8 +35,11 @@
  *   -EBUSY   nothing was done: four programs that this one interrupts use the filter on
  *            this CPU (the module), or the loader chose none
  *   -EINVAL  nothing was done: a length, or options, out of range
+ *   -EHOSTUNREACH  do not know, of a cluster: absent on this host, and data of another host
+ *            are missing
  *
- * and for packets those of epf_kfunc.bpf.h. With -ENOSPC and -ETIME the key was inserted. A
+ * and for packets those of epf_kfunc.bpf.h. With -ENOSPC, -ETIME
+ * and -EHOSTUNREACH the key was inserted. A
  * program that drops repeats should pass packets with a negative verdict.
  *
  * The backend is chosen when the program is compiled. By default the filter is pure BPF and
@@ -43,6 +53,9 @@
  *             (bpf_map__reuse_fd(), or "map name ... pinned ..." of bpftool)
  *   module    run the program epf_choose once with the filter's id as its context (struct
  *             epf_choice), before other programs of the object are attached
+ *   cluster   also use the pinned map /sys/fs/bpf/epochfilter-cluster/NAME in place of
+ *             epf_cover, and do the same for the filter of all that its value names, with
+ *             epf_all_table, epf_all_lines and epf_all_cpus, or with epf_choose_all
  *
  * With pure BPF the verifier rejects programs that may sleep, including syscall programs:
  * nothing would wait for them before a lane is reused (epf/lanes.h, O3). The verifier does
@@ -55,8 +68,14 @@
 
 #ifdef EPF_MODULE
 #include "epf_own_module.bpf.h"
+#ifdef EPF_CLUSTER
+#include "epf_own_all_module.bpf.h"
+#endif
 #else
 #include "epf_own_inline.bpf.h"
+#ifdef EPF_CLUSTER
+#include "epf_own_all_inline.bpf.h"
+#endif
 #endif
 
 /* If another CPU inserts the key between test and insertion, it is inserted twice, which is

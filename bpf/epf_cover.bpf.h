@@ -17,8 +17,14 @@
 
 #include <epf/cluster.h>
 
-/* A section of its own, so that the loader sets it in every object in the same way. */
+/* A section of its own, so that the loader sets it in every object in the same way. Programs
+ * that are always of a cluster have no such constant.
+ */
+#ifdef EPF_CLUSTER
+#define epf_clustered 1
+#else
 SEC(".rodata.cluster") const volatile __u32 epf_clustered = 0;
+#endif
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -27,15 +33,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct epf_cluster_cover);
 } epf_cover SEC(".maps");
-
-/* The kernel gives the coarse clock to XDP and tc programs only. */
-#ifndef epf_cover_clock
-#ifdef EPF_NF
-#define epf_cover_clock bpf_ktime_get_ns
-#else
-#define epf_cover_clock bpf_ktime_get_coarse_ns
-#endif
-#endif
 
 /* Are the data of all hosts in the filter of all? @cover: set to the map's value. Ask before
  * looking into that filter: if the agent moves the time on in between, the insertions from
@@ -46,7 +43,7 @@ static __always_inline bool epf_cover_now(const struct epf_cluster_cover **cover
 	__u32 zero = 0;
 
 	*cover = bpf_map_lookup_elem(&epf_cover, &zero);
-	return *cover && epf_cluster_covered(*cover, epf_cover_clock());
+	return *cover && epf_cluster_covered(*cover, bpf_ktime_get_ns());
 }
 
 #endif /* EPF_COVER_BPF_H */

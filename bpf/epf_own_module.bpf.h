@@ -35,16 +35,13 @@ struct epf_own_walk {
 	int ret;
 };
 
-/* Put the filter into reference @n of each CPU. bpf_loop() callback: 1 ends the walk, after
- * the last CPU or on error.
+/* Put the filter into @ref. Return: of a bpf_loop() callback: 1 ends the walk, after the last
+ * CPU or on error.
  */
-static long epf_own_choose(__u32 n, struct epf_own_walk *walk)
+static __always_inline long epf_own_fill(struct epf_own_ref *ref, struct epf_own_walk *walk)
 {
-	__u32 at = n % EPF_OWN_REFS;
-	struct epf_own_ref *ref;
 	struct epf_filter *f;
 
-	ref = bpf_map_lookup_percpu_elem(&epf_refs, &at, n / EPF_OWN_REFS);
 	if (!ref)
 		return 1;
 	f = bpf_epf_acquire(walk->id);
@@ -58,6 +55,14 @@ static long epf_own_choose(__u32 n, struct epf_own_walk *walk)
 	return 0;
 }
 
+/* Reference @n % EPF_OWN_REFS of each CPU. */
+static long epf_own_choose(__u32 n, struct epf_own_walk *walk)
+{
+	__u32 at = n % EPF_OWN_REFS;
+
+	return epf_own_fill(bpf_map_lookup_percpu_elem(&epf_refs, &at, n / EPF_OWN_REFS), walk);
+}
+
 /* Run once, while no program of the object runs. Return: 0, or -ENOENT. */
 SEC("syscall")
 int epf_choose(struct epf_choice *choice)
@@ -68,24 +73,30 @@ int epf_choose(struct epf_choice *choice)
 	return walk.ret;
 }
 
-static __always_inline struct epf_filter *epf_own_take_at(__u32 at, struct epf_own_ref **ref)
+static __always_inline struct epf_filter *epf_own_take_at(void *refs, __u32 at,
+							  struct epf_own_ref **ref)
 {
-	*ref = bpf_map_lookup_elem(&epf_refs, &at);
+	*ref = bpf_map_lookup_elem(refs, &at);
 	return *ref ? bpf_kptr_xchg(&(*ref)->filter, NULL) : NULL;
 }
 
 /* Not a loop: the verifier would not see that it ends, because keys are in memory. */
-static __always_inline struct epf_filter *epf_own_take(struct epf_own_ref **ref)
+static __always_inline struct epf_filter *epf_own_take_of(void *refs, struct epf_own_ref **ref)
 {
-	struct epf_filter *f = epf_own_take_at(0, ref);
+	struct epf_filter *f = epf_own_take_at(refs, 0, ref);
 
 	if (!f)
-		f = epf_own_take_at(1, ref);
+		f = epf_own_take_at(refs, 1, ref);
 	if (!f)
-		f = epf_own_take_at(2, ref);
+		f = epf_own_take_at(refs, 2, ref);
 	if (!f)
-		f = epf_own_take_at(3, ref);
+		f = epf_own_take_at(refs, 3, ref);
 	return f;
+}
+
+static __always_inline struct epf_filter *epf_own_take(struct epf_own_ref **ref)
+{
+	return epf_own_take_of(&epf_refs, ref);
 }
 
 static __always_inline void epf_own_put(struct epf_own_ref *ref, struct epf_filter *f)

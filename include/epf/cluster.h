@@ -23,7 +23,7 @@
 
 #define EPF_CLUSTER_PINS "/sys/fs/bpf/epochfilter-cluster"
 #define EPF_CLUSTER_MAGIC 0x3152564f43465045ULL /* "EPFCOVR1" */
-#define EPF_CLUSTER_TICK_NS 10000000ULL         /* the longest tick, of a kernel with HZ=100 */
+#define EPF_CLUSTER_TICK_NS 10000000ULL /* margin that the agent subtracts from its promise */
 
 /* The owner of both filters; the numbers are those of enum epf_xdp_backend. */
 enum epf_cluster_backend {
@@ -49,8 +49,9 @@ enum epf_cluster_backend {
  * promise needs. Programs load it (acquire) before they look into the filter of all. So if
  * a program finds the word of a later promise, it also finds the insertions from before
  * that promise. If the agent dies, stops, or lags behind, the word stays as it is and the
- * time passes: nobody has to withdraw a promise. Programs compare it with the coarse clock,
- * which may be a tick behind, so the agent subtracts EPF_CLUSTER_TICK_NS.
+ * time passes: nobody has to withdraw a promise. Programs compare it with the exact clock: the
+ * coarse one, which costs less, may be late by any time where a hypervisor stops the CPU that
+ * moves it on.
  *
  * The clock stands still while the host is suspended, and then the promise lasts for as long
  * as was left of it: at most the lag that the cluster allows.

@@ -37,7 +37,7 @@ enum epf_ingress_reason {
 	EPF_INGRESS_OVERDUE,   /* found, but nobody ends the filter's epochs */
 	EPF_INGRESS_NO_FILTER, /* destroyed by force */
 	EPF_INGRESS_ERROR,     /* any other error */
-	EPF_INGRESS_UNCOVERED, /* absent here, and data of another host of the cluster are missing */
+	EPF_INGRESS_UNCOVERED, /* absent here, and data of a host of the cluster are missing */
 	EPF_INGRESS_REASONS
 };
 

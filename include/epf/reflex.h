@@ -39,7 +39,7 @@ enum epf_reflex_reason {
 	EPF_REFLEX_OVERDUE,   /* found, but nobody ends the filter's epochs */
 	EPF_REFLEX_NO_FILTER, /* destroyed by force */
 	EPF_REFLEX_ERROR,     /* any other error */
-	EPF_REFLEX_UNCOVERED, /* absent here, and data of another host of the cluster are missing */
+	EPF_REFLEX_UNCOVERED, /* absent here, and data of a host of the cluster are missing */
 	EPF_REFLEX_REASONS
 };
 

@@ -53,7 +53,7 @@ enum epf_xdp_outcome {
 	EPF_XDP_BUSY,      /* another packet of this CPU has the slot's filter */
 	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
 	EPF_XDP_FRAGMENT,  /* not the first one, where the options need ports */
-	EPF_XDP_UNCOVERED, /* absent here, and data of another host of the cluster are missing */
+	EPF_XDP_UNCOVERED, /* absent here, and data of a host of the cluster are missing */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed because of its kind */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };

@@ -8,5 +8,5 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${BUILD:-$top/build}
 built=$build/selftests/ebpf
 shopt -s extglob
-exec "$built/load" "$build"/bpf/!(*_bare).bpf.o "$built/own.bpf.o" \
+exec "$built/load" "$build"/bpf/!(*_bare).bpf.o "$built/own.bpf.o" "$built/own_cluster.bpf.o" \
 	--without-perfmon "$build"/bpf/{epf_match,epf_ops,epf_timer,tc_mark,xdp_dedup_bare,reflex_bare,reflex_tc_bare}.bpf.o

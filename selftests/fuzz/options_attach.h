@@ -94,6 +94,12 @@ bool read_key_file(const char *path, __u64 key[2])
 	return true;
 }
 
+bool cluster_find(struct xdp_want *want)
+{
+	law(want->cluster && want->filter, "a cluster: with a filter");
+	return true;
+}
+
 int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 {
 	const struct epf_nf_rule *rule = &nf->rule;

@@ -161,6 +161,8 @@ def options():
         attach e -f a --key flow --nonip frame --mirror --no-dispatcher
         attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
         attach e -f a --reflexive --match udp:sport=53,7-9 --else mark=1/3 --ask tc --within 3
+        attach e -f a --cluster c --key flow --mirror
+        attach e -f a --cluster c --reflexive --else drop --if-unknown drop --fragments pass
         attach e -f a --reflexive --match any --within 1500ms --else drop --if-unknown drop --fragments pass
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --key peer --learn --if-new --if-recent drop --if-unknown accept

@@ -130,6 +130,13 @@ build_load() {
 	compile_bpf "$copy/bpf/$2.bpf.c" "$object" "${@:3}" -I"$copy/include" -I"$copy/include/uapi"
 }
 
+# The program that removes duplicates, with both filters of a cluster.
+build_cluster() {
+	local object=$copy/xdp_dedup_inline.bpf.o
+	program=("$build/selftests/ebpf/cluster" "$object")
+	compile_bpf "$copy/bpf/xdp_dedup_inline.bpf.c" "$object" -I"$copy/include" -I"$copy/include/uapi"
+}
+
 # usage: build_load_bare COUNT PROGRAM
 build_load_bare() {
 	build_load "$@" "${bare_flags[@]}" || return

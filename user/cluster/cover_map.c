@@ -34,38 +34,53 @@ static int serial_of(const char *name, __u64 *serial)
 	return 0;
 }
 
+/* What is compared of a filter. */
+struct cover_filter {
+	struct epf_info info;
+	__u64 key[2];
+	__u32 backend;
+};
+
 /* Open filter @name for a moment. Return: as cover_map_of(). */
-static int cover_read(int dev, const char *name, struct epf_info *info, __u32 *backend)
+static int cover_read(int dev, const char *name, struct cover_filter *f)
 {
 	int filter = epf_dev_find(dev, name), err;
 
 	if (filter < 0)
 		return filter;
-	err = epf_filter_info(filter, info);
-	*backend = epf_is_module(filter) ? EPF_CLUSTER_MODULE : EPF_CLUSTER_BPF;
+	err = epf_filter_info(filter, &f->info) ?: epf_filter_key(filter, f->key);
+	f->backend = epf_is_module(filter) ? EPF_CLUSTER_MODULE : EPF_CLUSTER_BPF;
 	epf_close(filter);
 	return err;
+}
+
+static int cover_compare(const struct cover_filter *own, const struct cover_filter *all)
+{
+	if (own->backend != all->backend)
+		return -EXDEV;
+	if (own->info.id == all->info.id)
+		return -EINVAL;
+	return own->info.params.hash == all->info.params.hash && own->key[0] == all->key[0] &&
+			       own->key[1] == all->key[1] ?
+		       0 :
+		       -EKEYREJECTED;
 }
 
 static int cover_read_both(int dev, const char *local, const char *all,
 			   struct epf_cluster_cover *of)
 {
-	struct epf_info own, every;
-	__u32 backend;
-	int err = cover_read(dev, local, &own, &backend);
+	struct cover_filter own, every;
+	int err = cover_read(dev, local, &own) ?: cover_read(dev, all, &every);
 
 	if (!err)
-		err = cover_read(dev, all, &every, &of->backend);
+		err = cover_compare(&own, &every);
 	if (err)
 		return err;
-	if (backend != of->backend)
-		return -EXDEV;
-	if (own.id == every.id)
-		return -EINVAL;
-	of->local_id = own.id;
-	of->all_id = every.id;
-	memcpy(of->local, own.params.name, sizeof(of->local));
-	memcpy(of->all, every.params.name, sizeof(of->all));
+	of->backend = own.backend;
+	of->local_id = own.info.id;
+	of->all_id = every.info.id;
+	memcpy(of->local, own.info.params.name, sizeof(of->local));
+	memcpy(of->all, every.info.params.name, sizeof(of->all));
 	return of->backend == EPF_CLUSTER_BPF ? serial_of(of->all, &of->serial) : 0;
 }
 

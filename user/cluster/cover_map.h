@@ -17,7 +17,8 @@
  * @of: result, with @until_ns 0
  *
  * Return: 0; -EINVAL: both are the same filter; -EXDEV: one is of the module, the other is
- * pure BPF; an error of opening or reading them.
+ * pure BPF; -EKEYREJECTED: they have different hash keys or kinds of hash; an error of
+ * opening or reading them.
  */
 int cover_map_of(const char *local, const char *all, struct epf_cluster_cover *of);
 

@@ -214,6 +214,8 @@ int ebpf_slots_repair(struct ebpf_filter *f);
 struct bpf_object;
 /* Make an object that is not loaded yet use the maps of a filter. */
 int ebpf_reuse_maps(struct bpf_object *obj, const char *name);
+/* Likewise its maps of the filter of all of a cluster. */
+int ebpf_reuse_all_maps(struct bpf_object *obj, const char *name);
 int ebpf_ops_load(const char *name);
 int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops);
 

@@ -43,6 +43,15 @@ int ebpf_reuse_maps(struct bpf_object *obj, const char *name)
 	return err ? err : reuse(obj, "epf_journals", name, "journals");
 }
 
+int ebpf_reuse_all_maps(struct bpf_object *obj, const char *name)
+{
+	int err = reuse(obj, "epf_all_table", name, "table");
+
+	if (!err)
+		err = reuse(obj, "epf_all_lines", name, "lines");
+	return err ? err : reuse(obj, "epf_all_cpus", name, "cpus");
+}
+
 int ebpf_ops_load(const char *name)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_ops");

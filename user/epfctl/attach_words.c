@@ -56,6 +56,8 @@ char *attach_text(const struct attach_words *w)
 	if (!out)
 		return NULL;
 	fprintf(out, "--filter %s --key %s", w->want.filter, key);
+	if (w->want.cluster)
+		fprintf(out, " --cluster %s", w->want.cluster);
 	if (w->nf) {
 		nf_print(out, w->nf);
 	} else if (w->reflex) {
@@ -116,6 +118,7 @@ int attached_read(const char *name, struct attached *a)
 	} else {
 		of_interface(a);
 	}
+	a->words.want.cluster = c->cluster[0] ? c->cluster : NULL;
 	xdp_filter_name(c, a->filter);
 	a->words.want.filter = a->filter;
 	return 0;

@@ -24,9 +24,10 @@ enum {
 	OPT_MIRROR,
 	OPT_VLAN_OFFLOAD,
 	OPT_ROTATE,
+	OPT_CLUSTER,
 };
 
-EPF_ASSERT((int)OPT_KEY == (int)OPT_KEYS_END && (int)OPT_ROTATE < (int)OPT_REFLEXIVE,
+EPF_ASSERT((int)OPT_KEY == (int)OPT_KEYS_END && (int)OPT_CLUSTER < (int)OPT_REFLEXIVE,
 	   "options of packets come after those of keys");
 
 const struct option attach_longs[] = {
@@ -40,6 +41,7 @@ const struct option attach_longs[] = {
 	{ "mirror", no_argument, NULL, OPT_MIRROR },
 	{ "vlan-offload", required_argument, NULL, OPT_VLAN_OFFLOAD },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
+	{ "cluster", required_argument, NULL, OPT_CLUSTER },
 	REFLEX_LONGS,
 	NF_LONGS,
 	INGRESS_LONGS,
@@ -57,6 +59,9 @@ static const struct spec attach_spec = {
 "                      1 s of up to 1M packets/s, and held while attached)\n"
 "  --rotate WHO        who ends the epochs of a pure BPF filter that is created:\n"
 "                      a 'process' that attach starts (default), or the 'kernel'\n"
+"  --cluster NAME      what is absent in the filter is looked up in the filter of\n"
+"                      all hosts of a cluster, too (epfagent(8)); while data of a\n"
+"                      host are missing, it is not known whether it is new\n"
 PKT_HELP("packet")
 "  --action drop|count|mark  what happens to repeats (drop)\n"
 "  --mark N[/MASK]     with mark: repeats get the packet mark N plus their age in\n"
@@ -167,6 +172,9 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 		return want->vlan_off;
 	case OPT_ROTATE:
 		return parse_rotate(arg, &want->rotate);
+	case OPT_CLUSTER:
+		want->cluster = arg;
+		return true;
 	}
 	if (opt >= OPT_REFLEXIVE && opt < OPT_REFLEX_END)
 		return reflex_option(&reflex, opt, arg);
@@ -318,6 +326,24 @@ static __u8 usual_key(void)
 	return reflex.on || nf.on || ingress.action ? EPF_PKT_FLOW : EPF_PKT_PACKET;
 }
 
+/* Does --cluster fit the other options? If not, prints an error. */
+static bool cluster_ok(const struct xdp_want *want)
+{
+	if (!want->cluster)
+		return true;
+	if (!want->filter)
+		fail("--cluster needs --filter: the filter that epfagent publishes to the cluster");
+	else if (reflex.within)
+		fail("--within does not go with --cluster: the ages of other hosts' keys are "
+		     "those of the filter of all");
+	else if (nf.on && !(nf.rule.op & EPF_NF_ASK))
+		fail("--cluster goes with a lookup only: give --if-recent or --else, or leave "
+		     "--cluster out");
+	else
+		return true;
+	return false;
+}
+
 static bool attach_options(int argc, char **argv, struct xdp_want *want)
 {
 	struct told told = { .key = false };
@@ -364,7 +390,7 @@ bool attach_parse(int argc, char **argv, struct xdp_want *want)
 	memset(&reflex, 0, sizeof(reflex));
 	memset(&nf, 0, sizeof(nf));
 	memset(&ingress, 0, sizeof(ingress));
-	if (!attach_options(argc, argv, want))
+	if (!attach_options(argc, argv, want) || !cluster_ok(want))
 		return false;
 	if (want->action == EPF_XDP_MARK && !want->mark) {
 		want->mark = EPF_XDP_MARK_DEFAULT;
@@ -398,7 +424,7 @@ static bool attach_find_filter(struct xdp_want *want)
 	want->id = info.id;
 	memcpy(want->name, info.params.name, sizeof(want->name));
 	want->filter = want->name; /* it may have been an id */
-	return true;
+	return !want->cluster || cluster_find(want);
 }
 
 /* Make a filter and start its holder, if none was named. After an error @want says what

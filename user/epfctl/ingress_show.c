@@ -14,7 +14,7 @@ static const char *const reason_names[EPF_INGRESS_REASONS] = {
 	[EPF_INGRESS_FRAGMENT] = "fragment",   [EPF_INGRESS_TRUNCATED] = "truncated",
 	[EPF_INGRESS_MALFORMED] = "malformed", [EPF_INGRESS_SATURATED] = "saturated",
 	[EPF_INGRESS_OVERDUE] = "overdue",     [EPF_INGRESS_NO_FILTER] = "no_filter",
-	[EPF_INGRESS_ERROR] = "error",
+	[EPF_INGRESS_ERROR] = "error",         [EPF_INGRESS_UNCOVERED] = "uncovered",
 };
 
 /* For --log-new, new means that a record was written. */
@@ -27,6 +27,8 @@ static const char *ingress_show_name_of(const struct xdp_state *s, int reason)
 /* Can a packet of @side have this reason? */
 static bool ingress_show_possible(const struct xdp_state *s, int side, int reason)
 {
+	if (reason == EPF_INGRESS_UNCOVERED && !s->conf.cluster[0])
+		return false;
 	if (s->conf.action == EPF_XDP_LOG)
 		return side == EPF_INGRESS_BELOW;
 	if (reason == EPF_INGRESS_LEFT_OUT)

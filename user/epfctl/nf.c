@@ -243,6 +243,9 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
 	if (!caps_ok("attaching", CAPS_PROGRAMS))
 		return -EPERM;
+	err = cluster_note(want, &conf);
+	if (err)
+		return err;
 	xdp_obj_quiet();
 	if (!has_netfilter())
 		return -EOPNOTSUPP;

@@ -23,7 +23,7 @@ static const char *nf_show_verdict(const struct epf_nf_rule *rule, int reason)
 }
 
 /* Can a packet have this reason? */
-static bool nf_show_possible(const struct epf_nf_rule *rule, int reason)
+static bool nf_show_possible(const struct epf_nf_rule *rule, bool clustered, int reason)
 {
 	bool asks = rule->op & EPF_NF_ASK;
 
@@ -39,6 +39,8 @@ static bool nf_show_possible(const struct epf_nf_rule *rule, int reason)
 	case EPF_REFLEX_SATURATED:
 	case EPF_REFLEX_OVERDUE:
 		return asks;
+	case EPF_REFLEX_UNCOVERED:
+		return asks && clustered;
 	}
 	return true;
 }
@@ -74,6 +76,8 @@ static void nf_show_link(const char *name, const struct nf_state *s)
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&key);
+	if (c->cluster[0])
+		printf(" --cluster %s", c->cluster);
 	nf_print(stdout, &s->rule);
 	printf(", program %u at", c->prog_id);
 	for (i = 0; i < NF_FAMILIES; i++)
@@ -85,6 +89,7 @@ static void nf_show_link(const char *name, const struct nf_state *s)
 		printf("  nobody ends the epochs of '%s', so it does not know: "
 		       "run 'epfctl hold %s'\n",
 		       filter, filter);
+	cluster_show(name, c);
 	show_counts(s);
 }
 
@@ -94,7 +99,7 @@ static json_t *json_counts(const struct nf_state *s)
 	int i;
 
 	for (i = 0; i < EPF_NF_REASONS; i++)
-		if (nf_show_possible(&s->rule, i))
+		if (nf_show_possible(&s->rule, s->conf.cluster[0], i))
 			json_object_set_new(all, reason_name(i),
 					    json_pack("{s:s, s:I, s:I}", "verdict",
 						      nf_show_verdict(&s->rule, i), "packets",
@@ -124,6 +129,7 @@ static json_t *json_of(const char *name, const struct nf_state *s)
 		      "counters", json_counts(s));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(c)));
+	cluster_json(c, o);
 	return o;
 }
 

@@ -20,6 +20,8 @@ static bool reflex_show_possible(const struct xdp_state *s, int side, int reason
 	case EPF_REFLEX_SATURATED:
 	case EPF_REFLEX_OVERDUE:
 		return side == EPF_REFLEX_ASK;
+	case EPF_REFLEX_UNCOVERED:
+		return side == EPF_REFLEX_ASK && s->conf.cluster[0];
 	}
 	return true;
 }

@@ -14,6 +14,7 @@ const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
 	[EPF_REFLEX_TRUNCATED] = "truncated", [EPF_REFLEX_MALFORMED] = "malformed",
 	[EPF_REFLEX_SATURATED] = "saturated", [EPF_REFLEX_OVERDUE] = "overdue",
 	[EPF_REFLEX_NO_FILTER] = "no_filter", [EPF_REFLEX_ERROR] = "error",
+	[EPF_REFLEX_UNCOVERED] = "uncovered",
 };
 
 #define PORTS 65536u

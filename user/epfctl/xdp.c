@@ -63,9 +63,10 @@ int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg)
 	return err ? err : (int)opts.retval;
 }
 
-static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
+static int bind_filter(struct bpf_object *bind, const struct xdp_want *want, __u32 id,
+		       const char *filter)
 {
-	struct epf_xdp_bind arg = { .id = want->id, .opts = want->opts };
+	struct epf_xdp_bind arg = { .id = id, .opts = want->opts };
 	int err = bpf_object__load(bind);
 
 	if (err)
@@ -74,7 +75,7 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 	if (!err)
 		return 0;
 	if (err == -ENOENT)
-		fail_call(err, "opening", want->filter);
+		fail_call(err, "opening", filter);
 	else
 		fail_errno(-err, "cannot give the filter to the programs: %m");
 	xdp_call(bind, "epf_unbind", NULL);
@@ -181,7 +182,8 @@ static int try_xdp(const struct xdp_want *want, int slot, struct epf_xdp_conf *c
 	prog = xdp_choose(obj, program_for(want->action));
 	err = want->reflex  ? reflex_maps(want, obj) :
 	      want->ingress ? ingress_maps(want, obj) :
-			      prepare(obj, want->action, want->bpf ? want->filter : NULL);
+	      prepare(obj, want->action, want->bpf ? want->filter : NULL) ?:
+									    cluster_use(want, obj);
 	if (!err && want->prio)
 		err = shared_attach(obj, prog, conf);
 	else if (!err)
@@ -278,6 +280,16 @@ static void unbind(int slot)
 	bpf_object__close(bind);
 }
 
+/* The same for the map that was pinned, if there is one. @module: its filter is the module's. */
+static void unbind_pinned(int slot, bool module)
+{
+	if (slot < 0)
+		return;
+	if (module)
+		unbind(slot);
+	close(slot);
+}
+
 int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 {
 	int err = conf->prio && shared_detach ? shared_detach(conf) : plain_detach(conf);
@@ -340,11 +352,8 @@ static int detach(const char *ifname)
 	if (!err && state.here)
 		vlan_restore(&state.conf, ifname);
 	xdp_let_go(ifname);
-	if (slot >= 0) {
-		if (err || state.conf.backend == EPF_XDP_MODULE)
-			unbind(slot);
-		close(slot);
-	}
+	unbind_pinned(slot, err || state.conf.backend == EPF_XDP_MODULE);
+	unbind_pinned(xdp_pin_open(ifname, EPF_XDP_PIN_ALL_SLOT), true);
 	xdp_unpin(ifname);
 	return 0;
 }
@@ -462,6 +471,27 @@ static int attach_inline(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	return err;
 }
 
+/* Fill and pin the slots of the filter of all of a cluster, if there is one. */
+static int bind_all(const struct xdp_want *want)
+{
+	struct bpf_object *bind;
+	int err;
+
+	if (!want->cluster)
+		return 0;
+	bind = open_on(XDP_OBJ_BIND, -1);
+	if (!bind)
+		return -EINVAL;
+	err = bind_filter(bind, want, want->cover.all_id, want->cover.all);
+	if (!err) {
+		err = xdp_pin_fd(xdp_map_fd(bind, "epf_slot"), want->ifname, EPF_XDP_PIN_ALL_SLOT);
+		if (err)
+			xdp_call(bind, "epf_unbind", NULL);
+	}
+	bpf_object__close(bind);
+	return err;
+}
+
 /* Fill the slots, then attach. On error the caller unpins. */
 static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
@@ -470,12 +500,15 @@ static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 
 	if (!bind)
 		return -EINVAL;
-	err = bind_filter(bind, want);
+	err = bind_filter(bind, want, want->id, want->filter);
 	if (!err) {
-		err = attach_bound(want, xdp_map_fd(bind, "epf_slot"), xdp_map_fd(bind, "epf_conf"),
-				   conf);
-		if (err)
+		err = bind_all(want) ?:
+				       attach_bound(want, xdp_map_fd(bind, "epf_slot"),
+						    xdp_map_fd(bind, "epf_conf"), conf);
+		if (err) {
 			xdp_call(bind, "epf_unbind", NULL);
+			unbind_pinned(xdp_pin_open(want->ifname, EPF_XDP_PIN_ALL_SLOT), true);
+		}
 	}
 	bpf_object__close(bind);
 	return err;
@@ -506,6 +539,9 @@ int xdp_attach(const struct xdp_want *want)
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
 	if (!caps_ok("attaching", want->bpf ? CAPS_PROGRAMS : CAPS_MAPS | CAPS_NET))
 		return -EPERM;
+	err = cluster_note(want, &conf);
+	if (err)
+		return err;
 	lock = xdp_pin_lock();
 	if (lock < 0)
 		return lock;

@@ -19,6 +19,7 @@
 #include <linux/if_link.h>
 
 #include "cmd.h"
+#include "epf/cluster.h"
 #include "epf/ingress.h"
 #include "epf/reflex.h"
 
@@ -51,6 +52,8 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @vlan_off: switch the VLAN offload off, until xdp_detach()
  * @reflex: options, with EPF_XDP_REFLEX
  * @ingress: options, with EPF_XDP_ADMIT and EPF_XDP_LOG
+ * @cluster: name of the cluster, or NULL
+ * @cover: what its cover map says, with @cluster
  */
 struct xdp_want {
 	const char *ifname;
@@ -71,6 +74,8 @@ struct xdp_want {
 	bool vlan_off;
 	const struct reflex_want *reflex;
 	const struct ingress_want *ingress;
+	const char *cluster;
+	struct epf_cluster_cover cover;
 };
 
 /**
@@ -191,6 +196,27 @@ int xdp_hold(const struct xdp_want *want);
 void xdp_let_go(const char *ifname);
 /* Let the programs of @obj use the filter. Prints no errors. */
 int xdp_use(const struct xdp_want *want, struct bpf_object *obj);
+
+/* xdp_cluster.c: with @cluster, the programs ask the filter of all, too */
+
+/* Set @cover of @want, whose filter is known. Return: false: an error is printed. */
+bool cluster_find(struct xdp_want *want);
+/* Note it in @conf. Without a cluster this and the next one do nothing. */
+int cluster_note(const struct xdp_want *want, struct epf_xdp_conf *conf);
+/* Let the programs of @obj use the cover map and the filter of all. Prints no errors. */
+int cluster_use(const struct xdp_want *want, struct bpf_object *obj);
+
+enum cluster_state {
+	CLUSTER_COVERED,
+	CLUSTER_UNCOVERED, /* data of a host are missing */
+	CLUSTER_GONE,      /* there is no cover map */
+	CLUSTER_OTHER,     /* there is another one than the programs have */
+};
+enum cluster_state cluster_state(const struct epf_xdp_conf *conf);
+/* What 'status' says about the cluster of attachment @name, unless all is well. */
+void cluster_show(const char *name, const struct epf_xdp_conf *conf);
+/* Add it to @o. */
+void cluster_json(const struct epf_xdp_conf *conf, json_t *o);
 
 /* xdp_vlan.c: cards take VLAN tags off packets, so that XDP does not see them */
 

@@ -31,43 +31,54 @@ static bool kernel_can(const struct xdp_want *want)
 	return false;
 }
 
-static int xdp_held_take(struct bpf_object *obj, const struct xdp_want *want)
+/* Hold filter @id, @filter by name, in a map that is pinned as @pin. */
+static int xdp_held_take(struct bpf_object *obj, const char *ifname, __u32 id, const char *filter,
+			 const char *pin)
 {
-	struct epf_xdp_bind arg = { .id = want->id };
+	struct epf_xdp_bind arg = { .id = id };
 	int err = bpf_object__load(obj);
 
 	if (err)
 		return xdp_fail_load(err);
 	err = xdp_call(obj, "epf_hold", &arg);
 	if (err == -ENOENT)
-		fail_call(err, "opening", want->filter);
+		fail_call(err, "opening", filter);
 	else if (err)
 		fail_errno(-err, "cannot give the filter to the programs: %m");
 	return err ? err :
-		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"), want->ifname,
-				EPF_XDP_PIN_HELD);
+		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"), ifname, pin);
+}
+
+static int xdp_held_one(const char *ifname, __u32 id, const char *filter, const char *pin)
+{
+	struct bpf_object *obj = xdp_obj_open(XDP_OBJ_HOLD);
+	int err;
+
+	if (!obj)
+		return -EINVAL;
+	err = xdp_held_take(obj, ifname, id, filter, pin);
+	bpf_object__close(obj);
+	return err;
 }
 
 int xdp_hold(const struct xdp_want *want)
 {
-	struct bpf_object *obj;
 	int err;
 
 	if (want->bpf)
 		return 0;
 	if (!kernel_can(want))
 		return -EOPNOTSUPP;
-	obj = xdp_obj_open(XDP_OBJ_HOLD);
-	if (!obj)
-		return -EINVAL;
-	err = xdp_held_take(obj, want);
-	bpf_object__close(obj);
+	err = xdp_held_one(want->ifname, want->id, want->filter, EPF_XDP_PIN_HELD);
+	if (!err && want->cluster)
+		err = xdp_held_one(want->ifname, want->cover.all_id, want->cover.all,
+				   EPF_XDP_PIN_ALL_HELD);
 	return err;
 }
 
-void xdp_let_go(const char *ifname)
+static void let_go_of(const char *ifname, const char *pin)
 {
-	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_HELD), err;
+	int fd = xdp_pin_open(ifname, pin), err;
 	struct bpf_object *obj;
 
 	if (fd < 0) /* pure BPF, or the reference is in a slot */
@@ -87,8 +98,16 @@ void xdp_let_go(const char *ifname)
 	close(fd);
 }
 
+void xdp_let_go(const char *ifname)
+{
+	let_go_of(ifname, EPF_XDP_PIN_HELD);
+	let_go_of(ifname, EPF_XDP_PIN_ALL_HELD);
+}
+
 int xdp_use(const struct xdp_want *want, struct bpf_object *obj)
 {
-	return want->bpf ? ebpf_reuse_maps(obj, want->filter) :
-			   xdp_map_reuse(obj, "epf_held", want->ifname, EPF_XDP_PIN_HELD);
+	int err = want->bpf ? ebpf_reuse_maps(obj, want->filter) :
+			      xdp_map_reuse(obj, "epf_held", want->ifname, EPF_XDP_PIN_HELD);
+
+	return err ? err : cluster_use(want, obj);
 }

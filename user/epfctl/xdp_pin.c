@@ -23,7 +23,8 @@ static const char *const pins[] = {
 	EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,    EPF_REFLEX_PIN_COUNTS,  EPF_XDP_PIN_HELD,
 	EPF_NF_PIN_IP,        EPF_NF_PIN_IP6,         EPF_NF_PIN_RULE,        EPF_NF_PIN_COUNTS,
 	EPF_INGRESS_PIN_RULE, EPF_INGRESS_PIN_COUNTS, EPF_INGRESS_PIN_SHARED, EPF_INGRESS_PIN_RING,
-	EPF_MATCH_PIN_RULE,   EPF_MATCH_PIN_COUNTS,   EPF_MATCH_PIN_PROGRAM
+	EPF_MATCH_PIN_RULE,   EPF_MATCH_PIN_COUNTS,   EPF_MATCH_PIN_PROGRAM,  EPF_XDP_PIN_ALL_SLOT,
+	EPF_XDP_PIN_ALL_HELD
 };
 
 /* "@INODE" of our network namespace; "" for that of process 1, or if that is unknown. */
@@ -68,6 +69,7 @@ static int check_bytes(int fd, const char *name)
 	} maps[] = {
 		{ EPF_XDP_PIN_CONF, sizeof(struct epf_xdp_conf) },
 		{ EPF_XDP_PIN_SLOT, sizeof(struct epf_xdp_slot) },
+		{ EPF_XDP_PIN_ALL_SLOT, sizeof(struct epf_xdp_slot) },
 		{ EPF_REFLEX_PIN_RULE, sizeof(struct epf_reflex_rule) },
 		{ EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts) },
 		{ EPF_NF_PIN_RULE, sizeof(struct epf_nf_rule) },

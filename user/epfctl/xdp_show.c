@@ -25,6 +25,7 @@ const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 	[EPF_XDP_BUSY] = "busy",
 	[EPF_XDP_OVERDUE] = "overdue",
 	[EPF_XDP_FRAGMENT] = "fragment",
+	[EPF_XDP_UNCOVERED] = "uncovered",
 #define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
 	CONTROL(RESERVED_MAC) = "reserved_mac",
 	CONTROL(ND) = "nd",
@@ -138,6 +139,7 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	json_object_set_new(o, "backend", json_string(bpf ? "bpf" : "module"));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(&s->conf)));
+	cluster_json(&s->conf, o);
 	return o;
 }
 
@@ -168,6 +170,8 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&c->opts);
+	if (c->cluster[0])
+		printf(" --cluster %s", c->cluster);
 	if (c->action == EPF_XDP_REFLEX)
 		reflex_print(stdout, &s->rule);
 	if (ingress_is(c->action))
@@ -186,6 +190,7 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 		       c->action == EPF_XDP_REFLEX || ingress_is(c->action) ? "it does not know" :
 									      "repeats pass",
 		       filter);
+	cluster_show(ifname, c);
 	if (c->action == EPF_XDP_REFLEX)
 		reflex_show_faults(ifname, s);
 	if (s->blind)

@@ -13,7 +13,7 @@ static bool uses(const char *ifname, __u32 id, __u32 backend)
 	struct epf_xdp_conf conf;
 	__u32 zero = 0;
 	bool is = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &conf) && conf.backend == backend &&
-		  conf.id == id;
+		  (conf.id == id || conf.all_id == id);
 
 	if (fd >= 0)
 		close(fd);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The functions of epf.bpf.h for a cluster, for filters of the module. */
+#ifndef EPF_OWN_ALL_MODULE_BPF_H
+#define EPF_OWN_ALL_MODULE_BPF_H
+
+#include "epf_cover.bpf.h"
+#include "epf_own_module.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EPF_OWN_REFS);
+	__type(key, __u32);
+	__type(value, struct epf_own_ref);
+} epf_all_refs SEC(".maps");
+
+static long epf_own_choose_all(__u32 n, struct epf_own_walk *walk)
+{
+	__u32 at = n % EPF_OWN_REFS;
+
+	return epf_own_fill(bpf_map_lookup_percpu_elem(&epf_all_refs, &at, n / EPF_OWN_REFS), walk);
+}
+
+/* As epf_choose, for the filter of all. */
+SEC("syscall")
+int epf_choose_all(struct epf_choice *choice)
+{
+	struct epf_own_walk walk = { .id = choice->id };
+
+	bpf_loop(EPF_OWN_CPUS * EPF_OWN_REFS, epf_own_choose_all, &walk, 0);
+	return walk.ret;
+}
+
+/* The verdict of the cluster for a key that the local filter lacks. */
+static __always_inline int epf_own_key_all(const void *key, __u32 len)
+{
+	const struct epf_cluster_cover *cover;
+	bool covered = epf_cover_now(&cover);
+	struct epf_own_ref *ref;
+	struct epf_filter *f = epf_own_take_of(&epf_all_refs, &ref);
+	int ret = -EBUSY;
+
+	if (f) {
+		ret = bpf_epf_test(f, key, len);
+		epf_own_put(ref, f);
+	}
+	return epf_cluster_verdict(0, ret, covered);
+}
+
+static __always_inline int epf_own_packet_all(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+{
+	const struct epf_cluster_cover *cover;
+	bool covered = epf_cover_now(&cover);
+	struct epf_own_ref *ref;
+	struct epf_filter *f = epf_own_take_of(&epf_all_refs, &ref);
+	int ret = -EBUSY;
+
+	if (f) {
+		ret = bpf_epf_xdp_test(f, ctx, opts, sizeof(*opts));
+		epf_own_put(ref, f);
+	}
+	return epf_cluster_verdict(0, ret, covered);
+}
+
+static __always_inline int epf_key_test_cluster(const void *key, __u32 len)
+{
+	int verdict = epf_key_test(key, len);
+
+	return verdict ? verdict : epf_own_key_all(key, len);
+}
+
+static __always_inline int epf_key_test_and_insert_cluster(const void *key, __u32 len)
+{
+	int verdict = epf_key_test_and_insert(key, len);
+
+	return verdict ? verdict : epf_own_key_all(key, len);
+}
+
+static __always_inline int epf_packet_test_cluster(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+{
+	int verdict = epf_packet_test(ctx, opts);
+
+	return verdict ? verdict : epf_own_packet_all(ctx, opts);
+}
+
+static __always_inline int epf_packet_test_and_insert_cluster(struct xdp_md *ctx,
+							      struct epf_pkt_opts *opts)
+{
+	int verdict = epf_packet_test_and_insert(ctx, opts);
+
+	return verdict ? verdict : epf_own_packet_all(ctx, opts);
+}
+
+#endif /* EPF_OWN_ALL_MODULE_BPF_H */
