@@ -85,12 +85,12 @@ static bool take_roster(struct coverage *c, const struct coverage_conf *conf, st
 
 static bool take_rate(struct coverage *c, struct rec_error *e)
 {
-	__u64 burst = c->conf.peer_burst ? c->conf.peer_burst : 10 * c->conf.peer_rate;
+	__u64 burst = c->conf.peer_burst;
 
+	if (!burst && c->conf.peer_rate)
+		burst = 10 * c->conf.peer_rate + CLUSTER_DIGESTS_MAX; /* a whole message at least */
 	if (burst > EPF_BUCKET_BURST_MAX)
 		burst = EPF_BUCKET_BURST_MAX;
-	if (burst < CLUSTER_DIGESTS_MAX)
-		burst = CLUSTER_DIGESTS_MAX; /* else a whole message never passes */
 	if (c->conf.peer_rate && c->conf.peer_rate <= EPF_BUCKET_RATE_MAX &&
 	    epf_bucket_init(&c->bucket, c->conf.peer_rate, burst))
 		return true;
@@ -218,9 +218,9 @@ static void span_add(struct peer *p, const struct span *s)
  * which comes late, changes nothing.
  */
 static void take_message(struct coverage *c, struct peer *p, const struct cluster_msg *m,
-			 bool missing)
+			 bool missing, __u64 stamp)
 {
-	struct span s = span_of(m, missing, c->now_ns);
+	struct span s = span_of(m, missing, stamp, c->now_ns);
 
 	if (known(p, m))
 		return;
@@ -312,7 +312,7 @@ enum coverage_take coverage_offer(struct coverage *c, const struct cluster_msg *
 	}
 	if (in_rate(c, p, m->count, stamp))
 		return COVERAGE_APPLY;
-	take_message(c, p, m, true);
+	take_message(c, p, m, true, stamp);
 	return refuse(p, COVERAGE_REFUSED_RATE, e);
 }
 
@@ -327,7 +327,7 @@ void coverage_damaged(struct coverage *c, const char *subject_host)
 		c->strangers++;
 }
 
-void coverage_applied(struct coverage *c, const struct cluster_msg *m)
+void coverage_applied(struct coverage *c, const struct cluster_msg *m, __u64 stamp)
 {
 	struct peer *p = peer_of(c, m->host);
 
@@ -336,5 +336,5 @@ void coverage_applied(struct coverage *c, const struct cluster_msg *m)
 	p->n.messages++;
 	p->n.digests += m->count;
 	p->n.lost += m->lost;
-	take_message(c, p, m, false);
+	take_message(c, p, m, false, stamp);
 }

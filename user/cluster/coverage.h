@@ -9,8 +9,8 @@
  * answer "absent in the whole cluster":
  *
  *   The answer at cluster time T is right for all keys that a host of the roster inserted in
- *   (T - W, T - D], where W is the window less CLUSTER_CLOCK_PPM (filters measure it on the
- *   clocks of their hosts), and D is the lag.
+ *   (T - W, T - D]: the insertion began after T - W, and had returned at T - D. W is the window less
+ *   CLUSTER_CLOCK_PPM (filters measure it on the clocks of their hosts), and D is the lag.
  *
  * So each peer must be known from T - W (judged by the lower bound of cluster time) to T - D
  * (judged by the upper bound), and the own filter must be complete for W.
@@ -40,7 +40,8 @@ struct coverage;
  * @lag_ns: D; above 0, below the window
  * @replay_ns: messages are replayed for the window and this, two epochs of the filter of all
  * @peer_rate: digests per second that a peer may send, by the stamps of the server
- * @peer_burst: digests that it may send at once; 0: those of 10 seconds
+ * @peer_burst: digests that it may send at once; 0: those of 10 seconds and of a
+ *	message
  */
 struct coverage_conf {
 	const char *const *roster;
@@ -169,7 +170,7 @@ void coverage_damaged(struct coverage *c, const char *subject_host);
 /* The digests of @m, which coverage_offer() let through with COVERAGE_APPLY, are in the filter of all.
  * If they could not be inserted, do not call this: the message is then missing.
  */
-void coverage_applied(struct coverage *c, const struct cluster_msg *m);
+void coverage_applied(struct coverage *c, const struct cluster_msg *m, __u64 stamp);
 
 /**
  * coverage_until() - how long may the packet path say "absent in the whole cluster"?

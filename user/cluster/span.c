@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cluster/span.h"
 
-struct span span_of(const struct cluster_msg *m, bool missing, __u64 now_ns)
+struct span span_of(const struct cluster_msg *m, bool missing, __u64 stamp, __u64 now_ns)
 {
 	struct span s = {
 		.first = m->seq,
 		.last = m->seq,
 		.from = m->from,
 		.to = m->to,
-		.since = m->to > m->from ? m->to : SPAN_NEVER,
+		.since = stamp,
 		.at = now_ns,
 		.whole = !missing && !m->lost,
 	};
@@ -22,7 +22,7 @@ void span_join(struct span *a, const struct span *b)
 {
 	bool follows = b->whole && b->from <= a->to;
 
-	if (!follows || a->since == SPAN_NEVER)
+	if (!follows)
 		a->since = b->since;
 	a->whole = a->whole && follows;
 	a->last = b->last;

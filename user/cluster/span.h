@@ -2,9 +2,10 @@
 /* Runs of messages that follow one another, and the interval of cluster time that each covers.
  * Pure functions.
  *
- * A message that is missing, or was refused, or says that keys were lost, leaves a hole. It
- * reaches until the first time stamp "to", of that message or a later one, that is above the
- * "from" of its message (wire.h says why).
+ * A message that is missing, or was refused, or says that keys were lost, leaves a hole. The keys
+ * that are missing were read from the journal before the next message was sent, so their
+ * insertion began before the server stamped that one. (Its "from" would be no bound: it is a lower
+ * bound of the time before a reading, and the reading brings later keys, too.)
  */
 #ifndef CLUSTER_SPAN_H
 #define CLUSTER_SPAN_H
@@ -19,8 +20,8 @@
  * @last: likewise
  * @from: of the first message
  * @to: up to here every key of the messages is known
- * @since: all keys inserted in (since, to] are in the messages, whatever came before the span;
- *	SPAN_NEVER: the last hole still reaches over @to
+ * @since: the messages have all keys whose insertion began after @since and had returned at @to,
+ *	whatever came before them
  * @whole: it has no hole: if what precedes it is known up to @from, nothing is missing
  * @at: own time when the first of the messages was taken
  */
@@ -34,8 +35,8 @@ struct span {
 	bool whole;
 };
 
-/* The span of one message. @missing: its digests were refused. */
-struct span span_of(const struct cluster_msg *m, bool missing, __u64 now_ns);
+/* The span of one message. @missing: its digests were refused. @stamp: the server's. */
+struct span span_of(const struct cluster_msg *m, bool missing, __u64 stamp, __u64 now_ns);
 
 /* Join @b to @a, whose last message precedes the first of @b. */
 void span_join(struct span *a, const struct span *b);

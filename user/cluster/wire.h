@@ -16,8 +16,8 @@
  *    1 is an UPPER bound of the cluster time at which reading of the journal began.
  *  - @to is a LOWER bound of the cluster time, taken before the journal was read to its end. If
  *    that gives several messages, only the last has this @to; those before have @to equal to
- *    @from. So the keys of a message may have been inserted until the next @to that is greater
- *    than its @from, and a receiver that lacks a message has a hole until then.
+ *    @from. A message also brings keys that were inserted after its @to: who lacks it has a hole
+ *    that reaches until the stamp of the next one.
  *  - A sequence number is never used twice in an incarnation, and @to never decreases. A publisher
  *    that cannot ensure this, because its process or the clock began anew, takes a new incarnation.
  *  - A message without digests is a heartbeat. As long as a publisher does not know the cluster
