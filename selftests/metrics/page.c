@@ -3,8 +3,8 @@
  * usage: page CASE raw|openmetrics|text [ones]
  *
  * Prints the metrics of a simulated device; raw: its numbers, as JSON. ones: with an
- * agent whose n-th number is 2^64 - 1 - n, and a cluster of one and two hosts likewise. Exit 1: an error, whose number is on
- * standard error.
+ * agent whose n-th number is 2^64 - 1 - n, and a cluster with two other hosts likewise.
+ * Exit 1: an error, whose number is on standard error.
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -88,18 +88,32 @@ static bool send_hellos(struct cluster *c, __u64 from)
 	return true;
 }
 
-static int send_open(struct cluster *c, struct epf_tail **tail, struct rec_error *e)
+/* The journal of an agent that was killed goes on; what it has is of before the first interval. */
+static int send_discard(struct sender *s)
 {
-	int ret = epf_tail_open(c->filters.local, c->conf->order, tail);
+	__u64 lost;
+	long n;
 
+	do {
+		n = epf_tail_read(s->tail, s->digests, CLUSTER_DIGESTS_MAX, &lost);
+	} while (n == CLUSTER_DIGESTS_MAX);
+	return n < 0 ? (int)n : 0;
+}
+
+static int send_open(struct cluster *c, struct sender *s, struct rec_error *e)
+{
+	int ret = epf_tail_open(c->filters.local, c->conf->order, &s->tail);
+
+	if (!ret)
+		ret = send_discard(s);
 	if (!ret)
 		return 0;
 	return rec_error_set(e, ret, "filter '%s': cannot keep a journal: %s", c->conf->local,
 			     ret == -EBUSY ? "it has one for another process" : strerror(-ret));
 }
 
-/* Begin the first interval of an incarnation, now that there is a journal. Its first message may not
- * end before it begins. Return: false: this run is over.
+/* Begin the first interval of an incarnation, now that there is a journal. Its first message may
+ * not end before it begins. Return: false: this run is over.
  */
 static bool send_begin(struct cluster *c, struct sender *s)
 {
@@ -188,10 +202,10 @@ void *live_send(void *arg)
 	int ret = s.digests ? 0 : rec_error_set(e, -ENOMEM, "out of memory");
 
 	if (!ret)
-		ret = send_open(c, &s.tail, e);
+		ret = send_open(c, &s, e);
 	if (!ret && send_begin(c, &s))
 		send_on(c, &s, e);
-	epf_tail_close(s.tail);
+	epf_tail_end(s.tail);
 	free(s.digests);
 	__atomic_store_n(&c->over, true, __ATOMIC_RELEASE);
 	return NULL;

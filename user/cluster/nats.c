@@ -63,11 +63,16 @@ static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
 			     (int)strcspn(text, "\r\n"), text);
 }
 
+/* A request that the server does not permit has no answer; it says so in another message. */
 static int stream_fault(const struct cluster_nats *n, natsStatus s, struct rec_error *e)
 {
-	char what[96];
+	const char *said = NULL;
+	char what[512];
 
-	snprintf(what, sizeof(what), "stream %s", n->conf.stream);
+	if (s == NATS_TIMEOUT)
+		natsConnection_GetLastError(n->nc, &said);
+	snprintf(what, sizeof(what), "stream %s%s%.300s%s", n->conf.stream,
+		 said && *said ? " (" : "", said ? said : "", said && *said ? ")" : "");
 	return nats_fault(e, what, s);
 }
 
