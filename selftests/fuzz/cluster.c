@@ -12,8 +12,7 @@
 
 #include <isa-l/crc.h>
 
-#include "cluster/coverage.h"
-#include "cluster/span.h"
+#include "cluster/coverage_until.c"
 
 #define MS 1000000ULL
 #define WINDOW (2000 * MS)

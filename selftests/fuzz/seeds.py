@@ -143,7 +143,7 @@ NUMBERS, PURE = 0x80, 0x40
 
 def options():
     lines = """
-        plan -W 1M|plan -W 9 --plot x.svg|plan -T 10s --rate 1e6 -b 100ppm -j|create a -W 1000000
+        plan -W 1M|plan -W 9 --plot x.svg|plan -T 1m --rate 1M --cluster 9|plan -T 10s --rate 1e6 -b 100ppm -j|create a -W 1000000
         plan --window=7 --mode both --time 1h --rate 10k --memory 2GiB -p
         create x -T 500ms --lines 64 --lines-per-key 2 --bits-per-key 10
         create y --mode either -W 5 -T 1d --limit never --strict --first-seen
