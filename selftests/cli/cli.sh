@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 290
+ktap_plan 297
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -174,6 +174,11 @@ fails 'with that --slack' plan -W 1M --kind apbf --slack 0.001
 fails '--compare sizes each kind by itself' plan -W 1M --compare --kind ge
 fails 'is out of range' plan -W 1M --compare --slack 2
 fails '--compare sizes each kind by itself' plan -W 1M --compare --lines-per-key 2
+fails '--cluster takes a window of --time and a --rate' plan -W 1M --cluster 10
+fails 'take coarser keys' plan -T 1m --rate 10.1M --cluster 10
+fails 'leave out --compare and --plot' plan -T 1m --rate 1M --cluster 10 --compare
+fails 'leave out --lines and --memory' plan -T 1m --rate 1M --cluster 10 --memory 1G
+fails '--cluster .1025. is too large' plan -T 1m --rate 1M --cluster 1025
 fails '--window and --time together need --mode' plan -W 1M -T 10s
 fails '--mode time does not go with --window' plan -W 1M --mode time
 fails 'is none of count, time' plan -W 1M --mode sideways
@@ -217,6 +222,16 @@ plan_claims 'plan: kept by both, insertions and time' \
 plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
 	-W 1M --lines-per-key 1
 
+plan_claims 'plan --cluster: digests of 8 bytes, heads of 152; a broker, or leaf nodes; 43 ns a key' \
+	'(c := d["cluster"])["new_keys_s"] == 1e6 and c["hosts"] == 100 and
+	c["publish_bytes_s"] == 8e4 + 1520 and c["receive_bytes_s"] == 100 * c["publish_bytes_s"] and
+	c["broker_bytes_s"] == 100 * c["receive_bytes_s"] and c["leaf_nodes"] == 10 and
+	c["leaf_bytes_s"] == 10 * c["receive_bytes_s"] and abs(c["cpus"] - .04257) < 1e-9 and
+	abs(c["stream_bytes"] / (c["receive_bytes_s"] * 60 * 9 / 7) - 1) < 1e-5 and
+	210e6 < d["memory_bytes"] < 240e6 and 2.1e6 < c["own_memory_bytes"] < 2.4e6' \
+	-T 1m --rate 1M --cluster 100
+plan_claims 'plan --cluster: ten million new keys per second are allowed' \
+	'd["cluster"]["cpus"] < .43' -T 1m --rate 10M --cluster 3
 plan_claims 'plan --compare: ten kinds, each within the budget' \
 	'[k["kind"] for k in d][0] == "lanes" and len(d) == 10 and
 	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \

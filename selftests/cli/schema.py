@@ -129,6 +129,7 @@ def sizes():
                   says("plan", "--time", "1s", "--window", "1M", "--mode", "either"),
                   says("plan", "--window", "1M", "--kind", "apbf"),
                   says("plan", "--window", "1M", "--compare"),
+                  says("plan", "--time", "1m", "--rate", "1M", "--cluster", "40"),
                   says("--version", verb="version")])
 
 

@@ -17,7 +17,7 @@
 #define FAULTS_MAX 8
 #define KEYS_MAX 8192
 #define MESSAGES_MAX 16384
-#define QUEUE_MAX 12
+#define QUEUE_MAX 24
 #define MESSAGE_BYTES (CLUSTER_HEAD_BYTES + 8 * BATCH_MAX)
 #define BATCH_MAX 3u /* digests of a message, so that one reading makes several */
 
@@ -31,23 +31,26 @@
 #define PEER_RATE 200u
 #define PEER_BURST 150u
 
+/* clang-format off */
 enum fault_kind {
 	LOSSY,       /* deliveries are lost */
 	DOUBLED,     /* deliveries come twice, the second late */
 	DAMAGED,     /* bytes change on the way */
-	SLOW,        /* messages take long, and overtake one another */
+	FAILS,       /* the filter of all takes no digests */
 	CUT,         /* the host and the broker do not reach each other */
+	AGENT_STOPS, /* for a while */
+	MILD_KINDS,  /* if short, those above leave no hole that a replay does not fill */
+	SLOW = MILD_KINDS, /* messages take long, and overtake one another */
 	BROKER_DOWN, /* and its stream is lost */
 	AGENT_DIES,  /* and begins again in the same incarnation, without its queue */
 	AGENT_ANEW,  /* likewise, in a new incarnation */
-	AGENT_STOPS, /* for a while */
 	HOST_DIES,   /* its filters and its journal are lost */
 	FLOOD,       /* the host inserts far more keys than its peers allow */
-	FAILS,       /* the filter of all takes no digests */
 	STRANGER,    /* messages that no host may take */
 	CLOCK_JUMPS, /* the broker's clock is set */
 	FAULT_KINDS
 };
+/* clang-format on */
 
 /**
  * struct fault - something that goes wrong for a while
@@ -92,7 +95,7 @@ struct plan {
  * @claims: times at which a host said that it was covered
  * @ticks: times at which it was asked
  * @keys: keys that had to be there, summed over the claims
- * @late: hosts that were not covered all the time from @plan.end - 4 * LAG on
+ * @late: for the caller
  * @refused: messages that were refused, by reason
  * @gaps: holes that were given up
  * @replays: replays

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Filters keep a key for the window, on the clock of the host. The promise is shorter by the error
- * of the clock. @slack: while the stamps' clock is set, it is only as good as its bounds.
+ * of the clock.
  */
 #define PROMISED (WINDOW - WINDOW / 5000 - 1)
 
@@ -16,19 +16,26 @@ static __u64 own_now(const struct sim *s, const struct host *h)
 	return sim_own(s, h, s->now);
 }
 
-static __u64 slack(const struct sim *s)
+/* Is key @i promised at true time @at? If the broker's clock may be set: by either clock, give or
+ * take the width of the bounds.
+ */
+static bool promised(const struct sim *s, __u32 i, __u64 at)
 {
-	return s->plan->jumps ? 2 * s->plan->delay + 10 * MS : 0;
+	__u64 slack = s->plan->jumps ? 2 * s->plan->delay + 10 * MS : 0;
+	__u64 low = PROMISED - slack, high = LAG + slack;
+	__u64 age = at - s->returned[i], stamped = at + s->jump - s->stamped[i];
+
+	return age < low && age >= high && stamped < low && stamped >= high;
 }
 
 /* The oracle: is each key that any host inserted in (at - W, at - D] in a filter of @h? */
 static void judge(struct sim *s, const struct host *h, __u64 at)
 {
-	__u64 low = at - PROMISED + slack(s), high = at - LAG - slack(s), own = sim_own(s, h, at);
+	__u64 own = sim_own(s, h, at);
 	__u32 i;
 
-	for (i = s->keys; i-- > 0 && s->returned[i] > low;) {
-		if (s->returned[i] > high)
+	for (i = s->keys; i-- > 0 && s->returned[i] + PROMISED > at;) {
+		if (!promised(s, i, at))
 			continue;
 		s->out->keys++;
 		if (!h->seen[i] || own - h->seen[i] > WINDOW)
@@ -138,6 +145,7 @@ static void insert(struct sim *s, struct host *h)
 	if (s->keys == KEYS_MAX)
 		return;
 	s->returned[s->keys] = s->now;
+	s->stamped[s->keys] = s->now + s->jump;
 	h->seen[s->keys] = own_now(s, h);
 	h->journal[h->written++] = s->keys++;
 }

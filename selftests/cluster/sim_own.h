@@ -94,7 +94,9 @@ struct sim {
 	__u64 now, random, jump;
 	struct host host[HOSTS_MAX];
 	const char *roster[HOSTS_MAX];
-	__u64 returned[KEYS_MAX]; /* the oracle: when the insertion of each key returned */
+	__u64 returned
+		[KEYS_MAX]; /* the oracle: when the insertion of each key returned; true time, */
+	__u64 stamped[KEYS_MAX]; /* and by the broker's clock */
 	__u32 keys;
 	struct message message[MESSAGES_MAX];
 	__u32 messages;

@@ -11,7 +11,7 @@ TMPDIR=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
-for target in packet snap keys capture options records; do
+for target in packet snap keys capture options records cluster; do
 	all=$TMPDIR/$target
 	mkdir -p "corpus/$target" "$out/found/$target"
 	cp -r "$out/seeds/$target" "$all"

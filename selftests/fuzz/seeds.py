@@ -143,7 +143,7 @@ NUMBERS, PURE = 0x80, 0x40
 
 def options():
     lines = """
-        plan -W 1M|plan -W 9 --plot x.svg|plan -T 10s --rate 1e6 -b 100ppm -j|create a -W 1000000
+        plan -W 1M|plan -W 9 --plot x.svg|plan -T 1m --rate 1M --cluster 9|plan -T 10s --rate 1e6 -b 100ppm -j|create a -W 1000000
         plan --window=7 --mode both --time 1h --rate 10k --memory 2GiB -p
         create x -T 500ms --lines 64 --lines-per-key 2 --bits-per-key 10
         create y --mode either -W 5 -T 1d --limit never --strict --first-seen
@@ -235,8 +235,38 @@ def records():
         yield bytes([PCAP if i % 2 else 0, i % 3 * 64, 200]) + octets
 
 
+def cluster():
+    """Operations of selftests/fuzz/cluster.c: echoes, time, messages, and looks at it all."""
+    head = struct.pack("<4sHHQQIIQ64sQQQQQII", b"EPFC", 1, 152, 1, 2, 1, 2, 2 * 10 ** 9, b"a", 1,
+                       1, 1 << 60, (1 << 60) + 5, 0, 0, 0) + bytes(range(16))
+    raw = b"\3" + struct.pack("<H", len(head)) + head
+    echo, look = b"\1\2", b"\2"
+
+    def wait(ms):
+        return b"\0" + struct.pack("<H", ms)
+
+    def message(host, how=0, seq=2, late=0, long=50, lost=1, count=3):
+        return bytes([5, host, how, seq, late]) + struct.pack("<H", long) + bytes([lost, count, 0])
+
+    def tell(**change):
+        return b"".join(message(host, **change) for host in (1, 2, 3))
+    steady = echo + tell(long=4000) + look + (wait(50) + echo + tell() + look) * 3
+    yield raw
+    yield raw[:60]
+    yield echo + tell(long=1500) + look
+    yield steady
+    yield steady + wait(500) + look + echo + tell(long=600) + look
+    for change in ({"seq": 3}, {"seq": 0}, {"how": 0x40}, {"how": 12}, {"how": 3}, {"how": 48},
+                   {"lost": 0}, {"late": 200}, {"how": 1}, {"long": 0}):
+        yield steady + (wait(40) + echo + tell(**change) + look) * 3 + \
+            (wait(40) + echo + tell() + look) * 3
+    yield steady + (wait(40) + echo + tell(seq=3) + look) * 70
+    yield steady + b"\4\xff\0\0" + (wait(100) + echo + tell() + look) * 30
+
+
 TARGETS = {"packet": packet, "snap": snap, "keys": keys, "capture": capture,
-           "options": options, "records": records}
+           "options": options, "records": records,
+           "cluster": cluster}
 
 
 def main():

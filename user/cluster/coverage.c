@@ -203,15 +203,13 @@ static void span_add(struct peer *p, const struct span *s)
 
 	if (!i && p->nr_spans)
 		return; /* before all that counts */
-	if (p->nr_spans == COVERAGE_SPANS_MAX) {
-		coverage_give_up(p);
-		i--;
-	}
 	memmove(&p->spans[i + 1], &p->spans[i], (p->nr_spans - i) * sizeof(*s));
 	p->spans[i] = *s;
 	p->nr_spans++;
 	try_join(p, i + 1);
 	try_join(p, i);
+	if (p->nr_spans > COVERAGE_SPANS_MAX)
+		coverage_give_up(p);
 }
 
 /* A message has been taken, or refused for its rate (@missing). One of an earlier incarnation,
@@ -230,7 +228,6 @@ static void take_message(struct coverage *c, struct peer *p, const struct cluste
 		p->n.incarnations += !p->n.incarnations || m->incarnation != p->incarnation;
 		p->incarnation = m->incarnation;
 		p->nr_spans = 0;
-		p->asked = 0;
 	}
 	span_add(p, &s);
 }

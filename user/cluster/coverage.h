@@ -192,8 +192,8 @@ bool coverage_until(struct coverage *c, struct cluster_clock *k, __u64 now_ns, _
  * @now_ns: own time
  * @from_stamp: those stamped since then; 0: all
  *
- * At the beginning and after coverage_reset(), of a window and some more. After a hole that is
- * one lag old, from there on. True once for each of these, and no more than once every two lags.
+ * At the beginning and after coverage_reset(): of a window and some more. While there is a hole
+ * that is one lag old: from there on. No more than once every two lags.
  * Not after the clock began anew: what the stream has then is of another clock.
  */
 bool coverage_wants_replay(struct coverage *c, struct cluster_clock *k, __u64 now_ns,

@@ -11,22 +11,21 @@
 /**
  * struct peer - a host of the roster
  * @name: of the host
- * @spans: runs of messages that are applied, in order; the first is what coverage is about
+ * @spans: runs of messages that are applied, in order; the first is what coverage is about. There is
+ *	room for one more while it is added
  * @nr_spans: their number
  * @incarnation: of these messages
  * @bucket: word of its token bucket, whose time is that of @newest
  * @newest: the highest stamp of its messages
- * @asked: the hole before this sequence number has been asked for
  * @n: what coverage_host() counts; other fields are not set
  */
 struct peer {
 	char name[CLUSTER_HOST_BYTES];
-	struct span spans[COVERAGE_SPANS_MAX];
+	struct span spans[COVERAGE_SPANS_MAX + 1];
 	unsigned int nr_spans;
 	__u64 incarnation;
 	__u64 bucket;
 	__u64 newest;
-	__u64 asked;
 	struct coverage_host n;
 };
 

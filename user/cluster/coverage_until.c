@@ -73,10 +73,10 @@ bool coverage_until(struct coverage *c, struct cluster_clock *k, __u64 now_ns, _
 	return covered && cluster_clock_until(k, now_ns, end + c->conf.lag_ns, until_ns);
 }
 
-/* Is a hole of the peer old enough to read the stream again, and has it not been asked for? */
+/* Is a hole of the peer old enough to read the stream again? */
 static bool hole_to_ask(const struct coverage *c, const struct peer *p, __u64 now_ns)
 {
-	return p->nr_spans > 1 && p->asked != p->spans[1].first && now_ns > p->spans[1].at &&
+	return p->nr_spans > 1 && now_ns > p->spans[1].at &&
 	       now_ns - p->spans[1].at >= c->conf.lag_ns;
 }
 
@@ -99,12 +99,9 @@ bool coverage_wants_replay(struct coverage *c, struct cluster_clock *k, __u64 no
 	if (!c->began)
 		from = window_begin(c, k, now_ns);
 	for (i = 0; i < c->conf.hosts && c->began; i++) {
-		struct peer *p = &c->peer[i];
+		const struct peer *p = &c->peer[i];
 
-		if (!hole_to_ask(c, p, now_ns))
-			continue;
-		p->asked = p->spans[1].first;
-		if (p->spans[0].to < from)
+		if (hole_to_ask(c, p, now_ns) && p->spans[0].to < from)
 			from = p->spans[0].to;
 	}
 	if (from == SPAN_NEVER)

@@ -40,9 +40,21 @@ static __u64 least_stamp(const struct cluster_clock *c, __u64 sent_ns)
 	return c->stamp > back ? c->stamp - back : 0;
 }
 
+/* Would the bound that was told be above all that the new echo allows? That of a message which was
+ * under way for long allows much, so the one before does not tell.
+ */
+static bool below_floor(const struct cluster_clock *c, __u64 sent_ns, __u64 received_ns,
+			__u64 stamp)
+{
+	__u64 later = c->floor_ns > received_ns ? c->floor_ns : received_ns;
+
+	return stamp + (later - sent_ns) + cluster_rate_error(later - sent_ns) < c->floor;
+}
+
 static bool one_clock(const struct cluster_clock *c, __u64 sent_ns, __u64 received_ns, __u64 stamp)
 {
-	return stamp >= least_stamp(c, sent_ns) && stamp <= echo_high(c, received_ns);
+	return stamp >= least_stamp(c, sent_ns) && stamp <= echo_high(c, received_ns) &&
+	       !below_floor(c, sent_ns, received_ns, stamp);
 }
 
 static void take_echo(struct cluster_clock *c, __u64 sent_ns, __u64 received_ns, __u64 stamp)
@@ -75,8 +87,10 @@ bool cluster_clock_low(struct cluster_clock *c, __u64 now_ns, __u64 *t)
 	if (!usable(c, now_ns))
 		return false;
 	low = echo_low(c, now_ns);
-	if (low > c->floor)
+	if (low > c->floor) {
 		c->floor = low;
+		c->floor_ns = now_ns;
+	}
 	*t = c->floor;
 	return true;
 }

@@ -35,6 +35,7 @@ static inline __u64 cluster_rate_error(__u64 ns)
  * @sent: when its message was sent; own time, as all that is not cluster time
  * @received: when it came back
  * @floor: the highest lower bound that was told
+ * @floor_ns: when
  * @after: echoes of messages that were sent before are of a clock that is given up
  * @restarts: how often two echoes were not of one clock; times from before a restart mean nothing
  *	after it
@@ -46,6 +47,7 @@ struct cluster_clock {
 	__u64 sent;
 	__u64 received;
 	__u64 floor;
+	__u64 floor_ns;
 	__u64 after;
 	__u64 restarts;
 	__u64 echoes;
@@ -59,7 +61,8 @@ struct cluster_clock {
  *	boot: messages of an earlier process are no echoes
  * @stamp: the server's time stamp
  *
- * Echoes may come in any order and repeatedly: only one whose message was sent after that of the
+ * An echo of a message that was sent several times is right with the first of these times, but
+ * its bounds are wide. Echoes may come in any order and repeatedly: only one whose message was sent after that of the
  * echo in use is taken. If it does not go with that one, given the rates of the clocks, the
  * stamps are not of one clock (another server, or its clock was set): then the clock starts
  * again from this echo.

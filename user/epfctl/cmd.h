@@ -331,6 +331,22 @@ int compare(const struct epf_plan_request *p, const struct epf_planned *plan);
 int plan_plot(const struct epf_plan_request *asked, const struct epf_planned *plan,
 	      const char *path);
 
+/* plan_cluster.c: plan --cluster */
+
+#define PLAN_CLUSTER_RATE_MAX 10e6
+#define PLAN_CLUSTER_HOSTS_MAX 1024 /* as COVERAGE_HOSTS_MAX of cluster/coverage.h */
+
+struct cluster_plan;
+
+extern const char plan_cluster_help[];
+
+/* @asked: window, budget and the rate of all @hosts; @result is valid until the next call.
+ * Return: false: an error is printed.
+ */
+bool plan_cluster(const struct epf_plan_request *asked, __u64 hosts, struct cluster_plan **result);
+json_t *plan_cluster_json(const struct cluster_plan *c, __u64 hosts);
+void plan_cluster_print(const struct cluster_plan *c, __u64 hosts);
+
 /* keys.c: keys from arguments, standard input and files */
 
 enum key_format { KEYS_TEXT, KEYS_HEX, KEYS_JSON };

@@ -7,13 +7,14 @@
 
 #include "epf/window.h"
 
-enum { OPT_COMPARE = OPT_PROMISE_END, OPT_PLOT };
+enum { OPT_COMPARE = OPT_PROMISE_END, OPT_PLOT, OPT_CLUSTER };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
 	KIND_LONGS,
 	{ "compare", no_argument, NULL, OPT_COMPARE },
 	{ "plot", required_argument, NULL, OPT_PLOT },
+	{ "cluster", required_argument, NULL, OPT_CLUSTER },
 	{ 0 },
 };
 
@@ -45,7 +46,8 @@ static struct kept kept_by(const struct epf_planned *plan)
 	};
 }
 
-static void print_json(const struct epf_planned *plan, const struct kept *kept)
+/* @more: a member to add, or NULL */
+static void print_json(const struct epf_planned *plan, const struct kept *kept, json_t *more)
 {
 	json_t *o = params_json(&plan->params, &plan->shape);
 	__u64 bytes = plan->bytes;
@@ -69,6 +71,8 @@ static void print_json(const struct epf_planned *plan, const struct kept *kept)
 		json_object_set_new(o, "kept_ns",
 				    json_pack("{sI sI}", "min", (json_int_t)kept->min_ns, "max",
 					      (json_int_t)kept->max_ns));
+	if (more)
+		json_object_set_new(o, "cluster", more);
 	out_json(o);
 }
 
@@ -91,50 +95,93 @@ static void print_text(const struct epf_planned *plan, const struct kept *kept)
 		       fmt_ns(kept->max_ns).s);
 }
 
+/**
+ * struct asked - the command line
+ * @p: window and error
+ * @plot: file of --plot, or NULL
+ * @comparing: --compare
+ * @hosts: of --cluster, or 0
+ */
+struct asked {
+	struct epf_plan_request p;
+	const char *plot;
+	bool comparing;
+	__u64 hosts;
+};
+
+static bool plan_cmd_option(struct asked *a, int opt, const char *arg)
+{
+	if (opt == OPT_COMPARE)
+		a->comparing = true;
+	else if (opt == OPT_PLOT)
+		a->plot = arg;
+	else if (opt == OPT_CLUSTER)
+		return parse_count("--cluster", arg, PLAN_CLUSTER_HOSTS_MAX, &a->hosts);
+	else
+		return kind_option(&a->p, opt, arg);
+	return true;
+}
+
+/* Do the options go together? */
+static bool together(const struct asked *a)
+{
+	if (a->plot && !plot_named(a->plot))
+		return false;
+	if (a->comparing && a->plot)
+		fail("--plot shows one kind: leave out --compare");
+	else if (a->hosts && (a->comparing || a->plot))
+		fail("--cluster sizes one kind: leave out --compare and --plot");
+	else
+		return true;
+	return false;
+}
+
+static int print_plan(const struct asked *a, const struct epf_planned *plan)
+{
+	struct cluster_plan *cluster = NULL;
+	struct kept kept = kept_by(plan);
+
+	if (a->hosts && !plan_cluster(&a->p, a->hosts, &cluster))
+		return EXIT_FAIL;
+	pace_warn(&a->p, &plan->params);
+	if (out_mode != OUT_TEXT) {
+		print_json(plan, &kept, cluster ? plan_cluster_json(cluster, a->hosts) : NULL);
+		return EXIT_YES;
+	}
+	print_text(plan, &kept);
+	if (cluster)
+		plan_cluster_print(cluster, a->hosts);
+	return EXIT_YES;
+}
+
 int cmd_plan(int argc, char **argv)
 {
 	static char help[4096];
 	const struct spec spec = {
 		.usage = "plan (--window COUNT | --time DURATION --rate PPS) "
-			 "[--compare | --plot FILE] [options]",
+			 "[--compare | --plot FILE | --cluster HOSTS] [options]",
 		.help = help,
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
-	const char *plot = NULL;
-	bool comparing = false;
-	struct epf_plan_request p = { 0 }, first;
+	struct asked a = { 0 };
+	struct epf_plan_request first;
 	struct epf_planned plan;
-	struct kept kept;
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s%s%s", plan_help, kind_help, compare_help, plot_help);
-	while ((opt = next_option(argc, argv, &spec)) >= 0) {
-		if (opt == OPT_COMPARE)
-			comparing = true;
-		else if (opt == OPT_PLOT)
-			plot = optarg;
-		else if (!kind_option(&p, opt, optarg))
+	snprintf(help, sizeof(help), "%s%s%s%s%s", plan_help, kind_help, compare_help, plot_help,
+		 plan_cluster_help);
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (!plan_cmd_option(&a, opt, optarg))
 			return EXIT_FAIL;
-	}
-	first = p;
-	if (comparing)
+	first = a.p;
+	if (a.comparing)
 		first.slack = 0; /* compare() checks it for each kind */
-	if (!operands(argc, argv, 0, 0, &spec) || (plot && !plot_named(plot)))
+	if (!operands(argc, argv, 0, 0, &spec) || !together(&a) || !plan_geometry(&first, &plan))
 		return EXIT_FAIL;
-	if (comparing && plot)
-		return fail("--plot shows one kind: leave out --compare");
-	if (!plan_geometry(&first, &plan))
+	if (a.comparing)
+		return compare(&a.p, &plan);
+	if (a.plot && plan_plot(&a.p, &plan, a.plot))
 		return EXIT_FAIL;
-	if (comparing)
-		return compare(&p, &plan);
-	if (plot && plan_plot(&p, &plan, plot))
-		return EXIT_FAIL;
-	pace_warn(&p, &plan.params);
-	kept = kept_by(&plan);
-	if (out_mode == OUT_TEXT)
-		print_text(&plan, &kept);
-	else
-		print_json(&plan, &kept);
-	return EXIT_YES;
+	return print_plan(&a, &plan);
 }

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of live clusters, for run.
+
+need_isal() {
+	[ -e /usr/include/isa-l/crc.h ] || echo 'libisal-dev is missing'
+}
+
+# usage: build_cluster: a test with the edited files; what no edit affects is built once
+build_cluster() {
+	local name in=selftests/cluster objects=()
+	local at=(-O1 -std=gnu11 -D_GNU_SOURCE= "-I$copy/user" "-I$copy/user/libepf" "-I$copy/include" "-I$copy/include/uapi")
+	for name in laws sim sim_net sim_host messages clock refusals; do
+		[ -e "$tmp/$name.o" ] ||
+			"$CC" "${at[@]}" -c "$in/$name.c" -o "$tmp/$name.o" || return
+	done
+	for name in wire stamp span coverage coverage_until; do
+		case $file in
+		*.h | "user/cluster/$name.c") "$CC" "${at[@]}" -c "$copy/user/cluster/$name.c" -o "$tmp/edited-$name.o" &&
+			objects+=("$tmp/edited-$name.o") ;;
+		*) [ -e "$tmp/whole-$name.o" ] || "$CC" "${at[@]}" -c "user/cluster/$name.c" -o "$tmp/whole-$name.o" &&
+			objects+=("$tmp/whole-$name.o") ;;
+		esac || return
+	done
+	objects+=("$tmp/${test##*/}.o")
+	[ "${test##*/}" != laws ] || objects+=("$tmp"/sim*.o)
+	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal
+}
