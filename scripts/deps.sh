@@ -21,12 +21,12 @@ loaders='shimx64.efi.signed grubx64.efi.signed'
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
-	libjansson-dev libinih-dev libcsv-dev libncurses-dev libfixbuf-dev libisal-dev libmicrohttpd-dev libsystemd-dev libwireshark-dev libxtables-dev libxxhash-dev
+	libjansson-dev libinih-dev libcsv-dev libncurses-dev libfixbuf-dev libisal-dev libmicrohttpd-dev libnats-dev libsystemd-dev libwireshark-dev libxtables-dev libxxhash-dev
 	zlib1g-dev liblzma-dev libzstd-dev pahole bpftool kmod python3 python3-cffi python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'
 test_pkgs='abigail-tools lintian wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables
-	libopenmpi-dev openmpi-bin libmpich-dev mpich gnuplot-nox python3-jsonschema python3-pyte python3-numpy python3-pandas python3-matplotlib mypy'
+	libopenmpi-dev openmpi-bin libmpich-dev mpich gnuplot-nox nats-server openssl python3-jsonschema python3-pyte python3-numpy python3-pandas python3-matplotlib mypy'
 # For small programs of other architectures (core/foreign).
 foreign_pkgs='qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross'
 # For other architectures: compilers, and what runs their programs and kernels (selftests/arch.sh).

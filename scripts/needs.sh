@@ -27,7 +27,7 @@ cost() {
 	libsystemd-dev) echo 'no epfagent' ;;
 	libwireshark-dev) echo "no captures in Wireshark's other formats" ;;
 	libxtables-dev) echo 'no iptables match' ;;
-	libisal-dev) echo 'no live clusters' ;;
+	libisal-dev | libnats-dev) echo 'no live clusters' ;;
 	libmicrohttpd-dev) echo 'no metrics of epfagent' ;;
 	python3-docutils) echo 'no man pages' ;;
 	linux-headers-* | pahole) echo "no module; 'make user' goes without" ;;

@@ -65,7 +65,7 @@ layers() {
 	done
 }
 
-layers user . libepf records common jobs,ebpf cluster metrics epfctl,epfagent,epfmpi,xt,wiretap,lib,examples
+layers user . libepf records common jobs,ebpf metrics cluster epfctl,epfagent,epfmpi,xt,wiretap,lib,examples
 layers kmod . kinds selftest
 # The files of the module use one another without a cycle, and none of them calls a kind.
 mapfile -t sources < <(under 'kmod/.*\.c$')

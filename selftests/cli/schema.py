@@ -294,12 +294,17 @@ def agents():
     sock = path("agent")
     at = ("--agent", sock)
     os.mkdir(path("watched"))
-    child = subprocess.Popen([AGENT, "--config", "/dev/null", "--socket", sock, "--watch",
+    with open(path("agent.conf"), "w") as f:  # of a cluster whose filters do not exist
+        os.fchmod(f.fileno(), 0o600)
+        f.write("[cluster c]\nserver = nats://127.0.0.1:1\nhost = a\nroster = a b\n"
+                "filter = none.1\nall = none.2\n")
+    child = subprocess.Popen([AGENT, "--config", path("agent.conf"), "--socket", sock, "--watch",
                               f"{path('watched')}=f1"], stderr=subprocess.PIPE, text=True)
     try:
         while "epfagent" not in child.stderr.readline():
             pass
-        faults = [says("agent", "status", *at), says("agent", "jobs", *at)]
+        faults = [says("agent", "status", *at), says("agent", "jobs", *at),
+                  says("cluster", "status", *at, status=(3,))]
         with open(path("endless"), "wb") as f:
             f.truncate(1 << 40)
         with begin("audit", *at, "--format", "column", "--digest", path("f1.epf"),

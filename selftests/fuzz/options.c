@@ -395,6 +395,11 @@ int cmd_agent(int argc, char **argv)
 	return cmd_doctor(argc, argv);
 }
 
+int cmd_cluster(int argc, char **argv)
+{
+	return cmd_doctor(argc, argv);
+}
+
 int cmd_batch(int argc, char **argv)
 {
 	return cmd_doctor(argc, argv);

@@ -48,6 +48,23 @@ def of_agent():
     return want
 
 
+def of_clusters():
+    """The numbers of a cluster with two other hosts, likewise."""
+    orders = {(): ["covered", "joined", "published_digests_total", "published_messages_total",
+                   "published_lost_total", "waiting_bytes"],
+              ("host0", "host1"): ["peer_covered", "peer_behind_seconds", "peer_digests_total",
+                                   "peer_messages_total", "peer_gaps_total", "peer_lost_total",
+                                   "peer_refused_total"]}
+    want = {}
+    for hosts, order in orders.items():
+        for host in hosts or [None]:
+            labels = {("cluster", "edge")} | ({("host", host)} if host else set())
+            for n, name in enumerate(order):
+                value = common.ns(ONES - n) if "seconds" in name else decimal.Decimal(ONES - n)
+                want["epochfilter_cluster_" + name, frozenset(labels)] = value
+    return want
+
+
 def read(data, form):
     return (openmetrics.parse if form == "openmetrics" else
             openmetrics.parse_text)(data)[0]
@@ -61,6 +78,7 @@ def exact(case, form, *agent):
                         case != "away")
         if agent:
             want.update(of_agent())
+            want.update(of_clusters())
         return common.difference(read(common.page(case, form, *agent), form), want)
     return f"{case}, {form}{', with an agent' if agent else ''}: " \
         "every sample, and no other", run
@@ -94,16 +112,19 @@ def metadata():
 def bounded():
     """There are at most as many series as metrics.h and DESIGN say."""
     with open(os.path.join(common.ROOT, "user/metrics/metrics.h"), encoding="utf-8") as f:
-        said = dict(re.findall(r"#define METRICS_(OF_FILTER|OTHERS) (\d+)", f.read()))
+        said = dict(re.findall(r"#define METRICS_(\w+) (\d+)", f.read()))
     with open(os.path.join(common.ROOT, "docs/DESIGN.md"), encoding="utf-8") as f:
-        design = re.search(r"A filter makes (\d+) series at most, all else (\d+);",
-                           f.read()).groups()
+        design = re.search(r"A filter makes (\d+) series at most, a cluster (\d+) and (\d+) "
+                           r"for each other\s+host, all else (\d+);", f.read()).groups()
     samples = openmetrics.parse(common.page("ones", "openmetrics", "ones"))[0]
-    own = [k for k in samples if dict(k[1]).get("filter")]
-    # a pure BPF filter also has overdue_total; fake.c has none
-    got = (str(len(own) + 1), str(len(samples) - len(own)))
-    want = (said["OF_FILTER"], said["OTHERS"])
-    return None if got == want == design else f"{got}, {want}, {design}"
+    labels = [dict(k[1]) for k in samples]
+    own = sum("filter" in k for k in labels)
+    peers = sum("host" in k for k in labels)
+    clusters = sum("cluster" in k for k in labels) - peers
+    # a pure BPF filter also has overdue_total; fake.c has none. There are two peers
+    got = (own + 1, clusters, peers // 2, len(labels) - own - clusters - peers)
+    want = [said[n] for n in ("OF_FILTER", "OF_CLUSTER", "OF_PEER", "OTHERS")]
+    return None if [str(n) for n in got] == want == list(design) else f"{got}, {want}, {design}"
 
 
 def escapes():

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "epfagent/cluster_conf.h"
 #include "epfagent/watch_conf.h"
 #include "common/array.h"
 #include "common/conffile.h"
@@ -252,15 +253,19 @@ static void conf_defaults(struct conf *c)
 
 /* The file */
 
+enum section { SECTION_NONE, SECTION_WATCH, SECTION_CLUSTER };
+
 /**
  * struct reading - the file
  * @c: settings
  * @nr: number of the section
+ * @type: its type
  * @header: where it begins
  */
 struct reading {
 	struct conf *c;
 	unsigned int nr;
+	enum section type;
 	char header[128];
 };
 
@@ -279,36 +284,80 @@ static bool set_key(struct conf *c, const struct conf_line *line)
 	return false;
 }
 
+static struct conf_watch *last_watch(struct conf *c)
+{
+	return &c->watches[c->nr_watches - 1];
+}
+
+static struct cluster_conf *last_cluster(struct conf *c)
+{
+	return &c->clusters[c->nr_clusters - 1];
+}
+
 /* The section that was read last is complete. */
 static bool end_section(const struct reading *r)
 {
-	return !r->nr || watch_conf_end(&r->c->watches[r->c->nr_watches - 1], r->header);
+	if (r->type == SECTION_WATCH)
+		return watch_conf_end(last_watch(r->c), r->header);
+	return r->type == SECTION_NONE || cluster_conf_end(last_cluster(r->c), r->header);
 }
 
-static bool begin_section(struct reading *r, const struct conf_line *line)
+/* Return: false: there is such a section already; an error was printed. */
+static bool section_new(const struct conf *c, const struct conf_line *line)
 {
-	struct conf *c = r->c;
+	bool there = false;
 	unsigned int i;
 
-	if (!end_section(r))
-		return false;
-	r->nr = 0;
 	for (i = 0; i < c->nr_watches; i++)
-		if (c->watches[i].section && !strcmp(c->watches[i].section, line->section)) {
-			fail("%s: there is a section [%s] already", line->header, line->section);
-			return false;
-		}
-	if (strncmp(line->section, "watch ", 6)) {
-		fail("%s: unknown section [%s]: use [watch NAME]", line->header, line->section);
-		return false;
-	}
+		there |= c->watches[i].section && !strcmp(c->watches[i].section, line->section);
+	for (i = 0; i < c->nr_clusters; i++)
+		there |= !strncmp(line->section, "cluster ", 8) &&
+			 !strcmp(c->clusters[i].name, line->section + 8);
+	if (there)
+		fail("%s: there is a section [%s] already", line->header, line->section);
+	return !there;
+}
+
+static bool begin_watch(struct reading *r, const struct conf_line *line)
+{
+	struct conf *c = r->c;
+
 	if (c->nr_watches == CONF_WATCHES_MAX) {
 		fail("%s: at most %d watched directories", line->header, CONF_WATCHES_MAX);
 		return false;
 	}
+	r->type = SECTION_WATCH;
+	return watch_conf_begin(&c->watches[c->nr_watches++], line->section);
+}
+
+static bool begin_cluster(struct reading *r, const struct conf_line *line)
+{
+	struct conf *c = r->c;
+
+	if (c->nr_clusters == CONF_CLUSTERS_MAX) {
+		fail("%s: at most %d clusters", line->header, CONF_CLUSTERS_MAX);
+		return false;
+	}
+	r->type = SECTION_CLUSTER;
+	return cluster_conf_begin(&c->clusters[c->nr_clusters++], line->header, line->section + 8);
+}
+
+static bool begin_section(struct reading *r, const struct conf_line *line)
+{
+	if (!end_section(r))
+		return false;
+	r->type = SECTION_NONE;
+	if (!section_new(r->c, line))
+		return false;
 	r->nr = line->nr;
 	snprintf(r->header, sizeof(r->header), "%.120s", line->header);
-	return watch_conf_begin(&c->watches[c->nr_watches++], line->section);
+	if (!strncmp(line->section, "watch ", 6))
+		return begin_watch(r, line);
+	if (!strncmp(line->section, "cluster ", 8))
+		return begin_cluster(r, line);
+	fail("%s: unknown section [%s]: use [watch NAME] or [cluster NAME]", line->header,
+	     line->section);
+	return false;
 }
 
 static bool conf_take_line(void *ctx, const struct conf_line *line)
@@ -319,8 +368,9 @@ static bool conf_take_line(void *ctx, const struct conf_line *line)
 		return set_key(r->c, line);
 	if (line->nr != r->nr && !begin_section(r, line))
 		return false;
-	return watch_conf_set(&r->c->watches[r->c->nr_watches - 1], line->where, line->name,
-			      line->value);
+	if (r->type == SECTION_CLUSTER)
+		return cluster_conf_set(last_cluster(r->c), line->where, line->name, line->value);
+	return watch_conf_set(last_watch(r->c), line->where, line->name, line->value);
 }
 
 static bool conf_read_file(struct conf *c, const char *path, bool must)
@@ -423,6 +473,8 @@ void conf_free(struct conf *c)
 
 	for (i = 0; i < c->nr_watches; i++)
 		watch_conf_free(&c->watches[i]);
+	for (i = 0; i < c->nr_clusters; i++)
+		cluster_conf_free(&c->clusters[i]);
 	free(c->socket);
 	free(c->group);
 	free(c->metrics);

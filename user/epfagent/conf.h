@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cluster/live.h"
 #include "jobs/agent.h"
 #include "epfagent/hold.h"
 #include "epfagent/hook.h"
@@ -19,6 +20,7 @@
 #define CONF_FILE "/etc/epochfilter/agent.conf"
 #define CONF_LIST_MAX 32
 #define CONF_WATCHES_MAX 16
+#define CONF_CLUSTERS_MAX 4
 
 /**
  * struct conf_watch - a watched directory
@@ -63,6 +65,8 @@ struct conf_watch {
  * @cache: limits of the cache
  * @watches: watched directories
  * @nr_watches: how many
+ * @clusters: clusters
+ * @nr_clusters: how many
  */
 struct conf {
 	char *socket;
@@ -79,6 +83,8 @@ struct conf {
 	struct cache_conf cache;
 	struct conf_watch watches[CONF_WATCHES_MAX];
 	unsigned int nr_watches;
+	struct cluster_conf clusters[CONF_CLUSTERS_MAX];
+	unsigned int nr_clusters;
 };
 
 /**

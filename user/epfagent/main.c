@@ -3,7 +3,8 @@
  * epfagent: audits for clients. There are two main threads: the event loop, which
  * owns all sockets, directories and settings, and the scheduler's worker, which owns
  * all running audits. sched.h is the interface between them. Other threads receive
- * messages (pool.h), serve the metrics (http.h) and end epochs of filters (hold.h).
+ * messages (pool.h), serve the metrics (http.h), end epochs of filters (hold.h) and work for
+ * clusters (cluster/live.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "ebpf/calls.h"
+#include "epfagent/clusters.h"
 #include "epfagent/conf.h"
 #include "epfagent/control.h"
 #include "epfagent/hold.h"
@@ -55,6 +57,7 @@ struct agent {
 	struct sched *sched;
 	struct server *server;
 	struct watches *watches;
+	struct clusters *clusters;
 	struct metrics *metrics;
 	struct holds *holds;
 	bool own_socket;
@@ -153,6 +156,7 @@ static int reload(sd_event_source *source, const struct signalfd_siginfo *info, 
 		cache_limit(agent.cache, &agent.conf.cache);
 		sched_limit(agent.sched, &agent.conf.sched);
 		watches_set(agent.watches, &agent.conf);
+		clusters_set(agent.clusters, &agent.conf);
 		conf_free(&old);
 		log_info("settings reloaded");
 	} else {
@@ -225,10 +229,22 @@ static bool open_worker(void)
 	return !ret;
 }
 
+/* Those that are configured begin later: when the epochs of their filters are ended. */
+static bool open_clusters(void)
+{
+	agent.clusters = clusters_new();
+	agent.stats.clusters = clusters_stats;
+	agent.stats.clusters_of = agent.clusters;
+	if (!agent.clusters)
+		fail("out of memory");
+	return agent.clusters;
+}
+
 static bool open_server(void)
 {
-	struct server_conf c = { &agent.conf,  agent.sched, &agent.stats,
-				 &agent.holds, agent.loop,  -1 };
+	struct server_conf c = {
+		&agent.conf, agent.sched, &agent.stats, &agent.holds, agent.clusters, agent.loop, -1
+	};
 
 	c.listener = listen_open(&agent.conf, &agent.own_socket);
 	if (c.listener < 0)
@@ -319,6 +335,7 @@ static bool main_run(void)
 	int ret;
 
 	tell_gpu();
+	clusters_set(agent.clusters, &agent.conf);
 
 	sd_notify(0, "READY=1");
 	log_info("epfagent %s at %s", EPF_VERSION, agent.conf.socket);
@@ -334,6 +351,8 @@ static void close_all(void)
 {
 	if (agent.watches)
 		watches_quiet(agent.watches);
+	if (agent.clusters)
+		clusters_set(agent.clusters, NULL);
 	if (agent.sched) {
 		sched_stop(agent.sched);
 		take_ended();
@@ -350,6 +369,7 @@ static void close_all(void)
 		cache_free(agent.cache);
 	if (agent.holds)
 		holds_stop(agent.holds);
+	clusters_free(agent.clusters);
 	sd_event_unref(agent.loop);
 	conf_free(&agent.conf);
 }
@@ -374,8 +394,8 @@ int main(int argc, char **argv)
 	out_levels();
 	out_notes(control_note);
 	good = conf_load(&agent.conf, argc, argv) && raise_limit(&agent.conf) && choose_filters() &&
-	       open_events() && open_worker() && open_server() && open_holds() && open_watches() &&
-	       open_metrics();
+	       open_events() && open_worker() && open_clusters() && open_server() && open_holds() &&
+	       open_watches() && open_metrics();
 	good = good && main_run();
 	close_all();
 	return good ? 0 : EXIT_FAIL;

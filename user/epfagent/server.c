@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "records/rec_error.h"
+#include "epfagent/clusters.h"
 #include "epfagent/control.h"
 #include "epfagent/pool.h"
 #include "epfagent/request.h"
@@ -340,6 +341,17 @@ static void cancel(struct client *c, struct message *m)
 		server_refuse(c, err, &e);
 }
 
+static void tell_cluster(struct client *c, struct message *m)
+{
+	struct rec_error e = { "" };
+	json_t *reply = clusters_json(c->server->c.clusters, m->json, &e);
+
+	if (reply)
+		server_say(c, reply, false);
+	else
+		server_refuse(c, e.text[0] ? -EINVAL : -ENOMEM, &e);
+}
+
 static void server_answer(struct client *c, struct message *m)
 {
 	const char *op = json_string_value(json_object_get(m->json, "op"));
@@ -360,10 +372,12 @@ static void server_answer(struct client *c, struct message *m)
 		list_jobs(c, m);
 	else if (op && !m->nr_fds && !strcmp(op, "cancel"))
 		cancel(c, m);
+	else if (op && !m->nr_fds && !strcmp(op, "cluster"))
+		tell_cluster(c, m);
 	else
 		server_refuse(c,
 			      rec_error_set(&e, -EINVAL,
-					    "op must be 'audit', 'jobs', 'cancel', "
+					    "op must be 'audit', 'jobs', 'cancel', 'cluster', "
 					    "or 'ping' or 'status' with nothing "
 					    "else"),
 			      &e);

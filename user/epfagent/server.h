@@ -24,6 +24,7 @@ struct server;
  * @sched: scheduler
  * @stats: counters
  * @holds: the filters that are held; *@holds is NULL while there are none
+ * @clusters: the clusters of this host
  * @loop: event loop
  * @listener: listening socket; the server takes it over
  */
@@ -32,6 +33,7 @@ struct server_conf {
 	struct sched *sched;
 	struct agent_stats *stats;
 	struct holds *const *holds;
+	struct clusters *clusters;
 	sd_event *loop;
 	int listener;
 };

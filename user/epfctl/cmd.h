@@ -46,6 +46,7 @@ int cmd_audit(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_agent(int argc, char **argv);
+int cmd_cluster(int argc, char **argv);
 int cmd_batch(int argc, char **argv);
 int cmd_build(int argc, char **argv);
 int cmd_dedup(int argc, char **argv) __attribute__((weak));
@@ -57,6 +58,15 @@ int cmd_log(int argc, char **argv) __attribute__((weak));
 int cmd_pin(int argc, char **argv) __attribute__((weak));
 int cmd_apply(int argc, char **argv) __attribute__((weak));
 int cmd_export(int argc, char **argv) __attribute__((weak));
+
+/* cmd_agent.c: */
+
+/* Ask the agent. Return: the reply, which has @member; NULL: an error is printed. */
+json_t *agent_ask_for(const char *socket, json_t *request, const char *member);
+/* A member that is text, until the next call; control characters, which names of files may
+ * have, become '?'.
+ */
+const char *agent_text(const json_t *o, const char *name);
 
 /* opt.c: options */
 

@@ -22,8 +22,7 @@ static int fail_agent(int err, const struct rec_error *e)
 	return fail_errno(err, "%s", e->text);
 }
 
-/* Return: the reply, which has @member; NULL: an error is printed. */
-static json_t *cmd_agent_ask(const char *socket, json_t *request, const char *member)
+json_t *agent_ask_for(const char *socket, json_t *request, const char *member)
 {
 	struct rec_error e = { "" };
 	json_t *reply;
@@ -45,8 +44,7 @@ static __u64 agent_number(const json_t *o, const char *name)
 	return (__u64)json_integer_value(json_object_get(o, name));
 }
 
-/* A member that is text; control characters, which names of files may have, become '?'. */
-static const char *text_of(const json_t *o, const char *name)
+const char *agent_text(const json_t *o, const char *name)
 {
 	const char *text = json_string_value(json_object_get(o, name));
 	static char safe[1024];
@@ -66,7 +64,7 @@ static void print_last(const json_t *status)
 	const json_t *last = json_object_get(status, "last_error");
 
 	if (json_is_object(last))
-		print_wrapped(15, "  last message %s (%s ago)", text_of(last, "text"),
+		print_wrapped(15, "  last message %s (%s ago)", agent_text(last, "text"),
 			      fmt_ns(agent_number(last, "ago_ns")).s);
 	else if (json_is_null(last))
 		printf("  last message none\n");
@@ -79,8 +77,8 @@ static void print_watches(const json_t *list)
 	for (i = 0; i < json_array_size(list); i++) {
 		const json_t *w = json_array_get(list, i);
 
-		printf("  watching     %s", text_of(w, "dir"));
-		printf(" for %s\n", text_of(w, "filter"));
+		printf("  watching     %s", agent_text(w, "dir"));
+		printf(" for %s\n", agent_text(w, "filter"));
 	}
 }
 
@@ -91,7 +89,7 @@ static void print_filters(const json_t *list)
 	for (i = 0; i < json_array_size(list); i++) {
 		const json_t *f = json_array_get(list, i);
 
-		printf("  filter       %s: %s\n", text_of(f, "name"),
+		printf("  filter       %s: %s\n", agent_text(f, "name"),
 		       json_is_true(json_object_get(f, "held")) ? "its epochs are ended here" :
 								  "not held");
 	}
@@ -99,7 +97,7 @@ static void print_filters(const json_t *list)
 
 static void print_status(const json_t *s)
 {
-	printf("  version      %s\n", text_of(s, "version"));
+	printf("  version      %s\n", agent_text(s, "version"));
 	printf("  up for       %s\n", fmt_ns(agent_number(s, "uptime_ns")).s);
 	printf("  audits       %llu queued, %llu done, %llu failed, %llu cancelled\n",
 	       agent_number(s, "queue"), agent_number(s, "audits_done"),
@@ -120,7 +118,7 @@ static void print_status(const json_t *s)
 
 static int status(const char *socket)
 {
-	json_t *reply = cmd_agent_ask(socket, json_pack("{ss}", "op", "status"), "status");
+	json_t *reply = agent_ask_for(socket, json_pack("{ss}", "op", "status"), "status");
 	json_t *s = json_object_get(reply, "status");
 
 	if (!reply)
@@ -158,9 +156,9 @@ static void print_job(const json_t *job)
 	printf("%-6llu  %-10.10s  %-8s  %5s  %-9s", agent_number(job, "job"),
 	       owner(job, user, sizeof(user)), fmt_count(agent_number(job, "keys")).s, done,
 	       fmt_ns(agent_number(job, "age_ns")).s);
-	printf("  %s", json_object_get(job, "filter") ? text_of(job, "filter") : "(snapshot)");
+	printf("  %s", json_object_get(job, "filter") ? agent_text(job, "filter") : "(snapshot)");
 	if (json_object_get(job, "file"))
-		printf(" %s", text_of(job, "file"));
+		printf(" %s", agent_text(job, "file"));
 	printf("\n");
 }
 
@@ -193,7 +191,7 @@ static int jobs(const char *socket)
 	bool more = true;
 
 	while (more) {
-		reply = cmd_agent_ask(socket,
+		reply = agent_ask_for(socket,
 				      json_pack("{ss sI}", "op", "jobs", "after",
 						(json_int_t)after),
 				      "jobs");
@@ -221,7 +219,7 @@ static int cancel(const char *socket, const char *arg)
 
 	if (!parse_count("JOB", arg, 1ULL << 62, &job))
 		return EXIT_FAIL;
-	reply = cmd_agent_ask(socket, json_pack("{ss sI}", "op", "cancel", "job", (json_int_t)job),
+	reply = agent_ask_for(socket, json_pack("{ss sI}", "op", "cancel", "job", (json_int_t)job),
 			      "cancelled");
 	if (!reply)
 		return EXIT_FAIL;

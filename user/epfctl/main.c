@@ -43,6 +43,7 @@ static const struct verb verbs[] = {
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
 	{ "agent", cmd_agent, "show or cancel the work of epfagent" },
+	{ "cluster", cmd_cluster, "show which hosts of a cluster are covered" },
 	{ "batch", cmd_batch, "run the commands of a file" },
 	{ "apply", cmd_apply, "make what the configuration declares" },
 	{ "export", cmd_export, "print what there is, as a configuration" },

@@ -12,6 +12,8 @@
  *   {"op": "jobs", "after": 0}	reply: {"jobs": [{"job": 1, ...}, ...], "more": false}: some
  *	jobs with greater numbers; "more": ask again after the last one
  *   {"op": "cancel", "job": 1}	reply: {"cancelled": 1}; the job ends at its next step
+ *   {"op": "cluster", "nr": 0, "host": 0}	reply: {"clusters": 1, "cluster": {...}}: how many
+ *	there are, and the one with this number, or null; some of its hosts from this one on
  *   {"op": "audit", "fds": ["keys", ...], ...}, as agent_wire.c writes it;
  *	"fds" names each descriptor in the order sent (enum agent_fd). A connection
  *	has one audit at a time. Replies: any number of {"state": {...}}, then

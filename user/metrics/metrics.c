@@ -66,6 +66,8 @@ struct field {
 	}
 #define INFO_FIELD(member) FIELD(struct epf_info, member)
 #define AGENT_FIELD(member) FIELD(struct agent_stats, member)
+#define CLUSTER_FIELD(member) FIELD(struct stats_cluster, member)
+#define PEER_FIELD(member) FIELD(struct stats_peer, member)
 
 /**
  * struct series - a family with one sample per filter
@@ -190,6 +192,47 @@ static const struct series agent_series[] = {
 	  .field = AGENT_FIELD(holds) },
 };
 
+/* Families of clusters, with one sample for each. */
+static const struct series cluster_series[] = {
+	{ .family = { "cluster_covered", GAUGE, NONE,
+		      "1 while \"absent\" is an answer for the whole cluster." },
+	  .field = CLUSTER_FIELD(covered) },
+	{ .family = { "cluster_joined", GAUGE, NONE, "1 while messages are received." },
+	  .field = CLUSTER_FIELD(joined) },
+	{ .family = { "cluster_published_digests", COUNTER, NONE, "Digests published." },
+	  .field = CLUSTER_FIELD(digests) },
+	{ .family = { "cluster_published_messages", COUNTER, NONE, "Messages published." },
+	  .field = CLUSTER_FIELD(messages) },
+	{ .family = { "cluster_published_lost", COUNTER, NONE,
+		      "Insertions that were not published." },
+	  .field = CLUSTER_FIELD(lost) },
+	{ .family = { "cluster_waiting_bytes", GAUGE, BYTES,
+		      "Messages that are not acknowledged." },
+	  .field = CLUSTER_FIELD(waiting_bytes) },
+};
+
+/* Families of the other hosts of clusters, likewise. */
+static const struct series peer_series[] = {
+	{ .family = { "cluster_peer_covered", GAUGE, NONE,
+		      "1 while everything that the host inserted is here." },
+	  .field = PEER_FIELD(covered) },
+	{ .family = { "cluster_peer_behind_seconds", GAUGE, SECONDS,
+		      "Age of what is here; no sample while nothing is." },
+	  .field = PEER_FIELD(behind_ns),
+	  .optional = true },
+	{ .family = { "cluster_peer_digests", COUNTER, NONE, "Digests applied." },
+	  .field = PEER_FIELD(digests) },
+	{ .family = { "cluster_peer_messages", COUNTER, NONE, "Messages applied." },
+	  .field = PEER_FIELD(messages) },
+	{ .family = { "cluster_peer_gaps", COUNTER, NONE, "Times that messages were missing." },
+	  .field = PEER_FIELD(gaps) },
+	{ .family = { "cluster_peer_lost", COUNTER, NONE,
+		      "Insertions that the host did not publish." },
+	  .field = PEER_FIELD(lost) },
+	{ .family = { "cluster_peer_refused", COUNTER, NONE, "Messages refused." },
+	  .field = PEER_FIELD(refused) },
+};
+
 static const struct family up = { "up", GAUGE, NONE,
 				  "1 if the module is loaded: its device exists." };
 static const struct family readable = {
@@ -214,6 +257,9 @@ static const struct family audits = { "agent_audits", COUNTER, NONE, "Audits end
 _Static_assert(ARRAY_SIZE(filter_series) + 2 + EPF_EPOCHS == METRICS_OF_FILTER,
 	       "say it in metrics.h and DESIGN");
 _Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
+	       "say it in metrics.h and DESIGN");
+_Static_assert(ARRAY_SIZE(cluster_series) == METRICS_OF_CLUSTER &&
+		       ARRAY_SIZE(peer_series) == METRICS_OF_PEER,
 	       "say it in metrics.h and DESIGN");
 
 /**
@@ -400,6 +446,54 @@ static void write_agent(const struct page *p, const struct agent_stats *stats)
 		single(p, &agent_series[i].family, metrics_number(stats, &agent_series[i]));
 }
 
+static void write_cluster_series(const struct page *p, const struct series *s,
+				 const struct stats_cluster *all, int nr)
+{
+	int i;
+
+	metrics_begin(p, &s->family);
+	for (i = 0; i < nr; i++) {
+		name(p, &s->family, true);
+		fprintf(p->out, "{cluster=\"%s\"}", all[i].cluster);
+		value(p, &s->family, metrics_number(&all[i], s));
+	}
+}
+
+static void write_peer_series(const struct page *p, const struct series *s,
+			      const struct stats_peer *peers, unsigned int nr)
+{
+	unsigned int i;
+
+	metrics_begin(p, &s->family);
+	for (i = 0; i < nr; i++) {
+		__u64 v = metrics_number(&peers[i], s);
+
+		if (s->optional && !v)
+			continue;
+		name(p, &s->family, true);
+		fprintf(p->out, "{cluster=\"%s\",host=\"%s\"}", peers[i].cluster, peers[i].host);
+		value(p, &s->family, v);
+	}
+}
+
+/* Names of clusters and hosts need no escapes: they are tokens of subjects. */
+static void write_clusters(const struct page *p, const struct agent_stats *stats)
+{
+	struct stats_cluster *all = NULL;
+	struct stats_peer *peers = NULL;
+	unsigned int nr_peers = 0;
+	size_t i;
+	int nr;
+
+	nr = stats->clusters ? stats->clusters(stats->clusters_of, &all, &peers, &nr_peers) : 0;
+	for (i = 0; nr > 0 && i < ARRAY_SIZE(cluster_series); i++)
+		write_cluster_series(p, &cluster_series[i], all, nr);
+	for (i = 0; nr > 0 && i < ARRAY_SIZE(peer_series); i++)
+		write_peer_series(p, &peer_series[i], peers, nr_peers);
+	free(all);
+	free(peers);
+}
+
 /* Return: 1; 0: the filter was destroyed meanwhile, or it can only be destroyed because
  * a swap was killed half-way; a negative errno.
  */
@@ -490,8 +584,10 @@ int metrics_write(FILE *out, enum metrics_format format, int dev, const struct a
 	value(&p, &version, 1);
 	if (dev >= 0)
 		write_filters(&p, info, nr);
-	if (stats)
+	if (stats) {
 		write_agent(&p, stats);
+		write_clusters(&p, stats);
+	}
 	if (format == METRICS_OPENMETRICS)
 		fputs("# EOF\n", out);
 	free(info);

@@ -28,6 +28,9 @@ enum metrics_format {
 /* Limits of the series of one filter, including its epochs, and of all others. */
 #define METRICS_OF_FILTER 33
 #define METRICS_OTHERS 22
+/* Of a cluster, and of each other host in it. */
+#define METRICS_OF_CLUSTER 6
+#define METRICS_OF_PEER 7
 
 /**
  * metrics_write() - write all metrics

@@ -10,6 +10,52 @@
 
 #include <linux/types.h>
 
+#define STATS_NAME 64 /* room for the name of a cluster or a host */
+
+/**
+ * struct stats_cluster - a cluster; counters since its publisher began
+ * @cluster: name
+ * @covered: "absent" is an answer now
+ * @joined: messages are received
+ * @digests: published
+ * @messages: published
+ * @lost: own insertions that were not published
+ * @waiting_bytes: of messages that are not acknowledged
+ */
+struct stats_cluster {
+	char cluster[STATS_NAME];
+	__u64 covered;
+	__u64 joined;
+	__u64 digests;
+	__u64 messages;
+	__u64 lost;
+	__u64 waiting_bytes;
+};
+
+/**
+ * struct stats_peer - another host of a cluster
+ * @cluster: name of the cluster
+ * @host: name
+ * @covered: all that it inserted is here
+ * @behind_ns: age of what is here; 0: nothing is
+ * @digests: applied
+ * @messages: applied
+ * @gaps: times that messages were missing
+ * @lost: insertions that it did not publish
+ * @refused: messages
+ */
+struct stats_peer {
+	char cluster[STATS_NAME];
+	char host[STATS_NAME];
+	__u64 covered;
+	__u64 behind_ns;
+	__u64 digests;
+	__u64 messages;
+	__u64 gaps;
+	__u64 lost;
+	__u64 refused;
+};
+
 /**
  * struct agent_stats - counters, and levels
  * @audits_done: audits that succeeded
@@ -30,6 +76,9 @@
  * @mirror_copies: times that a mirror's lines were copied from its filter
  * @audits_fallen: audits that continued with another engine than they began with
  * @holds: level: filters whose epochs the agent ends
+ * @clusters: set before any reader: set *@all and *@peers, which the caller frees, to samples of
+ *	all clusters. Return: number of clusters; *@nr_peers: of peers; or a negative errno
+ * @clusters_of: for @clusters
  */
 struct agent_stats {
 	__u64 audits_done;
@@ -50,6 +99,9 @@ struct agent_stats {
 	__u64 mirror_copies;
 	__u64 audits_fallen;
 	__u64 holds;
+	int (*clusters)(void *of, struct stats_cluster **all, struct stats_peer **peers,
+			unsigned int *nr_peers);
+	void *clusters_of;
 };
 
 static inline void stats_add(__u64 *word, __u64 n)

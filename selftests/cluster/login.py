@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""How agents and servers know each other: TLS with certificates and the permissions of the example
+configuration, nkeys, passwords. A host cannot publish as another one, and secrets that others could
+read are refused.
+"""
+
+import base64
+import binascii
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import hosts as h
+import agent as a
+import tap
+
+NAMES = ("h0", "h1")
+EXAMPLE = os.path.join(h.ROOT, "user/cluster/nats-epochfilter.conf")
+TMP = tempfile.TemporaryDirectory()
+
+
+def path(name):
+    return os.path.join(TMP.name, name)
+
+
+def openssl(*args):
+    return subprocess.run(["openssl", *args], check=True, capture_output=True).stdout
+
+
+def certificates():
+    """Make an authority, and certificates of a server and of hosts."""
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    for ca in ("ca", "other"):
+        openssl("req", "-x509", *curve, "-days", "2", "-subj", f"/CN={ca}", "-keyout",
+                path(f"{ca}.key"), "-out", path(f"{ca}.pem"))
+    h.write(path("ext"), "subjectAltName=DNS:localhost\n")
+    h.write(path("none"), "\n")
+    for name in ("server", *NAMES):
+        openssl("req", *curve, "-subj", f"/CN={name}", "-keyout", path(f"{name}.key"), "-out",
+                path(f"{name}.csr"))
+        openssl("x509", "-req", "-in", path(f"{name}.csr"), "-CA", path("ca.pem"), "-CAkey",
+                path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile",
+                path("ext" if name == "server" else "none"), "-out", path(f"{name}.pem"))
+
+
+def tls_keys(name, ca="ca"):
+    return (f"tls-ca = {path(ca + '.pem')}\ntls-cert = {path(name + '.pem')}\n"
+            f"tls-key = {path(name + '.key')}")
+
+
+class Cluster:
+    """Two hosts and a server, until the end of a 'with'."""
+
+    def __init__(self, dir, server, url, keys):
+        os.mkdir(path(dir))
+        self.server, self.nodes = server, {}
+        for name in NAMES:
+            self.nodes[name] = h.Host(path(dir), name, NAMES, url, more=keys(name))
+
+    def __enter__(self):
+        for node in self.nodes.values():
+            node.start()
+        return self.nodes
+
+    def __exit__(self, *_):
+        for node in self.nodes.values():
+            node.end()
+        self.server.stop()
+
+
+def whole(nodes):
+    for node in nodes.values():
+        a.poll(node.covered)
+    nodes["h1"].insert("a key")
+    a.poll(lambda: nodes["h0"].has("a key"))
+
+
+def example_server(dir):
+    """A server with the example configuration, at another place."""
+    with open(EXAMPLE, encoding="utf-8") as f:
+        text = f.read()
+    text = text.replace("/etc/nats/", TMP.name + "/")
+    text = re.sub(r"server_name:.*|listen:.*|jetstream \{[^}]*\}", "", text)
+    os.mkdir(path(dir))
+    return h.Server(path(dir), text)
+
+
+def example():
+    """The example configuration serves a cluster, and nothing that it denies is tried."""
+    server = example_server("s1")
+    with Cluster("c1", server, f"tls://localhost:{server.port}", tls_keys) as nodes:
+        whole(nodes)
+        log = server.log()
+        return log if "iolation" in log else None
+
+
+def nobody_else():
+    """With the certificate of h1, an agent that calls itself h0 publishes nothing, and says why."""
+    server = example_server("s2")
+    with Cluster("c2", server, f"tls://localhost:{server.port}", lambda _: tls_keys("h1")) as nodes:
+        a.poll(lambda: re.search(r'Publish Violation.*"epf\.edge\.d\.h0"', server.log()))
+        a.poll(lambda: "iolation" in (nodes["h0"].ask()[1]["trouble"] or ""))
+        return "joined" if nodes["h0"].ask()[1]["joined"] else None
+
+
+def wrong_authority():
+    """A server whose certificate another authority signed, or of another name, is none."""
+    server = example_server("s3")
+    with Cluster("c3", server, f"tls://localhost:{server.port}",
+                 lambda n: tls_keys(n, "other")) as nodes:
+        a.poll(lambda: (nodes["h0"].ask()[1]["trouble"] or "starting") != "starting")
+        if nodes["h0"].ask()[1]["joined"]:
+            return "joined with the wrong authority"
+        nodes["h1"].configure(nodes["h1"].section.replace("other.pem", "ca.pem")
+                              .replace("localhost", "127.0.0.1"))
+        nodes["h1"].reload()
+        a.poll(lambda: (nodes["h1"].ask()[1]["trouble"] or "starting") != "starting")
+        return "joined under another name" if nodes["h1"].ask()[1]["joined"] else None
+
+
+def nkey():
+    """Return (seed, public key) of a user as text."""
+    pem = path("ed25519.pem")
+    openssl("genpkey", "-algorithm", "ed25519", "-out", pem)
+    seed = openssl("pkey", "-in", pem, "-outform", "DER")[-32:]
+    public = openssl("pkey", "-in", pem, "-pubout", "-outform", "DER")[-32:]
+
+    def text(raw):
+        raw += binascii.crc_hqx(raw, 0).to_bytes(2, "little")
+        return base64.b32encode(raw).decode().rstrip("=")
+    user = 20 << 3
+    return text(bytes([18 << 3 | user >> 5, (user & 31) << 3]) + seed), text(bytes([user]) + public)
+
+
+def nkeys():
+    users = ""
+    for name in NAMES:
+        seed, public = nkey()
+        h.write(path(f"{name}.nk"), f"{seed}\n{public}\n")
+        users += f"{{ nkey: {public} }}\n"
+    os.mkdir(path("s4"))
+    server = h.Server(path("s4"), f"authorization {{ users: [ {users} ] }}")
+    with Cluster("c4", server, f"nats://127.0.0.1:{server.port}",
+                 lambda n: f"nkey = {path(n + '.nk')}") as nodes:
+        return whole(nodes)
+
+
+def passwords():
+    """The right password; a wrong one; one that others can read."""
+    h.write(path("right"), "user:pass word\n")
+    h.write(path("wrong"), "user:other\n")
+    h.write(path("open"), "user:pass word\n", 0o644)
+    os.mkdir(path("s5"))
+    server = h.Server(path("s5"), 'authorization { user: "user", password: "pass word" }')
+    with Cluster("c5", server, f"nats://127.0.0.1:{server.port}",
+                 lambda n: f"password = {path('right')}") as nodes:
+        whole(nodes)
+        node = nodes["h1"]
+        for name, why in (("wrong", ""), ("open", "others can read")):
+            node.configure(node.section.replace(path("right"), path(name)))
+            node.reload()
+            a.poll(lambda: (node.ask()[1] or {"trouble": None})["trouble"]
+                   not in (None, "starting"))
+            c = node.ask()[1]
+            if c["joined"] or why not in c["trouble"] or "pass word" in str(c):
+                return f"{name}: {c}"
+    return None
+
+
+def main():
+    reason = h.needs()
+    if reason:
+        print(f"TAP version 13\n1..0 # SKIP {reason}")
+        return 4
+    certificates()
+    return tap.run([
+        ("the example configuration serves a cluster", example),
+        ("a host cannot publish as another one", nobody_else),
+        ("another authority, or another name of the server", wrong_authority),
+        ("nkeys", nkeys),
+        ("passwords", passwords),
+    ])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See apply.h. */
+#include "cluster/apply.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libepf/backend.h"
+#include "libepf/epf.h"
+#include "records/rec_error.h"
+
+static const char *apply_why(int err)
+{
+	if (err == -ENOENT || err == -ENODEV)
+		return "there is no such filter";
+	return err == -EUCLEAN ? EPF_HALF_SWAPPED : strerror(-err);
+}
+
+/* Return: descriptor, with @info and @key. */
+static int open_one(const char *name, struct epf_info *info, __u64 key[2], struct rec_error *e)
+{
+	int dev = epf_dev_open(), fd, err;
+
+	fd = dev < 0 ? dev : epf_dev_find(dev, name);
+	if (dev >= 0)
+		epf_close(dev);
+	err = fd < 0 ? fd : epf_filter_info(fd, info);
+	if (!err)
+		err = epf_filter_key(fd, key);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		epf_close(fd);
+	return rec_error_set(e, err, "filter '%s': %s", name, apply_why(err));
+}
+
+static int apply_compare(const struct epf_params *local, const struct epf_params *all,
+			 const __u64 *key, const __u64 *all_key, struct rec_error *e)
+{
+	if (key[0] != all_key[0] || key[1] != all_key[1])
+		return rec_error_set(e, -EINVAL,
+				     "filters '%s' and '%s' have different hash keys: create them "
+				     "with one --key-file",
+				     local->name, all->name);
+	if (local->hash != all->hash)
+		return rec_error_set(e, -EINVAL, "filters '%s' and '%s' have different hashes",
+				     local->name, all->name);
+	if (!local->window_ns || !all->window_ns)
+		return rec_error_set(e, -EINVAL, "filter '%s' has no window of time",
+				     local->window_ns ? all->name : local->name);
+	if (all->window_ns < local->window_ns)
+		return rec_error_set(e, -EINVAL,
+				     "the window of filter '%s' is shorter than that of '%s'",
+				     all->name, local->name);
+	return 0;
+}
+
+int apply_open(struct apply_filters *f, const char *local, const char *all, struct rec_error *e)
+{
+	struct epf_info info = { 0 };
+	__u64 key[2];
+	int ret;
+
+	memset(f, 0, sizeof(*f));
+	f->all = -1;
+	f->local = open_one(local, &f->of, f->key, e);
+	if (f->local < 0)
+		return f->local;
+	f->all = open_one(all, &info, key, e);
+	ret = f->all < 0 ? f->all : apply_compare(&f->of.params, &info.params, f->key, key, e);
+	f->all_window_ns = info.params.window_ns;
+	f->all_epochs = info.window_epochs;
+	if (ret)
+		apply_close(f);
+	return ret;
+}
+
+void apply_close(struct apply_filters *f)
+{
+	if (f->all >= 0)
+		epf_close(f->all);
+	if (f->local >= 0)
+		epf_close(f->local);
+	f->local = f->all = -1;
+	explicit_bzero(f->key, sizeof(f->key));
+}
+
+/* Also in a first-seen filter every insertion of a peer restarts the window of its key. */
+int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count)
+{
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = count,
+		.keys = (__u64)(uintptr_t)digest,
+	};
+
+	return count ? epf_filter_batch(f->all, EPF_IOC_INSERT, &b) : 0;
+}
+
+int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
+{
+	struct epf_info info;
+	int ret = epf_filter_info(f->local, &info);
+
+	*local_ns = info.covered_ns;
+	if (!ret)
+		ret = epf_filter_info(f->all, &info);
+	*all_ns = info.covered_ns;
+	return ret;
+}

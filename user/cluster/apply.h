@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The two filters of a host in a cluster (epf/cluster.h). */
+#ifndef CLUSTER_APPLY_H
+#define CLUSTER_APPLY_H
+
+#include <linux/epochfilter.h>
+
+#include "records/records.h"
+
+/**
+ * struct apply_filters - the two filters, open
+ * @local: descriptor of the local filter
+ * @all: descriptor of the filter of all
+ * @key: hash key of both
+ * @of: the local filter, when it was opened
+ * @all_window_ns: window of the filter of all
+ * @all_epochs: epochs in it
+ */
+struct apply_filters {
+	int local;
+	int all;
+	__u64 key[2];
+	struct epf_info of;
+	__u64 all_window_ns;
+	__u32 all_epochs;
+};
+
+/**
+ * apply_open() - open both filters, and check that they go together
+ * @f: result
+ * @local: name of the local filter
+ * @all: name of the filter of all
+ * @e: set to the error text on failure
+ *
+ * Return: 0; -EINVAL: they have other keys, other kinds of hash, no window of time, or the
+ * window of the filter of all is shorter; an error of opening or reading them.
+ */
+int apply_open(struct apply_filters *f, const char *local, const char *all, struct rec_error *e);
+void apply_close(struct apply_filters *f);
+
+/**
+ * apply_insert() - insert digests into the filter of all
+ * @f: filters
+ * @digest: digests
+ * @count: how many
+ *
+ * Return: 0: all are in it; an error of EPF_IOC_INSERT: some may be missing.
+ */
+int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count);
+
+/**
+ * apply_kept() - how far back the filters keep what was inserted
+ * @f: filters
+ * @local_ns: set to that of the local filter
+ * @all_ns: set to that of the filter of all
+ *
+ * Return: 0; an error of EPF_IOC_INFO.
+ */
+int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns);
+
+#endif /* CLUSTER_APPLY_H */

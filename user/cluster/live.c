@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See live.h: the beginning and the end of runs, and the promise. */
+#include "cluster/live.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/live_own.h"
+#include "common/clock.h"
+#include "common/error.h"
+#include "records/rec_error.h"
+
+#define STACK_BYTES (1u << 20)
+
+bool live_wait(const struct cluster *c, __u64 ns)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)(ns / NS_PER_SEC),
+		.tv_nsec = (long)(ns % NS_PER_SEC),
+	};
+	struct pollfd p = { .fd = c->end, .events = POLLIN };
+
+	return ppoll(&p, 1, &t, NULL) <= 0;
+}
+
+bool live_over(struct cluster *c)
+{
+	return __atomic_load_n(&c->over, __ATOMIC_ACQUIRE) || !live_wait(c, 0);
+}
+
+void live_say(struct cluster *c, const struct rec_error *e)
+{
+	bool news;
+
+	pthread_mutex_lock(&c->lock);
+	news = strcmp(c->trouble.text, e ? e->text : "");
+	c->trouble = e ? *e : (struct rec_error){ "" };
+	pthread_mutex_unlock(&c->lock);
+	if (news && e)
+		warn("cluster '%s': %s", c->conf->name, e->text);
+	else if (news)
+		log_info("cluster '%s': joined", c->conf->name);
+}
+
+/* The promise */
+
+/* Why there is none: the first host that is not covered. Call it with the lock. */
+static void missing(struct cluster *c, __u64 now, char *text, size_t room)
+{
+	struct coverage_host h;
+	unsigned int i;
+
+	for (i = 0; i < coverage_hosts(c->coverage); i++) {
+		coverage_host(c->coverage, i, &c->clock, now, &h);
+		if (h.why == COVERAGE_COVERED)
+			continue;
+		snprintf(text, room, "host '%s': %s", h.name, coverage_why_name(h.why));
+		return;
+	}
+	snprintf(text, room, "cluster time is not known");
+}
+
+/* Log changes, but no more than one a second. Call it with the lock. */
+static void note_cover(struct cluster *c, bool covered, __u64 now)
+{
+	char text[192];
+
+	if (covered == c->covered || (c->changed_ns && now - c->changed_ns < NS_PER_SEC))
+		return;
+	c->covered = covered;
+	c->changed_ns = now;
+	if (covered) {
+		log_info("cluster '%s': all hosts are covered", c->conf->name);
+		return;
+	}
+	missing(c, now, text, sizeof(text));
+	warn("cluster '%s': not covered: %s", c->conf->name, text);
+}
+
+void live_promise(struct cluster *c)
+{
+	__u64 now, until;
+	bool covered;
+
+	pthread_mutex_lock(&c->lock);
+	now = now_ns();
+	covered = coverage_until(c->coverage, &c->clock, now, &until);
+	c->until_ns = covered ? until - EPF_CLUSTER_TICK_NS : 0;
+	cover_map_promise(c->map, c->until_ns);
+	note_cover(c, covered, now);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Runs */
+
+static int open_map(struct cluster *c, struct rec_error *e)
+{
+	struct epf_cluster_cover of;
+	int ret = cover_map_of(c->conf->local, c->conf->all, &of);
+
+	if (!ret)
+		ret = cover_map_open(c->conf->name, &of, &c->map, &c->map_fd);
+	if (ret == -EXDEV)
+		return rec_error_set(e, ret,
+				     "filters '%s' and '%s' have different backends: create both "
+				     "in one",
+				     c->conf->local, c->conf->all);
+	if (ret)
+		return rec_error_set(e, ret, "cover map: %s", strerror(-ret));
+	cover_map_promise(c->map, 0);
+	return 0;
+}
+
+/* Two epochs of the filter of all. */
+static __u64 replay_ns(const struct apply_filters *f)
+{
+	return 2 * f->all_window_ns / (f->all_epochs ? f->all_epochs : 1);
+}
+
+/* What the keys are made of is left out: a filter learns it with its first attachment or insertion,
+ * on one host sooner than on another.
+ */
+static void live_check(const struct cluster *c, __u64 check[2])
+{
+	const struct epf_params *p = &c->filters.of.params;
+
+	cluster_check(check, c->filters.key, p->hash, NULL, p->window_ns);
+}
+
+static int open_coverage(struct cluster *c, struct rec_error *e)
+{
+	const struct epf_params *p = &c->filters.of.params;
+	struct coverage_conf conf = {
+		.roster = (const char *const *)c->conf->roster,
+		.hosts = c->conf->nr_roster,
+		.self = c->conf->host,
+		.hash_kind = p->hash,
+		.window_ns = p->window_ns,
+		.lag_ns = c->conf->lag_ns,
+		.replay_ns = replay_ns(&c->filters),
+		.peer_rate = c->conf->peer_rate,
+	};
+	struct coverage *coverage;
+
+	live_check(c, conf.check);
+	coverage = coverage_new(&conf, e);
+	if (!coverage)
+		return -EINVAL;
+	pthread_mutex_lock(&c->lock);
+	c->coverage = coverage;
+	c->clock = (struct cluster_clock){ 0 };
+	c->covered = false;
+	c->changed_ns = 0;
+	c->rated_ns = 0;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+static int to_nats(void *ctx, const char *id, const void *data, size_t bytes)
+{
+	struct cluster *c = ctx;
+
+	return cluster_nats_publish(c->nats, id, data, bytes);
+}
+
+static void from_nats(void *ctx, const char *id, int err)
+{
+	struct cluster *c = ctx;
+
+	publish_acknowledged(c->publisher, id, err);
+}
+
+static int open_publisher(struct cluster *c, struct rec_error *e)
+{
+	const struct epf_params *p = &c->filters.of.params;
+	struct publish_conf conf = {
+		.head = { .hash_kind = p->hash, .window_ns = p->window_ns },
+		.buffer = c->conf->buffer,
+		.send = to_nats,
+		.ctx = c,
+	};
+
+	live_check(c, conf.head.check);
+	snprintf(conf.head.host, sizeof(conf.head.host), "%s", c->conf->host);
+	if (getrandom(&conf.head.incarnation, sizeof(conf.head.incarnation), 0) < 0)
+		return rec_error_set(e, -errno, "random number: %s", strerror(errno));
+	c->publisher = publish_new(&conf);
+	return c->publisher ? 0 : rec_error_set(e, -ENOMEM, "out of memory");
+}
+
+static int open_nats(struct cluster *c, struct rec_error *e)
+{
+	char stream[CLUSTER_NAME_BYTES + 8];
+	struct cluster_nats_conf conf = {
+		.login = &c->conf->login,
+		.stream = stream,
+		.prefix = c->conf->prefix,
+		.host = c->conf->host,
+		.max_age_ns = c->filters.of.params.window_ns + replay_ns(&c->filters),
+		.max_bytes = c->conf->stream_bytes,
+		.acknowledged = from_nats,
+		.ctx = c,
+	};
+
+	snprintf(stream, sizeof(stream), "epf-%s", c->conf->name);
+	return cluster_nats_open(&c->nats, &conf, e);
+}
+
+static int live_open(struct cluster *c, struct rec_error *e)
+{
+	int ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
+
+	if (!ret)
+		ret = open_map(c, e);
+	if (!ret)
+		ret = open_coverage(c, e);
+	if (!ret)
+		ret = open_publisher(c, e);
+	if (!ret)
+		ret = open_nats(c, e);
+	return ret;
+}
+
+/* The promise is withdrawn first, and the transport closed before what its callbacks use. */
+static void live_close(struct cluster *c)
+{
+	struct coverage *coverage;
+
+	if (c->map) {
+		cover_map_promise(c->map, 0);
+		cover_map_close(c->map, c->map_fd);
+	}
+	c->map = NULL;
+	cluster_nats_close(c->nats);
+	c->nats = NULL;
+	pthread_mutex_lock(&c->lock);
+	coverage = c->coverage;
+	c->coverage = NULL;
+	c->covered = c->joined = false;
+	c->until_ns = 0;
+	pthread_mutex_unlock(&c->lock);
+	coverage_free(coverage);
+	publish_free(c->publisher);
+	c->publisher = NULL;
+	apply_close(&c->filters);
+}
+
+static int live_start(pthread_t *thread, void *(*run)(void *arg), struct cluster *c)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	err = pthread_create(thread, &attr, run, c);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static int live_once(struct cluster *c, struct rec_error *e)
+{
+	int ret = live_open(c, e);
+
+	__atomic_store_n(&c->over, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->begun, false, __ATOMIC_RELAXED);
+	c->sender_error = (struct rec_error){ "" };
+	c->last_stamp = c->all_since = 0;
+	if (!ret) {
+		ret = live_start(&c->sender, live_send, c);
+		if (ret)
+			rec_error_set(e, ret, "thread: %s", strerror(-ret));
+	}
+	if (!ret) {
+		ret = live_receive(c, e);
+		__atomic_store_n(&c->over, true, __ATOMIC_RELEASE);
+		pthread_join(c->sender, NULL);
+		if (!ret && c->sender_error.text[0]) {
+			*e = c->sender_error;
+			ret = -EIO;
+		}
+	}
+	live_close(c);
+	return ret;
+}
+
+static void *live_run(void *arg)
+{
+	struct cluster *c = arg;
+	struct rec_error e;
+
+	do {
+		e = (struct rec_error){ "" };
+		if (live_once(c, &e) && e.text[0])
+			live_say(c, &e);
+	} while (live_wait(c, LIVE_AGAIN_NS));
+	return NULL;
+}
+
+int cluster_start(struct cluster **result, const struct cluster_conf *conf)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	int ret;
+
+	*result = NULL;
+	if (!c)
+		return -ENOMEM;
+	c->conf = conf;
+	c->filters.local = c->filters.all = c->map_fd = -1;
+	pthread_mutex_init(&c->lock, NULL);
+	snprintf(c->trouble.text, sizeof(c->trouble.text), "starting");
+	c->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = c->end < 0 ? -errno : live_start(&c->thread, live_run, c);
+	if (!ret) {
+		*result = c;
+		return 0;
+	}
+	if (c->end >= 0)
+		close(c->end);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	return ret;
+}
+
+void cluster_stop(struct cluster *c)
+{
+	if (!c)
+		return;
+	eventfd_write(c->end, 1);
+	pthread_join(c->thread, NULL);
+	close(c->end);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of a live cluster share. */
+#ifndef CLUSTER_LIVE_OWN_H
+#define CLUSTER_LIVE_OWN_H
+
+#include <pthread.h>
+
+#include "cluster/apply.h"
+#include "cluster/cover_map.h"
+#include "cluster/coverage.h"
+#include "cluster/live.h"
+#include "cluster/nats.h"
+#include "cluster/publish.h"
+#include "cluster/stamp.h"
+
+#define LIVE_INTERVAL_NS 100000000ULL /* of messages, and of the promise */
+#define LIVE_AGAIN_NS 1000000000ULL   /* until something that failed is tried again */
+
+/**
+ * struct cluster - a cluster. Fields of a run are valid while one is, and its threads are
+ * started after and joined before they change
+ * @conf: settings
+ * @thread: main thread
+ * @sender: publishing thread
+ * @end: eventfd: the threads must end
+ * @over: atomic: this run must end, because a thread cannot go on
+ * @begun: atomic: own insertions are published
+ * @sender_error: of a run: why the publishing thread ended; "": it did not fail
+ * @filters: of a run: both filters
+ * @map: of a run: cover map
+ * @map_fd: likewise
+ * @nats: of a run: transport
+ * @publisher: of a run: own messages
+ * @last_stamp: of a run, main thread: stamp of the last message
+ * @all_since: of a run, main thread: own time since when the filter of all keeps what it gets
+ * @lock: protects all below
+ * @coverage: of a run; NULL: there is no run
+ * @clock: cluster time
+ * @covered: there is a promise
+ * @until_ns: until when, CLOCK_MONOTONIC
+ * @changed_ns: when @covered changed
+ * @joined: messages are received
+ * @trouble: what failed last, and has not worked since; "": nothing
+ * @rate: digests a second of each host, lately
+ * @seen: digests of each host when @rate was taken
+ * @rated_ns: when that was
+ */
+struct cluster {
+	const struct cluster_conf *conf;
+	pthread_t thread;
+	pthread_t sender;
+	int end;
+	bool over;
+	bool begun;
+	struct rec_error sender_error;
+	struct apply_filters filters;
+	struct epf_cluster_cover *map;
+	int map_fd;
+	struct cluster_nats *nats;
+	struct publisher *publisher;
+	__u64 last_stamp;
+	__u64 all_since;
+	pthread_mutex_t lock;
+	struct coverage *coverage;
+	struct cluster_clock clock;
+	bool covered;
+	__u64 until_ns;
+	__u64 changed_ns;
+	bool joined;
+	struct rec_error trouble;
+	__u64 rate[CLUSTER_ROSTER_MAX];
+	__u64 seen[CLUSTER_ROSTER_MAX];
+	__u64 rated_ns;
+};
+
+/* live.c: */
+
+/* Return: false: the threads must end. */
+bool live_wait(const struct cluster *c, __u64 ns);
+/* Must this run end? */
+bool live_over(struct cluster *c);
+/* Log what failed, or @e NULL: that it works again, once until it changes. */
+void live_say(struct cluster *c, const struct rec_error *e);
+/* Move the promise on, or withdraw it. */
+void live_promise(struct cluster *c);
+
+/* live_receive.c: until the run is over. Return: 0: the threads must end; a negative errno: the run
+ * failed, and @e says why.
+ */
+int live_receive(struct cluster *c, struct rec_error *e);
+
+/* live_send.c: the publishing thread */
+void *live_send(void *cluster);
+
+#endif /* CLUSTER_LIVE_OWN_H */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Files with keys and passwords. They belong to root or to the caller, and nobody else can
+ * read or write them.
+ */
+#ifndef EPF_CLUSTER_SECRET_H
+#define EPF_CLUSTER_SECRET_H
+
+#include <stddef.h>
+
+#include "records/records.h"
+
+/* Return: 0; a negative errno: there is none, or others can read it; @e says so. */
+int secret_check(const char *path, struct rec_error *e);
+
+/* Read a text file of less than @room bytes, too. Return: as above; -EFBIG. */
+int secret_read(const char *path, char *text, size_t room, struct rec_error *e);
+
+#endif /* EPF_CLUSTER_SECRET_H */
