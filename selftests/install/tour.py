@@ -164,6 +164,14 @@ AGENT_SAYS = ["a present age 0", r'epochfilter_filter_info\{filter="held",.*',
 PROGRAMS = ["cli/schema.py", "cli/watch.py"]
 MORE = ["cli/script.py", "cli/apply.py", "cli/merge.sh", "dedup/test_formats.py", "dedup/test_views.py",
         "dedup/test_errors.py", "records/build.py"]
+# A program in a mount namespace, with a BPF file system that it shares with the root.
+ALONE = """
+    mount -t bpf bpf /sys/fs/bpf
+    mount --bind /sys/fs/bpf "$0/sys/fs/bpf"
+    mount --bind "$1" "$0$1"
+    shift
+    exec "$@"
+"""
 UNITS = "/lib/systemd/system"
 
 
@@ -275,19 +283,20 @@ class Tour:
         return done.stdout or (done.returncode and "failed") or None
 
     def program(self, name):
-        """A test of another suite, with the installed tool."""
+        """A test of another suite, with the installed tool and without the filters of the tour."""
         stand_in = self.root.top / "epfctl"
         stand_in.write_text(f"#!/bin/sh\nexec /usr/sbin/chroot {self.root.path} /bin/sh -c "
                             "'cd \"$0\" 2> /dev/null; exec \"$@\"' \"$PWD\" /usr/bin/${0##*/} \"$@\"\n")
         stand_in.chmod(0o755)
         shutil.copy(stand_in, self.root.top / "epfagent")
-        os.makedirs(f"{self.root.path}{tempfile.gettempdir()}", exist_ok=True)
-        self.mount("--bind", tempfile.gettempdir(), tempfile.gettempdir()[1:])
+        temporary = tempfile.gettempdir()
+        os.makedirs(f"{self.root.path}{temporary}", exist_ok=True)
         environment = {**os.environ, "EPF_THOROUGH": "", "EPF_ALONE": "1", "EPF_BACKEND": "bpf",
                        "EPF_CTL": str(stand_in), "EPF_AGENT": str(self.root.top / "epfagent"),
-                       "EPF_SCHEMA": f"{self.root.path}/usr/share/epochfilter/epfctl.json"}
-        done = run(*self.inside, TOP / "selftests" / name, env=environment)
-        self.do("umount", self.root.path / self.root.mounts.pop(0))
+                       "EPF_SCHEMA": f"{self.root.path}/usr/share/epochfilter/epfctl.json",
+                       "EPF_TOOL_ROOT": str(self.root.path)}
+        done = run(*self.inside, "unshare", "--mount", "sh", "-ec", ALONE, self.root.path, temporary,
+                   TOP / "selftests" / name, env=environment)
         if done.returncode == 4:
             raise tap.Skip(done.stdout.splitlines()[-1])
         return done.returncode and done.stdout
