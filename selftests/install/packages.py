@@ -145,8 +145,8 @@ class Root:
 
 
 def tree_digest():
-    """Of all files that root.sh copies, but for the tests, which no package has."""
-    digest = hashlib.sha256(repr(NAMES).encode())
+    """Of how they are built, and of all files that root.sh copies, but for the tests, which no package has."""
+    digest = hashlib.sha256(repr([NAMES, QUICK]).encode())
     names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
                 ".", ":!selftests", cwd=TOP)
     for name in sorted(filter(None, names.split("\0"))):
