@@ -39,9 +39,11 @@ firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool n
 	python3'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
-# For building kernels (scripts/kernel.sh), static checks, and installing by DKMS.
+# For building kernels (scripts/kernel.sh), static checks, installing by DKMS, and the packages of
+# other distributions (install/recipes).
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
-	sparse coccinelle clang-format clang-tidy clang llvm lld dkms"
+	sparse coccinelle clang-format clang-tidy clang llvm lld dkms
+	rpm makepkg pacman-package-manager libarchive-tools"
 
 usage() {
 	cat <<'USAGE'

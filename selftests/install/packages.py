@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The packages of "make deb" on a minimal Debian with a stock kernel. packages.py SUITE
 installs, upgrades, removes and purges them there as apt does; DKMS compiles natively,
-for the root's kernel. Before it upgrades, it boots that root: Debian 12 with Secure Boot,
+for the root's kernel. packages.py --build only builds them, and prints their folder. Before it upgrades, it boots that root: Debian 12 with Secure Boot,
 where the modules have to be signed (packages_secure.sh); Debian 13 to upgrade and remove
 what is in use (packages_guest.sh).
 
@@ -364,6 +364,9 @@ def main():
         os.environ["EPF_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
                               sys.executable, __file__, suite])
+    if suite == "--build":
+        print(packages())
+        return
     here, more = {"bookworm": ([], [lintian, secure, upgrades]), "trixie": ([builds_here], [survives])}[suite]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
                    for cases in ([builds, installs, python, card] + here, more + [removes, purges]))
