@@ -39,10 +39,11 @@ firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool n
 	python3'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
-# For building kernels (scripts/kernel.sh), static checks, installing by DKMS, and jobs of Slurm (mpi/slurm).
+# For building kernels (scripts/kernel.sh), static checks, installing by DKMS, the packages of
+# other distributions (install/recipes), and jobs of Slurm (mpi/slurm).
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 	sparse coccinelle clang-format clang-tidy clang llvm lld dkms
-	slurm-wlm munge"
+	rpm makepkg pacman-package-manager libarchive-tools slurm-wlm munge"
 
 usage() {
 	cat <<'USAGE'

@@ -139,6 +139,7 @@ emulated() {
 # a CPU of its own.
 guest() {
 	local -x EPF_TORTURE_STEPS=5000
+	mkdir -p "$out/data" && cp -u "$top"/build/data/*.pcap "$out/data/"
 	"$here/vm/run.sh" --arch "$arch" --root "$root" --build "$out" --timeout 7200 -- "$here/runner.sh" -t 1800 "$@"
 }
 

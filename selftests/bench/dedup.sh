@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Duplicate removal on a capture file: epfctl by both methods against editcap,
-# for several window sizes. Times are CPU times, user and system, of one thread,
+# for several window sizes, all in turns. Times are CPU times, user and system, of one thread,
 # which say more than a clock on a busy machine. A report: ratios of medians, all
 # from this run. editcap compares each packet with its whole window; if that takes
 # long, it gets only the first packets of the capture. Its row says how many, and
@@ -50,26 +50,30 @@ for i in range(count):
 PY
 }
 
-# CPU seconds of one command.
+# CPU seconds of one command. What started Python may have had children, too.
 seconds() {
 	python3 -c 'import resource, subprocess, sys
+def used():
+    use = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return use.ru_utime + use.ru_stime
+before = used()
 code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
-use = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(f"{use.ru_utime + use.ru_stime:.4f}")
+print(f"{used() - before:.4f}")
 sys.exit(code)' "$@" || {
 		echo "dedup.sh: failed: $*" >&2
 		return 1
 	}
 }
 
-# Median of $runs runs.
+# usage: median FILE
 median() {
-	n=0
-	while [ "$n" -lt "$runs" ]; do
-		seconds "$@" || return 1
-		n=$((n + 1))
-	done | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+	sort -n "$dir/$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+# usage: ours METHOD WINDOW FILE: one run, whose time is added to the file METHOD.WINDOW.times
+ours() {
+	seconds "$epfctl" dedup "--$1" -D "$2" "$3" "$dir/out.pcap" >>"$dir/$1.$2.times"
 }
 
 # usage: row NAME WINDOW SECONDS [PACKETS]
@@ -86,42 +90,65 @@ ratio() {
 		printf "%-44s %8.1fx\n", text, $1 / $2 }'
 }
 
-# usage: theirs WINDOW
-theirs() {
+# usage: part_of WINDOW: the packets that editcap gets
+part_of() {
 	part=$((compared / $1))
 	[ "$part" -lt "$packets" ] || part=$packets
-	generate "$part" >"$dir/part.pcap" || return 1
-	t=$(median editcap -F pcap -D "$1" "$dir/part.pcap" "$dir/out.pcap") ||
-		return 1
-	row editcap "$1" "$t" "$part"
-	awk -v t="$t" -v part="$part" -v all="$packets" \
-		'BEGIN { print t / part * all }' >"$dir/theirs.$1"
+	echo "$part"
+}
+
+# usage: first PACKETS: these of the capture, whose packets have one length
+first() {
+	head -c $((24 + $1 * (16 + bytes))) "$dir/in.pcap"
+}
+
+# usage: theirs WINDOW: one run
+theirs() {
+	[ -e "$dir/part.$1" ] || first "$(part_of "$1")" >"$dir/part.$1" || return 1
+	seconds editcap -F pcap -D "$1" "$dir/part.$1" "$dir/out.pcap" >>"$dir/editcap.$1.times"
+}
+
+# usage: measure WINDOW: all programs in turns, so that other work of this machine meets all of them
+measure() {
+	n=0
+	while [ "$n" -lt "$runs" ]; do
+		for method in exact filter; do
+			ours "$method" "$1" "$dir/in.pcap" || return 1
+		done
+		seconds cp "$dir/in.pcap" "$dir/out.pcap" >>"$dir/cp.0.times"
+		[ -z "$editcap" ] || [ "$1" = "$longest" ] || theirs "$1" || return 1
+		n=$((n + 1))
+	done
+}
+
+# usage: report PROGRAM WINDOW [PACKETS]
+report() {
+	t=$(median "$1.$2.times")
+	row "$1" "$2" "$t" "${3:-}"
+	awk -v t="$t" -v part="${3:-$packets}" -v all="$packets" 'BEGIN { print t / part * all }' >"$dir/$1.$2"
 }
 
 generate "$packets" >"$dir/in.pcap" || exit 1
 echo "$packets packets of $bytes bytes, median of $runs runs"
-windows='5 1000 10000 50000 1000000'
-for n in $windows; do
-	for method in exact filter; do
-		t=$(median "$epfctl" dedup "--$method" -D "$n" "$dir/in.pcap" \
-			"$dir/out.pcap")
-		row "$method" "$n" "$t"
-		echo "$t" >"$dir/$method.$n"
-	done
+windows='5 100 1000 10000 50000 1000000'
+longest=${windows##* }
+editcap=$(command -v editcap)
+for window in $windows; do
+	measure "$window" || exit 1
+	report exact "$window"
+	report filter "$window"
+	[ ! -e "$dir/editcap.$window.times" ] || report editcap "$window" "$(part_of "$window")"
 done
-copy=$(median cp "$dir/in.pcap" "$dir/out.pcap")
-row cp 0 "$copy"
-if command -v editcap >/dev/null; then
-	for n in ${windows% *}; do
-		theirs "$n" || exit 1
+report cp 0
+if [ -n "$editcap" ]; then
+	for window in ${windows% *}; do
 		for method in exact filter; do
-			ratio "$method: faster than editcap at $n" "theirs.$n" \
-				"$method.$n"
+			ratio "$method: faster than editcap at $window" "editcap.$window" "$method.$window"
 		done
 	done
 else
 	echo "editcap is not installed (wireshark-common): no comparison"
 fi
 for method in exact filter; do
-	ratio "$method: 1000000 to 1000, time" "$method.1000000" "$method.1000"
+	ratio "$method: $longest to 1000, time" "$method.$longest" "$method.1000"
 done

@@ -417,8 +417,8 @@ def missing():
         return [s for s in json.loads(good("-j", "status")) if not s["attached"]]
 
     here = "/etc/epochfilter/filters.d/all.conf"
-    own.hide_settings()
-    with open(here, "w") as f:
+    file = own.hide_settings() + "/all.conf"
+    with open(file, "w") as f:
         f.write(FOR_PINS + PINS + "[attach v0]\nfilter = f\nno-dispatcher = yes\nno-vlan = yes\n"
                 "[attach v7]\nfilter = f\n[attach nf:input:5]\nfilter = f\nlearn = yes\n")
     hint = "'epfctl apply' makes it, or says why not"
@@ -430,7 +430,7 @@ def missing():
         return f"{lacks()}"
     epf("apply")
     there = lacks()
-    os.unlink(here)
+    os.unlink(file)
     clear()
     return None if [s.get("interface") for s in there] == ["v7"] else f"{there}"
 

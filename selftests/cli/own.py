@@ -12,6 +12,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(ROOT, "build/user/epfctl"))
+# the root directory of the tool, if it has another than the test
+TOOL_ROOT = os.environ.get("EPF_TOOL_ROOT", "")
 # seconds until a test gives up
 PATIENCE = int(os.environ.get("EPF_PATIENCE", 300))
 # what is tested; only watch.py tries the module's filters, too, in a guest
@@ -64,16 +66,18 @@ def lone():
 
 
 def hide_settings():
-    """An empty /etc/epochfilter/filters.d, in this mount namespace only."""
-    subprocess.run("""set -e
-        [ -d /etc/epochfilter ] || {
+    """An empty /etc/epochfilter/filters.d for the tool, in this mount namespace only. Return its path."""
+    subprocess.run(["sh", "-ec", """
+        [ -d "$0/etc/epochfilter" ] || {
             mount -t tmpfs tmpfs /mnt
             mkdir /mnt/up /mnt/work
             mount -t overlay -o lowerdir=/etc,upperdir=/mnt/up,workdir=/mnt/work overlay /etc
             mkdir /etc/epochfilter
         }
-        mount -t tmpfs tmpfs /etc/epochfilter
-        mkdir /etc/epochfilter/filters.d""", shell=True, check=True)
+        mount -t tmpfs tmpfs "$0/etc/epochfilter"
+        mkdir "$0/etc/epochfilter/filters.d"
+        """, TOOL_ROOT], check=True)
+    return f"{TOOL_ROOT}/etc/epochfilter/filters.d"
 
 
 def main(run):

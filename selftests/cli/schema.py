@@ -248,8 +248,7 @@ def declared():
     good("destroy", "new")
     found += [says("apply", "--restore", *state, file), says("apply", file)]
     good("destroy", "new")
-    own.hide_settings()
-    with open("/etc/epochfilter/filters.d/all.conf", "w") as f:
+    with open(own.hide_settings() + "/all.conf", "w") as f:
         f.write("[pin /sys/fs/bpf/p]\nfilter = f1\nkey = flow\nlearn = yes\n"
                 "[attach v7]\nfilter = f1\n[attach nf:input:5]\nfilter = f1\nlearn = yes\n")
     found += [says("status"), says("apply", "--dry-run")]

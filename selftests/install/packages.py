@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """The packages of "make deb" on a minimal Debian with a stock kernel. packages.py SUITE
 installs, upgrades, removes and purges them there as apt does; DKMS compiles natively,
-for the root's kernel. Before it upgrades, it boots that root: Debian 12 with Secure Boot,
+for the root's kernel. packages.py --build only builds them, and prints their folder. Before it upgrades, it boots that root: Debian 12 with Secure Boot,
 where the modules have to be signed (packages_secure.sh); Debian 13 to upgrade and remove
 what is in use (packages_guest.sh).
 
 The toolkit of /usr/local/cuda, if it is there, is mounted where the packages are built.
 
 Debian 13 is tried with EPF_THOROUGH only. Both suites use one build, made on Debian 12
-by whoever comes first. All roots are layers (overlayfs) over those of root.sh, in a
+by whoever comes first; epochfilter-wiretap is of one release of Debian, so that for Debian 13
+is of a build there. All roots are layers (overlayfs) over those of root.sh, in a
 mount namespace of our own: what a killed run leaves is the upper folders below
 build/install.
 """
@@ -38,7 +39,8 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-mpi", "epochfilter-wiretap", "libepf-dev", "libepf1",
+WIRETAP = "epochfilter-wiretap"
+NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-mpi", WIRETAP, "libepf-dev", "libepf1",
          "python3-epf"]
 CUDA = pathlib.Path("/usr/local/cuda")
 if (CUDA / "bin/nvcc").exists():
@@ -146,8 +148,8 @@ class Root:
 
 
 def tree_digest():
-    """Of all files that root.sh copies, but for the tests, which no package has."""
-    digest = hashlib.sha256(repr(NAMES).encode())
+    """Of how they are built, and of all files that root.sh copies, but for the tests, which no package has."""
+    digest = hashlib.sha256(repr([NAMES, QUICK]).encode())
     names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
                 ".", ":!selftests", cwd=TOP)
     for name in sorted(filter(None, names.split("\0"))):
@@ -170,17 +172,17 @@ def later(deb, where):
     shutil.rmtree(tree)
 
 
-def build_root():
+def build_root(release):
     """Where the packages are built, and the command of an ordinary user that does it."""
-    if not lends():
-        return Root("bookworm", "build"), "su user -c 'sudo make deps FOR=deb && make deb'"
+    if release != "bookworm" or not lends():
+        return Root(release, "build"), "su user -c 'sudo make deps FOR=deb && make deb'"
     return Root("bookworm", "build", deps("deb").split()), "setpriv --reuid=user --regid=user " \
         "--clear-groups sh -c 'HOME=/home/user; make deps FOR=deb && make deb'"
 
 
-def build(debs):
+def build(release, debs):
     """An ordinary user builds the packages, in a root that has no other packages than they name."""
-    root, command = build_root()
+    root, command = build_root(release)
     run(HERE / "root.sh", "--tree", root.path)
     if "epochfilter-cuda" in NAMES:
         root.bind(CUDA)
@@ -188,9 +190,6 @@ def build(debs):
     shutil.rmtree(debs, ignore_errors=True)
     shutil.copytree(root.path / HOME[1:] / "build/deb", debs)
     root.remove()
-    (debs / "next").mkdir()
-    for name in NAMES:
-        later(*debs.glob(f"{name}_*.deb"), debs / "next")
 
 
 @functools.cache
@@ -206,16 +205,35 @@ def packages():
                 raise AssertionError("the packages could not be built")
             packages.failed = True
             stamp.unlink(missing_ok=True)
-            build(debs)
+            build("bookworm", debs)
+            (debs / "next").mkdir()
+            for name in NAMES:
+                later(*debs.glob(f"{name}_*.deb"), debs / "next")
             stamp.write_text(digest)
     return debs
 
 
+def ours():
+    """The packages that this suite installs."""
+    return [name for name in NAMES if suite == "bookworm" or name != WIRETAP]
+
+
+def misses(debs):
+    names = sorted(path.name.split("_")[0] for path in debs.glob("*.deb") if "dbgsym" not in path.name)
+    return None if names == NAMES else f"built: {names}"
+
+
 def builds():
     """An ordinary user builds them in a bare Debian 12, with what Build-Depends names."""
-    names = sorted(path.name.split("_")[0] for path in packages().glob("*.deb")
-                   if "dbgsym" not in path.name)
-    return None if names == NAMES else f"built: {names}"
+    return misses(packages())
+
+
+def builds_here():
+    """An ordinary user builds them in a bare Debian 13, too."""
+    debs = STATE / "debs-trixie"
+    build(suite, debs)
+    shutil.copytree(debs, root.path / "debs/here")
+    return misses(debs)
 
 
 def lintian():
@@ -231,8 +249,9 @@ def installs():
     global root
     kernel = deps("", "--kernel")
     root = Root(suite, "installed", [f"linux-image-{kernel}", f"linux-headers-{kernel}"])
-    shutil.copytree(packages(), root.path / "debs")
-    root.install(" ".join(f"/debs/{name}_*.deb" for name in NAMES))
+    shutil.copytree(packages(), root.path / "debs",
+                    ignore=shutil.ignore_patterns(*(f"{name}_*" for name in NAMES if name not in ours())))
+    root.install(" ".join(f"/debs/{name}_*.deb" for name in ours()))
     told = root.run("epfctl --version; getent group epochfilter; "
                     "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
     if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:
@@ -306,7 +325,7 @@ def upgrades():
 
 def removes():
     """A removal leaves agent.conf, the group and no module."""
-    root.run(f"{APT} remove {' '.join(NAMES)}")
+    root.run(f"{APT} remove {' '.join(ours())}")
     if not (root.path / "etc/epochfilter/agent.conf").exists():
         return "agent.conf is gone"
     left = [path for path in root.traces() if path.endswith((".ko", ".ko.xz")) or "bin/" in path]
@@ -316,7 +335,7 @@ def removes():
 def purges():
     """Purging leaves nothing, also of what the agent kept."""
     (root.path / "var/lib/epochfilter").mkdir()
-    root.run("dpkg --purge " + " ".join(NAMES))
+    root.run("dpkg --purge " + " ".join(ours()))
     return "\n".join(root.traces()) or None
 
 
@@ -352,9 +371,12 @@ def main():
         os.environ["EPF_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private",
                               sys.executable, __file__, suite])
-    more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
+    if suite == "--build":
+        print(packages())
+        return
+    here, more = {"bookworm": ([], [lintian, secure, upgrades]), "trixie": ([builds_here], [survives])}[suite]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
-                   for cases in ([builds, installs, python, mpi, card], more + [removes, purges]))
+                   for cases in ([builds, installs, python, mpi, card] + here, more + [removes, purges]))
     tap.main(first + tour.cases(toured) + last)
 
 

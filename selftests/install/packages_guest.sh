@@ -92,5 +92,5 @@ ktap_check 'an upgrade leaves the loaded module, and names what replaces it' upg
 ktap_check 'that replaces it, and keeps filters and attachment' replaces
 ktap_check 'a removal unloads nothing that is in use, and says why' removes
 ktap_check 'what is not in use is unloaded' unloads
-ktap_check 'purging leaves no file' sh -c 'dpkg --purge epochfilter-dkms epochfilter && ! ls /etc/epochfilter /usr/src/epochfilter* /usr/bin/epf* 2> /dev/null'
+ktap_check 'purging leaves no file' sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package} " "epochfilter*") && ! ls /etc/epochfilter /usr/src/epochfilter* /usr/bin/epf* 2> /dev/null'
 ktap_finish

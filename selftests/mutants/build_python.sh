@@ -5,7 +5,7 @@
 # The package that is built, with the edited file in it. Tests run to their end, because they
 # remove what they make.
 build_package() {
-	script 300 EPF_PYTHON="$tmp/python"
+	script 3000 EPF_PYTHON="$tmp/python"
 	rm -rf "$tmp/python" && cp -r "$build/user/python" "$tmp/python" &&
 		cp -r "$copy/user/python/epf" "$tmp/python/"
 }
