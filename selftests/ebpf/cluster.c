@@ -7,6 +7,7 @@
  * filter of all. The words are set by this program, so nothing depends on time but the one
  * claim that a promise ends by itself; that one holds on any machine.
  */
+#include <dirent.h>
 #include <epf.h>
 #include <epf/cluster.h>
 #include <epf/xdp.h>
@@ -546,6 +547,23 @@ static void end(void)
 	ebpf_destroy(foreign_name, true);
 }
 
+/* Remove the maps of killed tests, whose process no longer exists. */
+static void sweep_covers(void)
+{
+	DIR *dir = opendir(EPF_CLUSTER_PINS);
+	const struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		const char *pid = strrchr(d->d_name, '-');
+
+		if (!strncmp(d->d_name, DRIVE_PREFIX, strlen(DRIVE_PREFIX)) && pid &&
+		    kill(atoi(pid + 1), 0) && errno == ESRCH)
+			unlinkat(dirfd(dir), d->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBBPF_WARN ? vprintf(fmt, ap) : 0;
@@ -566,6 +584,7 @@ int main(int argc, char **argv)
 	drive_name(name, "cover");
 	cluster = name;
 	drive_sweep();
+	sweep_covers();
 	libbpf_set_print(quiet);
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();

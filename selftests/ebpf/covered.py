@@ -163,6 +163,15 @@ def log_new():
                                           "seen, uncovered": "recent"})
 
 
+def declared(text):
+    """What apply has to do for this text, and its errors."""
+    path = net.tmp("declared.conf")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    done = net.epfctl("apply", "--dry-run", "--replace", path, check=False)
+    return done.stdout.split(":", maxsplit=1)[0], done.stderr
+
+
 def shown():
     """status, export and JSON tell the cluster, and whether it covers; export's options attach
     the same.
@@ -172,6 +181,8 @@ def shown():
         with joined("--no-dispatcher") as on:
             covered = on.status()["cluster"]
             text = net.epfctl("export", net.B).stdout
+            same = declared(text)
+            differs = declared(text.replace(f"cluster = {CLUSTER}\n", ""))
             cover("promise", CLUSTER, 0)
             open_text = net.epfctl("status", net.B).stdout
             in_use = net.refused(f"is attached to '{net.B}'", "destroy", TWIN)
@@ -187,6 +198,7 @@ def shown():
     return in_use or net.unlike(
         covered=(covered, {"name": CLUSTER, "all_id": ids, "state": "covered"}),
         exported=(re.findall(r"^cluster *= *(.*)$", text, re.M), [CLUSTER]),
+        declared=(same, ("nothing to do", "")), without=(differs == same, False),
         told=(f"cluster '{CLUSTER}': data of a host are missing" in open_text, True),
         gone=((gone, other), ("gone", "replaced")), still=(still, {"uncovered": 100}),
         again=(again, {"new": 100}))

@@ -9,6 +9,7 @@ names end in the id of a process that no longer exists. drive.h does this for pr
     rfx-PID, @rPID...       a filter of reflex.py or nf.py, pins of an interface; hooks of
                             netfilter that use it, which keep their namespaces
     epf-rfx-PID-a           a network namespace of theirs
+    rfx-PID:web             the cover map of covered.py
 """
 
 import os
@@ -16,6 +17,7 @@ import re
 import subprocess
 
 PINS = "/sys/fs/bpf/epochfilter"
+COVERS = "/sys/fs/bpf/epochfilter-cluster"
 NAMESPACES = "/run/netns"
 EPFCTL = os.environ.get("EPFCTL", os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../build/user/epfctl"))
@@ -73,6 +75,8 @@ def main():
         quiet("ip", "netns", "del", name)
     for name in left(os.path.dirname(PINS), r"epftest-.*-(\d+)$"):
         os.unlink(os.path.join(os.path.dirname(PINS), name))  # made by outside.sh
+    for name in left(COVERS, r"(?:rfx|epftest-cover)-(\d+)(?:\D|$)"):
+        os.unlink(os.path.join(COVERS, name))
     for name in left(PINS, r"@(?:epft(?:est-.*-)?|r)(\d+)(?:\D|$)"):
         try:
             remove(os.path.join(PINS, name))
