@@ -2,7 +2,8 @@
 /*
  * Recency of a flow's 14 bytes, natively: a filter without the module, and the
  * alternatives in BPF. Each program makes its key in the same way and counts in
- * the same way.
+ * the same way. Each has a second form, NAME_apart, which executes APART more
+ * instructions first.
  */
 #include <stdbool.h>
 
@@ -53,8 +54,7 @@ static __always_inline struct key next_key(void)
 	return k;
 }
 
-SEC("xdp")
-int bench_null(struct xdp_md *ctx)
+static __always_inline int ask_null(void)
 {
 	struct key k = next_key();
 
@@ -62,8 +62,7 @@ int bench_null(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-SEC("xdp")
-int bench_epf(struct xdp_md *ctx)
+static __always_inline int ask_epf(void)
 {
 	struct key k = next_key();
 	struct epf_bpf_slot *slot;
@@ -78,8 +77,7 @@ int bench_epf(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-SEC("xdp")
-int bench_lru(struct xdp_md *ctx)
+static __always_inline int ask_lru(void)
 {
 	__u64 now = 1;
 	struct key k = next_key();
@@ -91,8 +89,7 @@ int bench_lru(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-SEC("xdp")
-int bench_bloom(struct xdp_md *ctx)
+static __always_inline int ask_bloom(void)
 {
 	struct key k = next_key();
 
@@ -102,5 +99,37 @@ int bench_bloom(struct xdp_md *ctx)
 		bpf_map_push_elem(&bloom, &k, BPF_ANY);
 	return XDP_PASS;
 }
+
+/* APART instructions that neither depend on a key nor access memory, in four chains. */
+static __always_inline void work(void)
+{
+	__u64 a = 1, b = 2, c = 3, d = 4;
+	int i;
+
+	_Pragma("unroll")
+	for (i = 0; i < APART / 4; i++)
+		__asm__ volatile("%0 += 3\n\t%1 += 5\n\t%2 ^= 7\n\t%3 += 9"
+				 : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+}
+
+/* The two programs of what ask_@what() does. */
+#define BENCH(what)                                  \
+	SEC("xdp")                                   \
+	int bench_##what(struct xdp_md *ctx)         \
+	{                                            \
+		return ask_##what();                 \
+	}                                            \
+                                                     \
+	SEC("xdp")                                   \
+	int bench_##what##_apart(struct xdp_md *ctx) \
+	{                                            \
+		work();                              \
+		return ask_##what();                 \
+	}
+
+BENCH(null)
+BENCH(epf)
+BENCH(lru)
+BENCH(bloom)
 
 char _license[] SEC("license") = "GPL";

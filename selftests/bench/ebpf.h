@@ -3,6 +3,13 @@
 #ifndef EBPF_BENCH_H
 #define EBPF_BENCH_H
 
+/* Instructions before each key in the programs NAME_apart; a multiple of 4. The shortest
+ * program of a table takes some 300 (LRU hash map, with the test run's own). With as many
+ * again the next load of memory is farther away than current CPUs look ahead, which is 320
+ * to 512 instructions. So waits for memory of two keys do not overlap.
+ */
+#define APART 300
+
 /**
  * struct bench_keys - the keys that a program makes, one per run
  * @first: number of the first key

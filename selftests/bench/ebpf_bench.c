@@ -4,13 +4,16 @@
  * the same keys, on this machine's own kernel: nanoseconds of a program's run
  * (BPF_PROG_TEST_RUN with repeat, the least of ROUNDS), at an equal window: the
  * maps have as many entries as the filter's window has keys. All figures
- * include making the key ("null").
+ * include making the key ("null"), those of "apart" also the instructions.
  *
  *   new     keys never seen; the filter's window and the LRU map are full, the Bloom
  *           filter is between half full and full
  *   repeat  the keys of the run before, in the same epoch and in the same order, in
  *           which the LRU map's entries lie
  *   mixed   keys of the run before, in disorder
+ *   apart   as repeat, with APART instructions before each key. Without them CPUs begin
+ *           the next run while the memory of this one is on its way, which they cannot
+ *           where a packet takes more instructions than they execute ahead
  *   error   new keys that were found, over the course of an epoch
  *
  * Keys come in runs of at most a quarter of an epoch, and between two runs the
@@ -56,7 +59,7 @@ struct counts {
 /**
  * struct subject - a program, with the memory in which it records keys
  * @what: its name
- * @program: its program in ebpf.bpf.c
+ * @program: its program in ebpf.bpf.c, which has a second form, "_apart"
  * @map: its map there; NULL: a filter
  * @parts: L of a filter
  * @window: window in keys
@@ -69,6 +72,7 @@ struct counts {
  * @ns_new: least time of all rounds for new keys
  * @ns_repeat: likewise for repeats
  * @ns_mixed: likewise for repeats in disorder
+ * @ns_apart: likewise for repeats with APART instructions before each
  * @fresh: number of all new keys that were measured
  * @again: number of all repeats
  */
@@ -82,7 +86,7 @@ struct subject {
 	struct epf_size size;
 	__u64 next;
 	__u32 run;
-	double ns_new, ns_repeat, ns_mixed, mib;
+	double ns_new, ns_repeat, ns_mixed, ns_apart, mib;
 	struct counts fresh, again;
 };
 
@@ -134,6 +138,15 @@ static double map_mib(const struct subject *s)
 	return (double)bytes / (1 << 20);
 }
 
+/* Is @program the subject's, in either form? */
+static bool has_program(const struct subject *s, const char *program)
+{
+	size_t len = strlen(s->program);
+
+	return !strncmp(program, s->program, len) &&
+	       (!program[len] || !strcmp(program + len, "_apart"));
+}
+
 static void load(struct subject *s)
 {
 	struct bpf_program *p;
@@ -143,7 +156,7 @@ static void load(struct subject *s)
 	s->obj = bpf_object__open_file(object, NULL);
 	must(s->obj, object);
 	bpf_object__for_each_program(p, s->obj)
-		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), s->program));
+		bpf_program__set_autoload(p, has_program(s, bpf_program__name(p)));
 	if (s->map && (m = bpf_object__find_map_by_name(s->obj, s->map)))
 		bpf_map__set_max_entries(m, (__u32)s->window);
 	filter_name(s, name);
@@ -218,27 +231,36 @@ static void settle(const struct subject *s)
 	} while (now_ms() - began > 100);
 }
 
-/* Run the program for @nr keys from number @first on, or for the keys of @mask
- * in disorder, and add the counts to @sum.
+/* Run @program for @nr keys from number @first on, or for the keys of @mask in
+ * disorder, and add the counts to @sum.
  */
-static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr, struct counts *sum)
+static void run_keys(const struct subject *s, const char *program, struct bench_keys keys, __u32 nr,
+		     struct counts *sum)
 {
 	static __u8 packet[64];
 	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet),
 		    .repeat = (int)nr);
-	struct bpf_program *p = bpf_object__find_program_by_name(s->obj, s->program);
+	struct bpf_program *p = bpf_object__find_program_by_name(s->obj, program);
 
 	*s->keys = keys;
-	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), s->program);
+	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), program);
 	sum->ns += (double)t.duration * nr;
 	sum->keys += nr;
 	sum->found += s->keys->found;
 	sum->unknown += s->keys->unknown;
 }
 
-static void run(const struct subject *s, __u64 first, __u32 nr, struct counts *sum)
+static void run(const struct subject *s, __u64 first, struct counts *sum)
 {
-	run_keys(s, (struct bench_keys){ .first = first }, nr, sum);
+	run_keys(s, s->program, (struct bench_keys){ .first = first }, s->run, sum);
+}
+
+static void run_apart(const struct subject *s, __u64 first, struct counts *sum)
+{
+	char program[64];
+
+	snprintf(program, sizeof(program), "%s_apart", s->program);
+	run_keys(s, program, (struct bench_keys){ .first = first }, s->run, sum);
 }
 
 /* Run the first keys of a run, as many as the greatest power of two in it, in
@@ -247,11 +269,9 @@ static void run(const struct subject *s, __u64 first, __u32 nr, struct counts *s
 static void run_mixed(const struct subject *s, __u64 first, struct counts *sum)
 {
 	__u32 bits = 31 - (__u32)__builtin_clz(s->run);
+	struct bench_keys keys = { .first = first, .mask = (1ULL << bits) - 1, .half = bits / 2 };
 
-	run_keys(s,
-		 (struct bench_keys){
-			 .first = first, .mask = (1ULL << bits) - 1, .half = bits / 2 },
-		 1u << bits, sum);
+	run_keys(s, s->program, keys, 1u << bits, sum);
 }
 
 static void run_new(struct subject *s, __u64 nr, struct counts *sum)
@@ -260,25 +280,24 @@ static void run_new(struct subject *s, __u64 nr, struct counts *sum)
 
 	for (i = 0; i < nr; i += s->run) {
 		settle(s);
-		run(s, s->next, s->run, sum);
+		run(s, s->next, sum);
 		s->next += s->run;
 	}
 	settle(s);
 }
 
-/* Run new keys, which are not measured, and the same keys again. */
-static void run_repeat(struct subject *s, __u64 nr, bool mixed, struct counts *sum)
+typedef void (*again_fn)(const struct subject *s, __u64 first, struct counts *sum);
+
+/* Run new keys, which are not measured, and the same keys again by @again. */
+static void run_repeat(struct subject *s, __u64 nr, again_fn again, struct counts *sum)
 {
 	struct counts none = { 0 };
 	__u64 i;
 
 	for (i = 0; i < nr; i += s->run) {
 		settle(s);
-		run(s, s->next, s->run, &none);
-		if (mixed)
-			run_mixed(s, s->next, sum);
-		else
-			run(s, s->next, s->run, sum);
+		run(s, s->next, &none);
+		again(s, s->next, sum);
 		s->next += s->run;
 	}
 	s->again.unknown += none.unknown;
@@ -324,22 +343,28 @@ static void measure_new(struct subject *s)
 	add(&s->fresh, &c, &s->ns_new);
 }
 
-static void measure_repeat(struct subject *s)
+static void measure_again(struct subject *s, again_fn again, double *least)
 {
 	struct counts c = { 0 };
 
 	renew(s, round_keys(s) + s->run);
-	run_repeat(s, round_keys(s), false, &c);
-	add(&s->again, &c, &s->ns_repeat);
+	run_repeat(s, round_keys(s), again, &c);
+	add(&s->again, &c, least);
+}
+
+static void measure_repeat(struct subject *s)
+{
+	measure_again(s, run, &s->ns_repeat);
 }
 
 static void measure_mixed(struct subject *s)
 {
-	struct counts c = { 0 };
+	measure_again(s, run_mixed, &s->ns_mixed);
+}
 
-	renew(s, round_keys(s) + s->run);
-	run_repeat(s, round_keys(s), true, &c);
-	add(&s->again, &c, &s->ns_mixed);
+static void measure_apart(struct subject *s)
+{
+	measure_again(s, run_apart, &s->ns_apart);
 }
 
 static void rounds(struct subject *all, void (*measure)(struct subject *s))
@@ -415,14 +440,16 @@ static void print_times(const struct subject *all, const struct subject *s)
 {
 	const struct subject *null = &all[NULL_PROG], *lru = &all[LRU];
 
-	printf(" %6.0f %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->ns_mixed, s->mib);
+	printf(" %6.0f %6.0f %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->ns_mixed,
+	       s->ns_apart, s->mib);
 	if (s <= lru || !lru->obj)
-		printf("   %17s", "");
+		printf("   %23s", "");
 	else
-		printf("   %5.2f %5.2f %5.2f",
+		printf("   %5.2f %5.2f %5.2f %5.2f",
 		       (lru->ns_new - null->ns_new) / (s->ns_new - null->ns_new),
 		       (lru->ns_repeat - null->ns_repeat) / (s->ns_repeat - null->ns_repeat),
-		       (lru->ns_mixed - null->ns_mixed) / (s->ns_mixed - null->ns_mixed));
+		       (lru->ns_mixed - null->ns_mixed) / (s->ns_mixed - null->ns_mixed),
+		       (lru->ns_apart - null->ns_apart) / (s->ns_apart - null->ns_apart));
 }
 
 static void print(const struct subject *all, const struct subject *s)
@@ -467,9 +494,9 @@ static void json(FILE *f, const struct subject *all, unsigned int mib)
 		if (good(s))
 			fprintf(f,
 				", \"new_ns\": %.1f, \"repeat_ns\": %.1f, "
-				"\"mixed_ns\": %.1f, \"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
-				s->ns_new, s->ns_repeat, s->ns_mixed, error_of(s), s->size.fpr,
-				(double)s->again.found / (double)s->again.keys);
+				"\"mixed_ns\": %.1f, \"apart_ns\": %.1f, \"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
+				s->ns_new, s->ns_repeat, s->ns_mixed, s->ns_apart, error_of(s),
+				s->size.fpr, (double)s->again.found / (double)s->again.keys);
 		fprintf(f, "}");
 		more = true;
 	}
@@ -497,9 +524,9 @@ static void one_size(unsigned int mib, FILE *f)
 	__u64 window = window_of(mib);
 	int s;
 
-	printf("window of %llu keys, error %g\n  %17s %6s %6s %6s   %12s   LRU's by this, "
+	printf("window of %llu keys, error %g\n  %17s %6s %6s %6s %6s   %12s   LRU's by this, "
 	       "less null\n",
-	       window, BUDGET, "", "new", "repeat", "mixed", "memory");
+	       window, BUDGET, "", "new", "repeat", "mixed", "apart", "memory");
 	for (s = 0; s < SUBJECTS; s++) {
 		all[s] = subjects[s];
 		all[s].mib = LRU_BYTES * (double)window / (1 << 20);
@@ -509,6 +536,7 @@ static void one_size(unsigned int mib, FILE *f)
 	rounds(all, measure_new);
 	rounds(all, measure_repeat);
 	rounds(all, measure_mixed);
+	rounds(all, measure_apart);
 	for (s = 0; s < SUBJECTS; s++)
 		print(all, &all[s]);
 	if (f)

@@ -175,7 +175,8 @@ def ebpf_reach(rows):
             for stage, peer, most in (("new", "LRU hash map", 1 / 3),
                                       ("new", "Bloom filter map", 1),
                                       ("repeat", "LRU hash map", 1),
-                                      ("mixed", "LRU hash map", 1)):
+                                      ("mixed", "LRU hash map", 1),
+                                      ("apart", "LRU hash map", 1)):
                 if peer in of:
                     null = of["null"][stage + "_ns"]
                     yield (what % (stage, peer.split()[0]),
