@@ -39,9 +39,9 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-WIRETAP = "epochfilter-wiretap"
-NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-mpi", WIRETAP, "libepf-dev", "libepf1",
-         "python3-epf"]
+# Their libraries have other names in each release.
+OF_RELEASE = ["epochfilter-mpi", "epochfilter-wiretap"]
+NAMES = sorted(["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1", "python3-epf"] + OF_RELEASE)
 CUDA = pathlib.Path("/usr/local/cuda")
 if (CUDA / "bin/nvcc").exists():
     NAMES.insert(1, "epochfilter-cuda")
@@ -215,7 +215,7 @@ def packages():
 
 def ours():
     """The packages that this suite installs."""
-    return [name for name in NAMES if suite == "bookworm" or name != WIRETAP]
+    return [name for name in NAMES if suite == "bookworm" or name not in OF_RELEASE]
 
 
 def misses(debs):

@@ -65,7 +65,7 @@ all() {
 	done <<< "$2" | plain
 }
 
-# A package, and those of Debian that have its files.
+# A package, and those of Debian that have its files. epfmpi is in neither: people have an MPI of their own.
 rpm_names='epochfilter epochfilter
 epochfilter-dkms epochfilter-dkms
 epochfilter-wiretap epochfilter-wiretap
