@@ -38,11 +38,11 @@ declared() {
 	! grep epochfilter "$tmp/said"
 }
 
-# widened: nor about the drop-in for a GPU, which is indeed read
+# widened DROP-IN: nor about this one, which is indeed read
 widened() {
 	mkdir -p "$tmp/epfagent.service.d" &&
-		cp "$top/user/epfagent/gpu.conf" "$tmp/epfagent.service.d/" && verified &&
-		echo 'NoSuchKey=yes' >> "$tmp/epfagent.service.d/gpu.conf" && ! verified &&
+		cp "$top/user/epfagent/$1" "$tmp/epfagent.service.d/" && verified &&
+		echo 'NoSuchKey=yes' >> "$tmp/epfagent.service.d/$1" && ! verified &&
 		rm -r "$tmp/epfagent.service.d"
 }
 
@@ -118,16 +118,18 @@ env_refuses() {
 }
 
 none='--config /dev/null'
-ktap_plan 22
+ktap_plan 23
 if command -v systemd-analyze > /dev/null; then
 	ktap_check 'systemd reads the units without a word' verified
 	ktap_check 'and those of declared filters' declared
-	ktap_check 'nor with the drop-in for a GPU' widened
+	ktap_check 'nor with the drop-in for a GPU' widened gpu.conf
+	ktap_check 'nor with that for a cluster' widened cluster.conf
 	ktap_check 'exposure of 2.5 of 10 at most' tight
 else
 	ktap_skip 'systemd reads the units without a word' 'no systemd-analyze'
 	ktap_skip 'and those of declared filters' 'no systemd-analyze'
 	ktap_skip 'nor with the drop-in for a GPU' 'no systemd-analyze'
+	ktap_skip 'nor with that for a cluster' 'no systemd-analyze'
 	ktap_skip 'exposure of 2.5 of 10 at most' 'no systemd-analyze'
 fi
 ktap_check 'the socket is where clients look for it' alike

@@ -141,6 +141,24 @@ def withdraws():
     return None
 
 
+def notices_lost_contents():
+    """A filter of all that is cleared has everything again, and one with other contents is another
+    one: until then there is no cover.
+    """
+    node, key = nodes["h0"], fresh()
+    nodes["h2"].insert(key)
+    a.poll(lambda: node.has(key))
+    node.epfctl("clear", "all")
+    a.poll(lambda: node.has(key))
+    whole()
+    node.epfctl("create", "spare", "--time", f"{h.WINDOW_S}s", "--rate", "10k", "--key-file",
+                node.path("key"))
+    node.epfctl("swap", "all", "spare")
+    a.poll(lambda: b"have other contents now" in node.said())
+    whole()
+    return None
+
+
 def refuses_another_key():
     """A host with another hash key is refused by name, and never covered."""
     old = nodes.pop("h2")
@@ -221,6 +239,7 @@ def main():
             ("a server is killed and comes back", survives_the_server),
             ("an agent is killed and comes back", joins_again),
             ("no promise is left behind", withdraws),
+            ("a filter of all that loses its contents", notices_lost_contents),
             ("wrong sections are refused", conf_errors),
             ("what cannot work is told", complains),
             ("a host with another hash key is refused", refuses_another_key),

@@ -26,3 +26,15 @@ build_cluster() {
 	[ "${test##*/}" != laws ] || objects+=("$tmp"/sim*.o)
 	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal
 }
+
+# Real agents, a real server: one case fails, or waits for what does not come.
+build_agent() {
+	script 900 EPF_AGENT="$tmp/epfagent" BUILD="$build" EPF_PATIENCE=40
+	relink broken epfagent
+}
+
+# The tests with real agents run as root only, where there is a server.
+need_live() {
+	[ "$(id -u)" -eq 0 ] || echo 'needs root'
+	command -v nats-server > /dev/null || [ -x /usr/sbin/nats-server ] || echo 'nats-server is missing'
+}

@@ -37,6 +37,21 @@ struct receiver {
 
 /* Filters */
 
+/* Is the cover map still about them? After a swap or a restore the agent needs another one. */
+static int check_map(struct receiver *r, struct rec_error *e)
+{
+	struct cluster *c = r->c;
+	struct epf_cluster_cover is;
+	int ret = cover_map_of(c->conf->local, c->conf->all, &is);
+
+	if (!ret && !cover_map_same(c->map, &is))
+		return rec_error_set(e, -ESTALE, "filters '%s' and '%s' have other contents now",
+				     c->conf->local, c->conf->all);
+	return !ret ? 0 :
+		      rec_error_set(e, ret, "filters '%s' and '%s': %s", c->conf->local,
+				    c->conf->all, strerror(-ret));
+}
+
 /* What has happened to them since the last look? A filter of all that was cleared, or whose
  * epochs were ended before their time, lacks what it had; all messages are read again.
  */
@@ -235,7 +250,9 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 	if (now >= r->check_ns) {
 		r->check_ns = now + CHECK_NS;
 		take_rates(r->c, now);
-		ret = check_filters(r, e);
+		ret = check_map(r, e);
+		if (!ret)
+			ret = check_filters(r, e);
 	}
 	if (ret)
 		return ret;
