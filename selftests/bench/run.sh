@@ -4,7 +4,7 @@
 # Runs all benchmarks, one after another; a report. Every ratio is between
 # figures of this run. Writes report.txt and report.json to build/bench.
 #
-# usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|mpi]...    (all)
+# usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|mpi|cluster]...    (all)
 # Exit: 0 all ran, 1 some did not.
 
 set -u -o pipefail
@@ -14,11 +14,11 @@ bench=$top/selftests/bench
 out=$top/build/bench
 export EPF_OUT=$out
 
-[ $# -gt 0 ] || set -- core steps kinds audit snap xdp reflex ebpf memory dedup mpi
+[ $# -gt 0 ] || set -- core steps kinds audit snap xdp reflex ebpf memory dedup mpi cluster
 for part in "$@"; do
 	case $part in
-	core | steps | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup | mpi) ;;
-	*) echo 'usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|mpi]...' >&2; exit 2 ;;
+	core | steps | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup | mpi | cluster) ;;
+	*) echo 'usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|mpi|cluster]...' >&2; exit 2 ;;
 	esac
 done
 
@@ -72,6 +72,8 @@ run_all() {
 			"$bench/dedup.sh" ;;
 		mpi) make -C "$top/user" mpi > "$out/build.log" 2>&1 &&
 			section mpi 'Audits by the ranks of an MPI job' "$bench/mpi.py" ;;
+		cluster) section cluster 'A live cluster of three hosts on this machine' \
+			"$bench/cluster.py" ;;
 		esac
 	done
 	printf '\n== Summary\n\n'
