@@ -159,6 +159,16 @@ def notices_lost_contents():
     return None
 
 
+def tells_of_saturation():
+    """A saturated filter takes new keys for repeats and does not publish them: no cover."""
+    subprocess.run(nodes["h2"].inside(a.EPFCTL, "insert", "local", "-"),
+                   input="".join(f"many {i}\n" for i in range(500000)), text=True, check=True,
+                   capture_output=True, env={**os.environ, "EPF_BACKEND": "bpf"})
+    a.poll(lambda: nodes["h0"].peer("h2")["lost"])
+    a.poll(lambda: not nodes["h0"].covered())
+    return None
+
+
 def refuses_another_key():
     """A host with another hash key is refused by name, and never covered."""
     old = nodes.pop("h2")
@@ -242,6 +252,7 @@ def main():
             ("a filter of all that loses its contents", notices_lost_contents),
             ("wrong sections are refused", conf_errors),
             ("what cannot work is told", complains),
+            ("a host whose filter is saturated is not covered", tells_of_saturation),
             ("a host with another hash key is refused", refuses_another_key),
         ])
     finally:

@@ -110,3 +110,10 @@ int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
 	*all_ns = info.covered_ns;
 	return ret;
 }
+
+bool apply_overfull(const struct apply_filters *f)
+{
+	struct epf_info info;
+
+	return epf_filter_info(f->local, &info) || info.flags & EPF_INFO_SATURATED;
+}

@@ -3,6 +3,8 @@
 #ifndef CLUSTER_APPLY_H
 #define CLUSTER_APPLY_H
 
+#include <stdbool.h>
+
 #include <linux/epochfilter.h>
 
 #include "records/records.h"
@@ -57,5 +59,16 @@ int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count
  * Return: 0; an error of EPF_IOC_INFO.
  */
 int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns);
+
+/**
+ * apply_overfull() - has the local filter more keys than it is sized for?
+ * @f: filters
+ *
+ * A key whose bits others have set is not new to it, so it is in no journal. That is the
+ * filter's error while it is within its limit, and unbounded beyond.
+ *
+ * Return: true also if it cannot be asked.
+ */
+bool apply_overfull(const struct apply_filters *f);
 
 #endif /* CLUSTER_APPLY_H */

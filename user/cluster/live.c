@@ -206,13 +206,17 @@ static int open_publisher(struct cluster *c, struct rec_error *e)
 		.send = to_nats,
 		.ctx = c,
 	};
+	struct publisher *publisher;
 
 	live_check(c, conf.head.check);
 	snprintf(conf.head.host, sizeof(conf.head.host), "%s", c->conf->host);
 	if (getrandom(&conf.head.incarnation, sizeof(conf.head.incarnation), 0) < 0)
 		return rec_error_set(e, -errno, "random number: %s", strerror(errno));
-	c->publisher = publish_new(&conf);
-	return c->publisher ? 0 : rec_error_set(e, -ENOMEM, "out of memory");
+	publisher = publish_new(&conf);
+	pthread_mutex_lock(&c->lock);
+	c->publisher = publisher;
+	pthread_mutex_unlock(&c->lock);
+	return publisher ? 0 : rec_error_set(e, -ENOMEM, "out of memory");
 }
 
 static int open_nats(struct cluster *c, struct rec_error *e)
@@ -254,6 +258,7 @@ static int live_open(struct cluster *c, struct rec_error *e)
 static void live_close(struct cluster *c)
 {
 	struct coverage *coverage;
+	struct publisher *publisher;
 
 	if (c->map) {
 		cover_map_promise(c->map, 0);
@@ -264,13 +269,14 @@ static void live_close(struct cluster *c)
 	c->nats = NULL;
 	pthread_mutex_lock(&c->lock);
 	coverage = c->coverage;
+	publisher = c->publisher;
 	c->coverage = NULL;
+	c->publisher = NULL;
 	c->covered = c->joined = false;
 	c->until_ns = 0;
 	pthread_mutex_unlock(&c->lock);
 	coverage_free(coverage);
-	publish_free(c->publisher);
-	c->publisher = NULL;
+	publish_free(publisher);
 	apply_close(&c->filters);
 }
 

@@ -30,7 +30,7 @@
  * @map: of a run: cover map
  * @map_fd: likewise
  * @nats: of a run: transport
- * @publisher: of a run: own messages
+ * @publisher: of a run: own messages; changes with @lock only
  * @last_stamp: of a run, main thread: stamp of the last message
  * @all_since: of a run, main thread: own time since when the filter of all keeps what it gets
  * @lock: protects all below

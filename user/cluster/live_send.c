@@ -158,6 +158,7 @@ static long send_read(struct cluster *c, struct sender *s)
 		if (n < 0)
 			return n;
 		full = n == CLUSTER_DIGESTS_MAX;
+		lost += !full && apply_overfull(&c->filters);
 		if (n || lost || (to && publish_idle(c->publisher)))
 			publish_add(c->publisher, s->digests, (__u32)n, lost, full ? 0 : to);
 		all += n;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <nats/nats.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@
  * @open: atomic: there is one now
  * @pending: atomic: messages whose acknowledgement or failure was not told yet
  * @closed: atomic: the connection calls nothing any more
+ * @lock: held while the caller is told of an acknowledgement
+ * @deaf: with @lock: the caller is told nothing any more
  */
 struct cluster_nats {
 	struct cluster_nats_conf conf;
@@ -48,6 +51,8 @@ struct cluster_nats {
 	bool open;
 	unsigned int pending;
 	bool closed;
+	pthread_mutex_t lock;
+	bool deaf;
 };
 
 /* The text of libnats begins with its place in the source, and may end with a newline. */
@@ -119,8 +124,10 @@ static void nats_acked(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *faul
 
 	(void)js;
 	(void)ack;
-	if (natsMsgHeader_Get(msg, "Nats-Msg-Id", &id) == NATS_OK && id)
+	pthread_mutex_lock(&n->lock);
+	if (!n->deaf && natsMsgHeader_Get(msg, "Nats-Msg-Id", &id) == NATS_OK && id)
 		n->conf.acknowledged(n->conf.ctx, id, fault ? -EIO : 0);
+	pthread_mutex_unlock(&n->lock);
 	natsMsg_Destroy(msg);
 	__atomic_sub_fetch(&n->pending, 1, __ATOMIC_RELEASE);
 }
@@ -301,6 +308,7 @@ int cluster_nats_open(struct cluster_nats **result, const struct cluster_nats_co
 	if (!n)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	n->conf = *conf;
+	pthread_mutex_init(&n->lock, NULL);
 	snprintf(n->subject, sizeof(n->subject), "%s.d.%s", conf->prefix, conf->host);
 	snprintf(n->subjects, sizeof(n->subjects), "%s.d.*", conf->prefix);
 	ret = nats_connect(n, e);
@@ -334,7 +342,7 @@ static bool settled(struct cluster_nats *n)
 	       __atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
 }
 
-/* What a late callback could still use is not freed, and not told of it. */
+/* What a late callback could still use is not freed, but the caller is told nothing more. */
 void cluster_nats_close(struct cluster_nats *n)
 {
 	bool quiet;
@@ -343,10 +351,14 @@ void cluster_nats_close(struct cluster_nats *n)
 		return;
 	nats_leave(n);
 	quiet = !n->nc || settled(n);
+	pthread_mutex_lock(&n->lock);
+	n->deaf = true;
+	pthread_mutex_unlock(&n->lock);
 	if (!quiet)
 		return;
 	jsCtx_Destroy(n->js);
 	natsConnection_Destroy(n->nc);
+	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
 

@@ -64,7 +64,7 @@ static void member_start(struct clusters *all, struct cluster_conf *conf)
 	int ret = -ENOMEM;
 
 	if (!cluster_start) {
-		fail("cluster '%s': this epfagent was built without libnats or without libbpf",
+		fail("cluster '%s': this epfagent was built without libnats, libisal or libbpf",
 		     conf->name);
 		ret = 0;
 	} else if (m) {
