@@ -36,22 +36,19 @@ def require():
         tap.skip_all("needs root")
     if not os.path.exists(broker.SERVER):
         tap.skip_all("no nats-server: apt-get install nats-server")
-    if not shutil.which("openssl"):
-        tap.skip_all("no openssl")
+    for tool in "openssl", "ethtool":
+        if not shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
+            tap.skip_all(f"no {tool}: apt-get install {tool}")
     for path in host.AGENT, host.EPFCTL, host.LIBRARY:
         if not os.path.exists(path):
             tap.skip_all(f"{path} is not built")
-    if b"built without libnats" in open(host.AGENT, "rb").read() and not linked():
+    if "libnats" not in lan.run("ldd", host.AGENT).stdout:
         tap.skip_all("epfagent is built without libnats")
     try:
         host.library()
         lan.make()
     except (ImportError, OSError, RuntimeError) as why:
         tap.skip_all(f"no cluster here: {why}")
-
-
-def linked():
-    return "libnats" in lan.run("ldd", host.AGENT).stdout
 
 
 class Cluster:

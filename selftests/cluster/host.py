@@ -26,7 +26,7 @@ AGENT = os.environ.get("EPF_AGENT", os.path.join(BUILD, "user/epfagent"))
 LIBRARY = os.path.join(BUILD, "user/libepf.so.1")
 PINS = "/sys/fs/bpf/epochfilter-cluster"
 SYS_BPF, BPF_OBJ_GET, MAGIC = 321, 7, 0x3152564F43465045
-BACKEND = os.environ.get("EPF_BACKEND", "bpf")
+BACKEND = os.environ.get("EPF_CLUSTER_BACKEND", "bpf")
 TICK_NS = 10_000_000  # the programs' clock may be so late
 
 
@@ -139,7 +139,8 @@ class Host(lan.Actor):
             self.agent.wait()
         self.seen = self.all = None
         for name in filters(self.node.number):
-            subprocess.run([EPFCTL, "destroy", "--force", name], capture_output=True)
+            subprocess.run([EPFCTL, "--backend", BACKEND, "destroy", "--force", name],
+                           capture_output=True)
 
     def log(self):
         with open(self.path("agent.log"), errors="replace") as f:

@@ -75,5 +75,5 @@ class Filtering(host.Host):
         return out
 
     def counters(self):
-        shown = json.loads(lan.run(host.EPFCTL, "-j", "status", OUT).stdout)
+        shown = json.loads(lan.run(host.EPFCTL, "--backend", host.BACKEND, "-j", "status", OUT).stdout)
         return {name: c["packets"] for name, c in shown["counters"].items() if c["packets"]}
