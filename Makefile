@@ -21,6 +21,7 @@ help:
 	@echo 'make check-kernels  in full what depends on the kernel, on 6.1, 6.12, 6.12-rt, newest'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-arm64 (check-s390x)  what is cross-built for it, under emulation; for arm64 also in a virtual machine'
+	@echo 'make check-cluster a live cluster of eight hosts on this machine, with every fault'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
@@ -92,6 +93,11 @@ check-debug:
 check-arm64 check-s390x:
 	$(Q)selftests/arch.sh $(@:check-%=%)
 
+check-cluster:
+	$(Q)scripts/deps.sh --install build test
+	$(Q)$(MAKE) -C user
+	$(Q)$(MAKE) -C selftests/cluster long
+
 check-static:
 	$(Q)scripts/deps.sh --install build debug
 	$(Q)scripts/static.sh
@@ -157,6 +163,6 @@ install-python uninstall-python:
 clean:
 	$(Q)rm -rf build
 
-.PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
+.PHONY: all help deps lacks user bpf cuda module check check-cluster check-fast check-kernels check-debug \
 	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb rpm arch install uninstall \
 	install-python uninstall-python clean
