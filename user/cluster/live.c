@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -98,6 +99,26 @@ void live_promise(struct cluster *c)
 }
 
 /* Runs */
+
+/* Programs compare a promise with the kernel's CLOCK_MONOTONIC; that of a time namespace is
+ * another one.
+ */
+static int check_clock(struct rec_error *e)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	long long s, ns;
+	char clock[16];
+	bool other = false;
+
+	while (f && fscanf(f, "%15s %lld %lld", clock, &s, &ns) == 3)
+		other = other || (!strcmp(clock, "monotonic") && (s || ns));
+	if (f)
+		fclose(f);
+	return other ? rec_error_set(e, -EINVAL,
+				     "this agent is in a time namespace, and packet programs have "
+				     "another clock: run it outside") :
+		       0;
+}
 
 static int open_map(struct cluster *c, struct rec_error *e)
 {
@@ -220,6 +241,8 @@ static int live_open(struct cluster *c, struct rec_error *e)
 {
 	int ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
 
+	if (!ret)
+		ret = check_clock(e);
 	if (!ret)
 		ret = open_map(c, e);
 	if (!ret)
