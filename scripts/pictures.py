@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Draw the pictures of DESIGN.md, FIREWALL.md and theory/lanes.md in docs/, as SVG.
+"""Draw the pictures of DESIGN.md, FIREWALL.md, CLUSTER.md and theory/lanes.md in docs/, as SVG.
 
 usage: pictures.py [--check]
 --check: compare with what is there, write nothing. Exit status: 0 the same, 1 not.
@@ -310,6 +310,53 @@ WORDS = (
 )
 
 
+def live():
+    p = Picture(860, 400, "Each host publishes the digests of its new keys and inserts those "
+                "of all others; packets ask both filters")
+    for x, name in ((20, "h1"), (560, "h2")):
+        p.parts.append(f'<rect class="stale" x="{x}" y="20" width="280" height="250" rx="6"/>')
+        p.text(x + 30, 42, name, "head")
+        p.box(x + 80, 35, 120, 46, ["XDP, firewall"], "ours")
+        p.box(x + 20, 125, 105, 46, ["local filter:", "own keys"], "ours")
+        p.box(x + 155, 125, 105, 46, ["filter of all:", "others' keys"], "ours")
+        p.box(x + 90, 212, 100, 44, ["epfagent"])
+        p.way((x + 115, 81), (x + 80, 123), kind="key")
+        p.text(x + 44, 107, "1. test, insert", "small")
+        p.way((x + 165, 81), (x + 200, 123), kind="key")
+        p.text(x + 232, 107, "2. else test", "small")
+        p.way((x + 75, 171), (x + 105, 210))
+        p.text(x + 45, 195, "journal", "small")
+        p.way((x + 175, 210), (x + 205, 173))
+        p.text(x + 228, 195, "insert", "small")
+    p.box(330, 320, 200, 60, ["NATS with JetStream:", "a window in memory"])
+    p.way((140, 256), (140, 340), (328, 340))
+    p.text(255, 332, "new keys, each 100 ms", "small")
+    p.way((328, 366), (180, 366), (180, 258))
+    p.text(250, 382, "those of others", "small")
+    p.way((680, 256), (680, 366), (532, 366))
+    p.text(610, 382, "new keys", "small")
+    p.way((532, 340), (720, 340), (720, 258))
+    p.text(626, 332, "those of others", "small")
+    return p
+
+
+def promise():
+    p = Picture(860, 215, "What 'absent' says at time T, and how long it may be said")
+    p.way((20, 110), (830, 110))
+    p.text(790, 132, "cluster time", "small")
+    p.box(150, 80, 460, 60, ["keys that any host inserted here are present"], "ours")
+    for x, what in ((150, "T - window"), (610, "T - lag"), (705, "T")):
+        p.way((x, 66), (x, 154), kind="guide")
+        p.text(x, 58, what, "small head")
+    p.text(655, 100, "may be missing", "small")
+    p.text(80, 100, "may have left", "small")
+    p.text(420, 182, "The packet path compares its clock with one word. The agent moves it on, "
+           "by the oldest host's data", "small")
+    p.text(420, 198, 'plus the lag; whatever fails, the word stays, and "absent" becomes '
+           '"do not know" by itself.', "small")
+    return p
+
+
 def access():
     p = Picture(880, 440, "Which shared words each of them reads and writes")
     wide, high = (114, 136, 108, 132, 108, 108, 144), 34
@@ -337,6 +384,7 @@ def access():
 
 PICTURES = {"design/line.svg": line_and_lanes, "design/epoch.svg": epoch_life,
             "design/packet.svg": packet_way, "design/access.svg": access,
+            "cluster/live.svg": live, "cluster/promise.svg": promise,
             "firewall/reflexive.svg": reflexive, "firewall/admit.svg": admit,
             "firewall/log.svg": log, "theory/lanes.svg": frontier}
 

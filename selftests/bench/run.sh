@@ -4,7 +4,7 @@
 # Runs all benchmarks, one after another; a report. Every ratio is between
 # figures of this run. Writes report.txt and report.json to build/bench.
 #
-# usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...    (all)
+# usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|cluster]...    (all)
 # Exit: 0 all ran, 1 some did not.
 
 set -u -o pipefail
@@ -14,11 +14,11 @@ bench=$top/selftests/bench
 out=$top/build/bench
 export EPF_OUT=$out
 
-[ $# -gt 0 ] || set -- core steps kinds audit snap xdp reflex ebpf memory dedup
+[ $# -gt 0 ] || set -- core steps kinds audit snap xdp reflex ebpf memory dedup cluster
 for part in "$@"; do
 	case $part in
-	core | steps | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup) ;;
-	*) echo 'usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...' >&2; exit 2 ;;
+	core | steps | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup | cluster) ;;
+	*) echo 'usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup|cluster]...' >&2; exit 2 ;;
 	esac
 done
 
@@ -70,6 +70,8 @@ run_all() {
 		memory) section memory 'Memory' "$bench/memory.sh" ;;
 		dedup) section dedup 'Duplicate removal on capture files' \
 			"$bench/dedup.sh" ;;
+		cluster) section cluster 'A live cluster of three hosts on this machine' \
+			"$bench/cluster.py" ;;
 		esac
 	done
 	printf '\n== Summary\n\n'
