@@ -125,6 +125,9 @@ class Node:
         run("ip", "link", "set", self.port, "up" if up else "down")
 
     def close(self):
+        """The kernel removes the interfaces of a namespace some time after its last process, and
+        the next node may have the same number: so the port goes first."""
+        subprocess.run(["ip", "link", "del", self.port], capture_output=True)
         try:
             self.pipe.send((None, ()))
         except OSError:
