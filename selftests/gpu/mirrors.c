@@ -50,6 +50,7 @@ static struct epf_journal_ring writer(void)
 		(void *)((char *)filter.journal + EPF_JOURNAL_SHARD_BYTES),
 		(void *)((char *)filter.journal + RECORDS_AT),
 		(1ULL << filter.order) - 1,
+		0,
 	};
 
 	return r;

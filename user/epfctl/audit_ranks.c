@@ -28,8 +28,8 @@
  */
 #define USUAL_MIN (1ULL << 20)
 #define USUAL_MAX (64ULL << 20)
-#define UNITS_WANTED 256u /* so that ranks end at nearly the same time */
-#define STEP_KEYS (4u << 20)    /* between two calls of ranks_serve() */
+#define UNITS_WANTED 256u    /* so that ranks end at nearly the same time */
+#define STEP_KEYS (4u << 20) /* between two calls of ranks_serve() */
 #define SUM_BYTES (1u << 20)
 
 /**
