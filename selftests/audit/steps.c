@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -226,10 +227,34 @@ static int do_read(const struct epf_snap_read *r)
 
 static int do_info(struct epf_info *info)
 {
+	info->id = 1;
 	info->params = params();
 	info->epoch = filter.epoch;
 	info->memory_bytes = filter.locked ? words_bytes() : lines_bytes();
 	return 0;
+}
+
+/* Is it the filter's descriptor, or another one of it? */
+static bool is_filter(int fd)
+{
+	struct stat a, b;
+
+	return filter.fd > 0 && !fstat(fd, &a) && !fstat(filter.fd, &b) && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
+}
+
+/* The device opens as the filter itself. */
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	if (!strcmp(path, EPF_DEVICE))
+		return fcntl(filter.fd, F_DUPFD_CLOEXEC, 0);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 int ioctl(int fd, unsigned long cmd, ...)
@@ -240,9 +265,11 @@ int ioctl(int fd, unsigned long cmd, ...)
 	va_start(args, cmd);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (fd != filter.fd)
+	if (!is_filter(fd))
 		return (int)syscall(SYS_ioctl, fd, cmd, arg);
 	switch (cmd) {
+	case EPF_IOC_OPEN:
+		return fcntl(filter.fd, F_DUPFD_CLOEXEC, 0);
 	case EPF_IOC_INFO:
 		return do_info(arg);
 	case EPF_IOC_SNAP_BEGIN:
@@ -273,7 +300,7 @@ static void *call_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_
 
 void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
-	bool journal = fd == filter.fd && fd && offset;
+	bool journal = offset && is_filter(fd);
 	void *map = call_mmap(at, bytes, prot, flags, journal ? filter.journal_fd : fd,
 			      journal ? 0 : offset);
 	int i;

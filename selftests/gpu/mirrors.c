@@ -35,14 +35,26 @@ static struct {
 static int fake_call(int fd, unsigned long cmd, void *arg);
 static void *fake_map(int fd, size_t bytes, off_t offset);
 static int fake_munmap(void *at, size_t bytes);
+static int fake_open(void);
+static void fake_close(int fd);
+static int fake_info(struct epf_info *info);
 
 #define epf_call fake_call
 #define epf_map fake_map
 #define munmap fake_munmap
+#define epf_backend_open_of(choice) fake_open()
+#define epf_dev_filter_id(dev, id) fake_open()
+#define epf_close fake_close
+#define epf_filter_info(filter, info) fake_info(info)
+#include "../../user/libepf/rings.c"
 #include "../../user/libepf/mirror.c"
 #undef epf_call
 #undef epf_map
 #undef munmap
+#undef epf_backend_open_of
+#undef epf_dev_filter_id
+#undef epf_close
+#undef epf_filter_info
 
 static struct epf_journal_ring writer(void)
 {
@@ -102,6 +114,23 @@ static int fake_munmap(void *at, size_t bytes)
 	if (at == filter.journal || at == filter.s.f.line)
 		return 0;
 	return munmap(at, bytes);
+}
+
+static int fake_open(void)
+{
+	return FILTER;
+}
+
+static void fake_close(int fd)
+{
+	if (fd != FILTER)
+		abort();
+}
+
+static int fake_info(struct epf_info *info)
+{
+	info->id = 1;
+	return 0;
 }
 
 /* ---- what happens to the filter ---- */
