@@ -407,15 +407,23 @@ static int do_snap(int filter, struct epf_snap *a)
 	return 0;
 }
 
+/* The name of the filter that was asked last, which the number of any filter, 1, opens again. */
+static char asked[EPF_NAME_LEN];
+
 static int do_info(int filter, struct epf_info *a)
 {
 	struct epf_snap_header h;
-	char name[EPF_NAME_LEN];
 
-	name_of(filter, name);
-	header_io(name, &h, false);
+	name_of(filter, asked);
+	header_io(asked, &h, false);
 	a->params = h.params;
+	a->id = 1;
 	return 0;
+}
+
+static int do_open(const struct epf_ref_args *a)
+{
+	return fake(a->name.id ? asked : a->name.name, ".lines", O_RDONLY);
 }
 
 int ioctl(int fd, unsigned long cmd, ...)
@@ -438,7 +446,7 @@ int ioctl(int fd, unsigned long cmd, ...)
 	case EPF_IOC_DESTROY:
 		return do_destroy(arg);
 	case EPF_IOC_OPEN:
-		return fake(((struct epf_ref_args *)arg)->name.name, ".lines", O_RDONLY);
+		return do_open(arg);
 	case EPF_IOC_INFO:
 		return do_info(fd, arg);
 	case EPF_IOC_SNAP_BEGIN:
