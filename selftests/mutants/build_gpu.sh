@@ -33,7 +33,7 @@ build_side() {
 
 build_mirror() {
 	on_card "$build/cuda/libepf_cuda_emu.so" "$tmp/program"
-	sed "s|\"../../user/libepf/|\"$copy/user/libepf/|; s|\"../audit/|\"|" \
+	sed "s|\"../../user/libepf/mirror.c\"|\"$copy/$file\"|; s|\"../../user/|\"$PWD/user/|; s|\"../audit/|\"|" \
 		selftests/gpu/mirrors.c > "$tmp/mirrors.c" || return
 	gpu_cc -Iselftests/audit "$tmp/mirrors.c"
 }
