@@ -47,7 +47,7 @@ def make_c():
     net.run("ip", "-n", NS_C, "link", "add", C, "type", "veth", "peer", "name", B1,
             "netns", net.NS_B)
     net.run("ip", "-n", NS_C, "link", "set", C, "arp", "off", "up")
-    in_b("ip", "link", "set", B1, "arp", "off", "up")
+    in_b("ip", "link", "set", B1, "arp", "off", "multicast", "off", "up")
     in_b("ethtool", "-K", B1, "rx-vlan-hw-parse", "off", check=False)
 
 
@@ -60,7 +60,6 @@ class Routed:
     def __enter__(self):
         shell(net.NS_B, f"echo 1 > /proc/sys/net/ipv4/ip_forward; "
                         f"echo 1 > /proc/sys/net/ipv6/conf/{B1}/addr_gen_mode; "
-                        f"echo 1 > /proc/sys/net/ipv6/conf/{B1}/mldv2_unsolicited_report_interval; "
                         f"echo 0 > /proc/sys/net/ipv6/conf/{B1}/disable_ipv6; "
                         f"echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; "
                         f"echo 0 > /proc/sys/net/ipv4/conf/{B1}/rp_filter; "
