@@ -26,7 +26,8 @@ def bpf(command, attributes):
 
 
 def absent(why):
-    if why.errno != errno.ENOENT:
+    """EAGAIN: a link that another process is just making, of which the kernel says "not yet"."""
+    if why.errno not in (errno.ENOENT, errno.EAGAIN):
         raise why
 
 
