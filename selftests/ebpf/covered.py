@@ -70,24 +70,27 @@ def own(tree):
     return out
 
 
+def added(before, after):
+    return {k: n for k, v in after.items() if (n := v - before.get(k, 0))}
+
+
 def run_in(on, frames):
     """Return the frames that arrive, and what they are counted as."""
     before = own(on.status()["counters"])
     got = ingress.send_in(frames)
-    after = own(on.status()["counters"])
-    return got, {k: n for k, v in after.items() if (n := v - before.get(k, 0))}
+    return got, added(before, own(on.status()["counters"]))
 
 
 def judged(on, seen, new, expected):
     """Packets that another host has seen, and new ones, with the cover and without it."""
-    half, told = len(new) // 2, {}
-    cover("promise", CLUSTER, FOREVER)
-    told["seen"] = run_in(on, seen)[1]
-    told["covered"] = run_in(on, new[:half])[1]
-    cover("promise", CLUSTER, 1)
-    told["expired"] = run_in(on, new[half:])[1]
-    cover("promise", CLUSTER, 0)
-    told["seen, uncovered"] = run_in(on, seen)[1]
+    half, told, before = len(new) // 2, {}, own(on.status()["counters"])
+    for when, until, frames in (("seen", FOREVER, seen), ("covered", None, new[:half]),
+                                ("expired", 1, new[half:]), ("seen, uncovered", 0, seen)):
+        if until is not None:
+            cover("promise", CLUSTER, until)
+        ingress.send_in(frames)
+        after = own(on.status()["counters"])
+        told[when], before = added(before, after), after
     count = {"seen": len(seen), "covered": half, "expired": half,
              "seen, uncovered": len(seen)}
     return net.unlike(**{when: (told[when], {what: count[when]})
@@ -228,19 +231,26 @@ def refusals():
     return fault or net.unlike(same=(same.returncode, 1))
 
 
+def native_only():
+    """Cases of the tool, and constants of programs: the same with filters of the module."""
+    of = functools.partial
+    return [("duplicates, generic, without a dispatcher",
+             of(dedup, "--mode", "generic", "--no-dispatcher")),
+            ("--admit, unknown accepted", of(admit, "accept")), ("refused", refusals)]
+
+
 def cases():
     of = functools.partial
-    out = [("duplicates", dedup),
-           ("duplicates, generic, without a dispatcher",
-            of(dedup, "--mode", "generic", "--no-dispatcher"))]
-    if hosts.MODULE and hosts.kernel() < (6, 9):
-        return out
-    out += [("--reflexive", reflexive), ("--reflexive, asked at tc", of(reflexive, "--ask", "tc")),
-            ("--admit, unknown dropped", of(admit, "drop")),
-            ("--admit, unknown accepted", of(admit, "accept")), ("--log-new", log_new)]
-    if hosts.kernel() >= (6, 4):
-        out.append(("--hook", hook))
-    return out + [("shown, exported and attached again", shown), ("refused", refusals)]
+    out = [("duplicates", dedup)]
+    if not hosts.MODULE or hosts.kernel() >= (6, 9):
+        out += [("--reflexive", reflexive),
+                ("--reflexive, asked at tc", of(reflexive, "--ask", "tc")),
+                ("--admit, unknown dropped", of(admit, "drop")), ("--log-new", log_new),
+                ("shown, exported and attached again", shown)]
+        if hosts.kernel() >= (6, 4):
+            out.append(("--hook", hook))
+    in_part = hosts.MODULE and not (reflex.THOROUGH or reflex.KERNELS)
+    return out if in_part else out + native_only()
 
 
 def sweep():
