@@ -33,6 +33,6 @@ as_it_stands() {
 mkdir -p "$out"
 if [ -e .git ]; then committed; else as_it_stands; fi > "$partial"
 # One thread: more would cut the stream at other places.
-xz -T1 -3 "$partial"
+xz -T1 -1 "$partial"
 mv "$partial.xz" "$tarball"
 echo "$tarball"
