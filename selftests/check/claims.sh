@@ -18,6 +18,7 @@ refused() {
 
 ktap_plan 5
 ktap_check 'every claim names a test' scripts/claims.py
+selftests/tests.sh > "$tmp/tests" && export EPF_TESTS="$tmp/tests"
 ktap_check 'a test that is gone is noticed' refused '| it works | `core/no_such_test` | |'
 ktap_check 'a target that is gone is noticed' refused '| it works | `make no-such` | |'
 ktap_check 'a claim without a test is noticed' refused '| it works | by hand | one |'
