@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * load OBJECT... [--without-perfmon OBJECT...]: does this kernel's verifier accept every
- * program of the objects, with each of its actions, alone and of a cluster, and how many
- * instructions does it process? Programs that call the module are left out if it is not
- * loaded. A program that does not load is named, with the verifier's reason; one of a type
- * that the kernel lacks is skipped.
+ * load OBJECT... [--calling-module OBJECT...] [--without-perfmon OBJECT...]: does this
+ * kernel's verifier accept every program of the objects, with each of its actions, alone and
+ * of a cluster, and how many instructions does it process? Programs that call the module are
+ * left out if it is not loaded; of the second list, those that do not call it. A program that
+ * does not load is named, with the verifier's reason; one of a type that the kernel lacks is
+ * skipped.
  *
- * The second list is loaded with CAP_BPF and CAP_NET_ADMIN only; the verifier then follows
+ * The last list is loaded with CAP_BPF and CAP_NET_ADMIN only; the verifier then follows
  * mispredicted branches too. Kernels before 6.18 may refuse that; the reason is printed.
  */
 #include <bpf/bpf.h>
@@ -52,6 +53,7 @@ struct variant {
 };
 
 static char reason[256];
+static bool calling_module; /* of the objects that follow, only those that call it */
 
 /* The reason why a program does not load: the verifier's last line before its
  * statistics.
@@ -89,14 +91,12 @@ static struct bpf_object *open_object(const char *path)
 	return obj;
 }
 
-/* Does it call the module, which is not loaded? The module's functions have this prefix. */
-static bool lacks_module(const struct bpf_object *obj)
+/* Does it call the module, whose functions have this prefix? */
+static bool calls_module(const struct bpf_object *obj)
 {
 	const struct btf *btf = bpf_object__btf(obj);
 	__u32 i;
 
-	if (!access("/sys/module/epochfilter", F_OK))
-		return false;
 	for (i = 1; btf && i < btf__type_cnt(btf); i++) {
 		const struct btf_type *t = btf__type_by_id(btf, i);
 
@@ -105,6 +105,16 @@ static bool lacks_module(const struct bpf_object *obj)
 			return true;
 	}
 	return false;
+}
+
+/* Is it left out: it calls the module, which is not loaded, or it does not, and only those that
+ * do are wanted?
+ */
+static bool unwanted(const struct bpf_object *obj)
+{
+	if (calls_module(obj))
+		return access("/sys/module/epochfilter", F_OK);
+	return calling_module;
 }
 
 /* Load a program of @type that does nothing. Return: 0, or a negative errno. */
@@ -273,7 +283,7 @@ static int each_of(const char *path, const struct variant *v, bool bare, bool te
 	int nr = 0;
 
 	bpf_object__for_each_program(p, obj) {
-		if (lacks_module(obj) || !goes_with(obj, bpf_program__name(p), v))
+		if (unwanted(obj) || !goes_with(obj, bpf_program__name(p), v))
 			continue;
 		if (tell)
 			claim(path, bpf_program__name(p), v, bare);
@@ -304,11 +314,16 @@ static int all(char **paths, bool tell)
 	bool bare = false;
 	int nr = 0;
 
+	calling_module = false;
 	for (; *paths; paths++)
-		if (!strcmp(*paths, "--without-perfmon"))
+		if (!strcmp(*paths, "--without-perfmon")) {
 			bare = true;
-		else
+			calling_module = false;
+		} else if (!strcmp(*paths, "--calling-module")) {
+			calling_module = true;
+		} else {
 			nr += each(*paths, bare, tell);
+		}
 	return nr;
 }
 
