@@ -16,7 +16,7 @@ log=$out/build.log
 
 profiles=
 if [ -n "${EPF_DEB_ARCH:-}" ]; then
-	: # nvcc is that of this machine
+	profiles=-Pcross,nocheck # nvcc is that of this machine
 elif make -s -C "$top/cuda" can 2> /dev/null; then
 	profiles=-Ppkg.epochfilter.cuda
 else

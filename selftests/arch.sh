@@ -71,7 +71,7 @@ quick() {
 	printf "$top/build/selftests/core/%s\n" kat_cc kat_private abi params opts bounds told
 }
 
-suites=(core audit lib)
+suites=(core audit lib cluster)
 
 native() {
 	for suite in "${suites[@]}"; do

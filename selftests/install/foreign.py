@@ -6,6 +6,7 @@ runs under emulation. For arch.sh, which says which architecture: EPF_ARCH.
 
 import glob
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -61,6 +62,22 @@ def bpf_objects(path):
     return orders
 
 
+def control():
+    """Return the architectures of each package of debian/control that is cross-built."""
+    with open(os.path.join(HERE, "..", "..", "debian", "control"), encoding="utf-8") as f:
+        parts = [dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", part, re.M)) for part in f.read().split("\n\n")]
+    return {part["Package"]: part["Architecture"].split() for part in parts
+            if "Package" in part and "Build-Profiles" not in part}
+
+
+def complete():
+    """All packages but those with a profile: CUDA's, and those whose build needs cannot be cross-installed."""
+    wanted = {name for name, of in control().items() if ARCH in of or of == ["all"]}
+    built = {os.path.basename(path).split("_")[0] for path in glob.glob(f"{DEBS}/*.deb")}
+    built = {name for name in built if not name.endswith("-dbgsym")}
+    return None if wanted == built == set(PACKAGES) else f"{built}, of {wanted}"
+
+
 def architectures():
     got = {name: field(name, "Architecture") for name in PACKAGES}
     return None if got == PACKAGES else f"{got}"
@@ -89,9 +106,11 @@ def carries_bpf():
 
 
 def depends():
-    """The libraries of this architecture were found."""
+    """The libraries of this architecture were found, also those of live clusters."""
     got = field("epochfilter", "Depends")
-    return None if all(f"{name} (" in got for name in ("libc6", "libbpf1")) else got
+    names = re.findall(r"(?:^|, )([^ ,]+)", got)
+    missing = [lib for lib in ("libc6", "libbpf1", "libisal", "libnats") if not any(n.startswith(lib) for n in names)]
+    return f"no {missing} in: {got}" if missing else None
 
 
 def epfctl(at, *args):
@@ -116,6 +135,7 @@ def has_modules():
 
 
 CASES = [
+    ("all packages that are cross-built", complete),
     ("packages of this architecture, and of all", architectures),
     ("programs and libraries are of it", machines),
     ("the tool carries the BPF objects, in its byte order", carries_bpf),

@@ -69,3 +69,8 @@ build_merge() {
 	audit_cc "-I$copy/include" -Iuser/libepf -Iinclude -Iinclude/uapi \
 		selftests/audit/merge.c "$copy/user/libepf/merge.c" "$merge_in"/*.o
 }
+
+build_marks() {
+	audit_cc -Iuser -Iuser/epfctl -Iuser/libepf -Iinclude -Iinclude/uapi selftests/audit/marks.c \
+		"$copy/user/epfctl/audit_marks.c" "$build/user/libepf.a"
+}

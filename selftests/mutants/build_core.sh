@@ -18,11 +18,12 @@ build_program() {
 }
 
 # usage: build_kind KIND [FILE]...: the property tests of a kind, which needs these files
-# of user/libepf/kinds besides its own
+# of user/libepf/kinds besides its own, edited or not
 build_kind() {
-	local sources=("selftests/core/kind_$1.c") of
+	local sources=("selftests/core/kind_$1.c") of from=user/libepf/kinds
+	[ ! -d "$copy/$from" ] || from=$copy/$from
 	for of in "$@"; do
-		sources+=("user/libepf/kinds/$of.c")
+		sources+=("$from/$of.c")
 	done
 	core_cc "$program" "${sources[@]}" -lm
 }

@@ -21,14 +21,24 @@ struct marked {
 	__u64 sum;
 };
 
+/* The sum of words, as they would be in a file. */
+static __u64 words_sum(const void *words, size_t bytes, __u64 seed)
+{
+	__u64 ordered[sizeof(struct audit_mark) / sizeof(__u64)];
+
+	epf_order_words(ordered, words, bytes);
+	return XXH3_64bits_withSeed(ordered, bytes, seed);
+}
+
+_Static_assert(sizeof(struct audit_state) <= sizeof(struct audit_mark), "words_sum() has room");
+
 static __u64 mark_sum(const struct audit_mark *m, __u64 unit, __u64 first,
 		      const struct audit_state *s)
 {
 	__u64 place[2] = { unit, first };
+	__u64 seed = words_sum(s, sizeof(*s), 0);
 
-	return XXH3_64bits_withSeed(m, sizeof(*m),
-				    XXH3_64bits_withSeed(place, sizeof(place),
-							 XXH3_64bits(s, sizeof(*s))));
+	return words_sum(m, sizeof(*m), words_sum(place, sizeof(place), seed));
 }
 
 static int marks_open(const char *state_path, int flags)

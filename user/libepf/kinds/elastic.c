@@ -162,7 +162,7 @@ static bool req_fine(const struct epf_elastic_req *req)
 }
 
 /* Return: the most keys of an epoch per line that keep the budget, to a factor STEP. */
-static double load_for(const struct epf_elastic_shape *s, double budget)
+static double search_load(const struct epf_elastic_shape *s, double budget)
 {
 	double low = 0.25, high = 3.0 * s->line_words, load;
 	int i;
@@ -179,6 +179,23 @@ static double load_for(const struct epf_elastic_shape *s, double budget)
 	while (mean_line(s, low, low, LINES) > budget)
 		low /= STEP;
 	return low;
+}
+
+/* The search takes half a second and depends on nothing else, so that each thread keeps the
+ * last result: filters that are created one after another mostly have one budget.
+ */
+static double load_for(const struct epf_elastic_shape *s, double budget)
+{
+	static __thread __u32 words, epochs;
+	static __thread double of, load;
+
+	if (words != s->line_words || epochs != s->epochs || of != budget) {
+		load = search_load(s, budget);
+		words = s->line_words;
+		epochs = s->epochs;
+		of = budget;
+	}
+	return load;
 }
 
 int epf_elastic_size(const struct epf_elastic_req *req, struct epf_elastic_size *size)
