@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The card: its properties, error messages, streams, memory and cache. */
+/* A card: its properties, error messages, streams, memory and cache. */
 #include "engine.h"
 
 #include <errno.h>
@@ -87,6 +87,11 @@ __u64 card_setting(const char *name, __u64 otherwise)
 	return v ? v : otherwise;
 }
 
+size_t card_buffer(void)
+{
+	return card_setting("EPF_CUDA_BUFFER", BUFFER_BYTES);
+}
+
 bool card_is_forked(void)
 {
 	pid_t user = __atomic_load_n(&process, __ATOMIC_RELAXED);
@@ -157,7 +162,7 @@ static cudaError_t try_card(void)
 	return err;
 }
 
-int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
+int card_probe(const struct card *c, struct epf_cuda_device *device, struct epf_cuda_error *e)
 {
 	struct cudaDeviceProp prop;
 	cudaError_t err;
@@ -168,7 +173,7 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 	if (!err && !n)
 		err = cudaErrorNoDevice;
 	if (!err)
-		err = cudaGetDeviceProperties(&prop, CARD);
+		err = cudaGetDeviceProperties(&prop, c->device);
 	if (!err)
 		err = try_card();
 	if (err) {
@@ -179,6 +184,7 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 	device->bytes = prop.totalGlobalMem;
 	device->major = (__u32)prop.major;
 	device->minor = (__u32)prop.minor;
+	device->number = c->device;
 	return 0;
 }
 
@@ -238,12 +244,12 @@ static cudaError_t begin_streams(struct card *c)
 /* Return: bytes of the L2 cache that may be reserved, limited by the largest
  * access policy window.
  */
-static size_t find_persisting(void)
+static size_t find_persisting(int device)
 {
 	int aside = 0, window = 0;
 
-	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize, CARD) ||
-	    cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, CARD)) {
+	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize, device) ||
+	    cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, device)) {
 		cudaGetLastError();
 		return 0;
 	}
@@ -254,8 +260,6 @@ int card_begin(struct card *c, struct epf_cuda_error *e)
 {
 	cudaError_t err;
 
-	if (c->broken)
-		return card_wrong(e, -EIO, "%s", c->why.text);
 	if (c->begun)
 		return 0;
 	err = begin_streams(c);
@@ -263,8 +267,7 @@ int card_begin(struct card *c, struct epf_cuda_error *e)
 		end_card(c);
 		return card_fails(e, err, "the GPU cannot be used");
 	}
-	c->buffer = card_setting("EPF_CUDA_BUFFER", BUFFER_BYTES);
-	c->persisting = find_persisting();
+	c->persisting = find_persisting(c->device);
 	if (cudaDeviceGetLimit(&c->limit, cudaLimitPersistingL2CacheSize)) {
 		cudaGetLastError();
 		c->persisting = 0;

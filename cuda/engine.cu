@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The table of functions (struct epf_cuda_ops). Lines and columns stay on the
- * card until they are released, streams and buffers as long as the process
+ * cards until they are released, streams and buffers as long as the process
  * lives.
  */
 #include "engine.h"
@@ -15,59 +15,59 @@
 #define APPLY_RECORDS (1ULL << 22) /* records copied at a time: 128 MiB */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct card card;
-static struct borrowed theirs; /* of the thread that holds the lock */
 
-static void give_back(void)
-{
-	card_return(&theirs, CARD);
-	pthread_mutex_unlock(&lock);
-}
-
-/* Every operation that may fail runs between this and leave(). */
+/* Every operation runs between this and leave(). */
 static int enter(struct epf_cuda_error *e)
 {
-	cudaError_t err;
-	int ret;
-
 	pthread_mutex_lock(&lock);
-	ret = card_claim(e);
-	if (ret)
-		return ret;
-	err = card_borrow(&theirs, CARD);
-	if (err && !card.broken)
-		return card_fails(e, err, "the GPU cannot be used");
-	return 0;
+	return card_claim(e);
 }
 
-static int enter_card(struct epf_cuda_error *e)
+static int leave(int ret)
 {
-	int ret = enter(e);
-
-	return ret ? ret : card_begin(&card, e);
-}
-
-/* Leave, and stop using a card that has failed, because its results cannot be
- * trusted.
- */
-static int leave(int ret, const struct epf_cuda_error *e)
-{
-	if ((ret == -EIO || ret == -ENODEV) && card.begun && !card.broken) {
-		card.broken = true;
-		card.why = *e;
-	}
-	if (card_is_forked())
-		pthread_mutex_unlock(&lock);
-	else
-		give_back();
+	pthread_mutex_unlock(&lock);
 	return ret;
 }
 
-static int probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
+static int run(__u64 most, card_fn work, void *ctx, struct epf_cuda_error *e)
 {
 	int ret = enter(e);
 
-	return leave(ret ? ret : card_probe(device, e), e);
+	return leave(ret ? ret : cards_run(most, work, ctx, e));
+}
+
+static int probe_one(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	return card_probe(c, (struct epf_cuda_device *)ctx, e);
+}
+
+static int probe_all(__u32 devices, struct epf_cuda_devices *found, struct epf_cuda_error *e)
+{
+	int ret = cards_use(devices, e);
+	__u32 i;
+
+	for (i = 0; i < cards_nr() && !ret; i++)
+		ret = cards_on(cards_at(i), probe_one, &found->device[i], e);
+	found->nr = i;
+	return ret;
+}
+
+static int probe(__u32 devices, struct epf_cuda_devices *found, struct epf_cuda_error *e)
+{
+	int ret = enter(e);
+
+	memset(found, 0, sizeof(*found));
+	return leave(ret ? ret : probe_all(devices, found, e));
+}
+
+static __u32 lost(struct epf_cuda_error *e)
+{
+	__u32 nr;
+
+	pthread_mutex_lock(&lock);
+	nr = cards_lost(e);
+	pthread_mutex_unlock(&lock);
+	return nr;
 }
 
 /* ---- lines ---- */
@@ -84,94 +84,141 @@ static bool lines_sound(const struct epf_cuda_lines *l)
 	       g->skip == again.skip;
 }
 
-static size_t bytes_of(const struct epf_cuda_held *h)
+static size_t bytes_of(const struct epf_cu_lines *f)
 {
-	return epf_geom_lines(&h->lines.geom) * EPF_LINE_BYTES;
+	return epf_geom_lines(&f->geom) * EPF_LINE_BYTES;
 }
 
-static void drop(struct epf_cuda_held *h)
+static int drop_one(struct card *c, void *ctx, struct epf_cuda_error *e)
 {
-	if (h->lines.line && !card_is_forked())
-		cudaFree(h->lines.line);
-	free(h);
+	struct epf_cu_lines *f = &((struct epf_cuda_held *)ctx)->on[cards_index(c)];
+
+	(void)e;
+	if (c->kept == f->line)
+		card_keep(c, NULL);
+	cudaFree(f->line);
+	return 0;
 }
 
-static int settle(struct epf_cuda_held *h, struct epf_cuda_error *e)
+/* Do @work on each device, also on those that have failed, and ignore errors. */
+static void on_all(card_fn work, void *ctx)
 {
-	cudaError_t err = epf_cu_settle(&h->lines, card.run);
+	struct epf_cuda_error e;
+	__u32 i;
+
+	for (i = 0; i < cards_nr() && !card_is_forked(); i++)
+		cards_on(cards_at(i), work, ctx, &e);
+}
+
+static int settle(struct card *c, struct epf_cu_lines *f, struct epf_cuda_error *e)
+{
+	cudaError_t err = epf_cu_settle(f, c->run);
 
 	if (!err)
-		err = cudaStreamSynchronize(card.run);
+		err = cudaStreamSynchronize(c->run);
 	return err ? card_fails(e, err, "settling lines on the GPU") : 0;
 }
 
-static int fill(struct epf_cuda_held *h, const struct epf_cuda_lines *lines, __u32 threads,
-		struct epf_cuda_error *e)
-{
-	void *to;
-	int ret = card_alloc(&to, bytes_of(h), "lines", e);
+/**
+ * struct filling - lines that are copied to all devices
+ */
+struct filling {
+	struct epf_cuda_held *held;
+	const struct epf_line *line;
+	__u32 threads;
+};
 
+static int fill(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	const struct filling *l = (const struct filling *)ctx;
+	struct epf_cu_lines *f = &l->held->on[cards_index(c)];
+	void *to;
+	int ret = card_begin(c, e);
+
+	if (!ret)
+		ret = card_alloc(&to, bytes_of(f), "lines", e);
 	if (ret)
 		return ret;
-	h->lines.line = (struct epf_line *)to;
-	ret = flow_up(&card, to, lines->line, bytes_of(h), true, threads, e);
-	return ret ? ret : settle(h, e);
+	f->line = (struct epf_line *)to;
+	ret = flow_up(c, to, l->line, bytes_of(f), true, l->threads, e);
+	if (!ret)
+		ret = settle(c, f, e);
+	if (ret)
+		card_quiet(c);
+	return ret;
+}
+
+static int fill_all(struct epf_cuda_held *h, const struct epf_cuda_lines *lines, __u32 threads,
+		    struct epf_cuda_error *e)
+{
+	struct filling l = { h, lines->line, threads };
+	__u32 i;
+
+	if (!lines_sound(lines))
+		return card_wrong(e, -EINVAL, "invalid lines: address, geometry or epoch");
+	for (i = 0; i < cards_nr(); i++) {
+		h->on[i].geom = lines->geom;
+		h->on[i].epoch = lines->epoch;
+	}
+	h->hash = lines->hash;
+	return cards_run(cards_nr(), fill, &l, e);
 }
 
 static int hold(const struct epf_cuda_lines *lines, __u32 threads, struct epf_cuda_held **held,
 		struct epf_cuda_error *e)
 {
 	struct epf_cuda_held *h = (struct epf_cuda_held *)calloc(1, sizeof(*h));
-	int ret = enter_card(e);
+	int ret = enter(e);
 
 	*held = NULL;
 	if (!ret && !h)
 		ret = card_wrong(e, -ENOMEM, "out of memory");
-	if (!ret && !lines_sound(lines))
-		ret = card_wrong(e, -EINVAL, "invalid lines: address, geometry or epoch");
-	if (!ret) {
-		h->lines.geom = lines->geom;
-		h->lines.epoch = lines->epoch;
-		h->hash = lines->hash;
-		ret = fill(h, lines, threads, e);
-	}
+	if (!ret)
+		ret = fill_all(h, lines, threads, e);
 	if (!ret) {
 		*held = h;
 	} else if (h) {
-		if (card.begun)
-			card_quiet(&card);
-		drop(h);
+		on_all(drop_one, h);
+		free(h);
 	}
-	return leave(ret, e);
+	return leave(ret);
 }
 
 static void release(struct epf_cuda_held *h)
 {
-	struct epf_cuda_error e;
-	int ret;
-
 	if (!h)
 		return;
-	ret = enter(&e);
-	if (!ret && card.kept == h->lines.line)
-		card_keep(&card, NULL);
-	drop(h);
-	leave(0, &e);
+	pthread_mutex_lock(&lock);
+	on_all(drop_one, h);
+	free(h);
+	leave(0);
+}
+
+/**
+ * struct fetching - lines that are copied back
+ */
+struct fetching {
+	const struct epf_cuda_held *held;
+	struct epf_line *line;
+};
+
+static int fetch_from(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	const struct fetching *g = (const struct fetching *)ctx;
+	const struct epf_cu_lines *f = &g->held->on[cards_index(c)];
+	cudaError_t err = cudaMemcpyAsync(g->line, f->line, bytes_of(f), cudaMemcpyDeviceToHost,
+					  c->down);
+
+	if (!err)
+		err = cudaStreamSynchronize(c->down);
+	return err ? card_fails(e, err, "copying lines from the GPU") : 0;
 }
 
 static int fetch(struct epf_cuda_held *h, struct epf_line *line, struct epf_cuda_error *e)
 {
-	int ret = enter_card(e);
-	cudaError_t err;
+	struct fetching g = { h, line };
 
-	if (ret)
-		return leave(ret, e);
-	err = cudaMemcpyAsync(line, h->lines.line, bytes_of(h), cudaMemcpyDeviceToHost, card.down);
-	if (!err)
-		err = cudaStreamSynchronize(card.down);
-	if (err)
-		ret = card_fails(e, err, "copying lines from the GPU");
-	return leave(ret, e);
+	return run(1, fetch_from, &g, e);
 }
 
 /* ---- epochs and journals ---- */
@@ -179,60 +226,86 @@ static int fetch(struct epf_cuda_held *h, struct epf_line *line, struct epf_cuda
 /* Advance to @epoch. After eight or more epochs nothing is retained; with
  * fewer, no tag comes round.
  */
-static int go_to(struct epf_cuda_held *h, __u64 epoch, struct epf_cuda_error *e)
+static int go_to(struct card *c, struct epf_cu_lines *f, __u64 epoch, struct epf_cuda_error *e)
 {
-	__u64 epochs = epoch - h->lines.epoch;
+	__u64 epochs = epoch - f->epoch;
 	cudaError_t err = cudaSuccess;
 
 	if (!epochs)
 		return 0;
-	h->lines.epoch = epoch;
+	f->epoch = epoch;
 	if (epochs >= EPF_LANES)
-		err = cudaMemsetAsync(h->lines.line, 0, bytes_of(h), card.run);
+		err = cudaMemsetAsync(f->line, 0, bytes_of(f), c->run);
 	else if (epochs == 1)
-		err = epf_cu_clear(&h->lines, epoch, card.run);
+		err = epf_cu_clear(f, epoch, c->run);
 	else
-		err = epf_cu_settle(&h->lines, card.run);
+		err = epf_cu_settle(f, c->run);
 	return err ? card_fails(e, err, "beginning an epoch on the GPU") : 0;
 }
 
-static int apply_some(struct epf_cuda_held *h, void *there, const struct epf_journal_record *record,
-		      __u64 n, struct epf_cuda_error *e)
+/**
+ * struct applying - a journal that is applied on all devices
+ */
+struct applying {
+	struct epf_cuda_held *held;
+	const struct epf_journal_record *record;
+	__u64 n;
+	__u64 epoch;
+};
+
+static int apply_some(struct card *c, struct epf_cu_lines *f,
+		      const struct epf_journal_record *record, __u64 n, struct epf_cuda_error *e)
 {
-	int ret = flow_up(&card, there, record, n * sizeof(*record), false, 1, e);
+	int ret = flow_up(c, c->scratch, record, n * sizeof(*record), false, 1, e);
 	cudaError_t err;
 
 	if (ret)
 		return ret;
-	err = epf_cu_apply(&h->lines, (const struct epf_journal_record *)there, n, card.run);
+	err = epf_cu_apply(f, (const struct epf_journal_record *)(const void *)c->scratch, n,
+			   c->run);
 	if (!err)
-		err = cudaStreamSynchronize(card.run);
+		err = cudaStreamSynchronize(c->run);
 	return err ? card_fails(e, err, "applying a journal on the GPU") : 0;
 }
 
-static int apply_all(struct epf_cuda_held *h, const struct epf_journal_record *record, __u64 n,
+static int apply_all(struct card *c, struct epf_cu_lines *f, const struct applying *j,
 		     struct epf_cuda_error *e)
 {
-	__u64 most = n < APPLY_RECORDS ? n : APPLY_RECORDS, at, some;
-	int ret = card_grow(&card.scratch, &card.scratch_bytes, most * sizeof(*record), "a journal",
+	__u64 most = j->n < APPLY_RECORDS ? j->n : APPLY_RECORDS, at, some;
+	int ret = card_grow(&c->scratch, &c->scratch_bytes, most * sizeof(*j->record), "a journal",
 			    e);
 
 	if (ret)
 		return ret;
-	for (at = 0; at < n && !ret; at += some) {
-		some = n - at < most ? n - at : most;
-		ret = apply_some(h, card.scratch, record + at, some, e);
+	for (at = 0; at < j->n && !ret; at += some) {
+		some = j->n - at < most ? j->n - at : most;
+		ret = apply_some(c, f, j->record + at, some, e);
 	}
 	if (ret)
-		card_quiet(&card);
+		card_quiet(c);
 	return ret;
 }
 
-static int wait_applied(struct epf_cuda_error *e)
+static int wait_applied(struct card *c, struct epf_cuda_error *e)
 {
-	cudaError_t err = cudaStreamSynchronize(card.run);
+	cudaError_t err = cudaStreamSynchronize(c->run);
 
 	return err ? card_fails(e, err, "waiting for the GPU") : 0;
+}
+
+static int apply_on(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	const struct applying *j = (const struct applying *)ctx;
+	struct epf_cu_lines *f = &j->held->on[cards_index(c)];
+	int ret = 0;
+
+	if (j->epoch < f->epoch)
+		ret = card_wrong(e, -EINVAL, "the lines already have a later epoch");
+	if (!ret)
+		ret = go_to(c, f, j->epoch, e);
+	if (!ret && j->n)
+		ret = apply_all(c, f, j, e);
+	return ret ? ret : wait_applied(c, e);
 }
 
 /* Apply a journal. After an error the lines are in no defined state, and the
@@ -241,17 +314,9 @@ static int wait_applied(struct epf_cuda_error *e)
 static int apply(struct epf_cuda_held *h, const struct epf_journal_record *record, __u64 n,
 		 __u64 epoch, struct epf_cuda_error *e)
 {
-	int ret = enter_card(e);
+	struct applying j = { h, record, n, epoch };
 
-	if (!ret && epoch < h->lines.epoch)
-		ret = card_wrong(e, -EINVAL, "the lines already have a later epoch");
-	if (!ret)
-		ret = go_to(h, epoch, e);
-	if (!ret && n)
-		ret = apply_all(h, record, n, e);
-	if (!ret)
-		ret = wait_applied(e);
-	return leave(ret, e);
+	return run(EPF_CUDA_DEVICES, apply_on, &j, e);
 }
 
 /* ---- keys ---- */
@@ -263,62 +328,82 @@ static bool keys_sound(const struct epf_cuda_keys *k)
 	return k->len <= EPF_KEY_MAX && k->n <= PTRDIFF_MAX / bytes && (!k->n || k->data);
 }
 
-static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k, __u32 threads,
-		     struct epf_cuda_error *e)
+/**
+ * struct loading - keys that are copied to all devices
+ */
+struct loading {
+	struct epf_cuda_column *column;
+	const struct epf_cuda_keys *keys;
+	__u32 threads;
+};
+
+static int load_on(struct card *c, void *ctx, struct epf_cuda_error *e)
 {
+	const struct loading *l = (const struct loading *)ctx;
+	const struct epf_cuda_keys *k = l->keys;
 	size_t bytes = k->n * (k->len ? k->len : sizeof(__u64));
 	void *to = NULL;
-	int ret = 0;
+	int ret = card_begin(c, e);
 
-	if (k->n)
+	if (!ret && k->n)
 		ret = card_alloc(&to, bytes, "keys", e);
-	c->keys.data = to;
-	c->keys.n = k->n;
-	c->keys.len = k->len;
-	if (ret || !k->n)
-		return ret;
-	return flow_up(&card, to, k->data, bytes, false, threads, e);
+	l->column->on[cards_index(c)] = to;
+	if (!ret && k->n)
+		ret = flow_up(c, to, k->data, bytes, false, l->threads, e);
+	if (ret && c->begun)
+		card_quiet(c);
+	return ret;
 }
 
-static void drop_column(struct epf_cuda_column *c)
+static int load_all(struct epf_cuda_column *c, const struct epf_cuda_keys *k, __u32 threads,
+		    struct epf_cuda_error *e)
 {
-	if (c->keys.data && !card_is_forked())
-		cudaFree((void *)(uintptr_t)c->keys.data);
-	free(c);
+	struct loading l = { c, k, threads };
+
+	if (!keys_sound(k))
+		return card_wrong(e, -EINVAL, "invalid keys: length, number or address");
+	c->n = k->n;
+	c->len = k->len;
+	return cards_run(cards_nr(), load_on, &l, e);
+}
+
+static int drop_keys(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	const struct epf_cuda_column *column = (const struct epf_cuda_column *)ctx;
+
+	(void)e;
+	cudaFree((void *)(uintptr_t)column->on[cards_index(c)]);
+	return 0;
 }
 
 static int load(const struct epf_cuda_keys *keys, __u32 threads, struct epf_cuda_column **column,
 		struct epf_cuda_error *e)
 {
 	struct epf_cuda_column *c = (struct epf_cuda_column *)calloc(1, sizeof(*c));
-	int ret = enter_card(e);
+	int ret = enter(e);
 
 	*column = NULL;
 	if (!ret && !c)
 		ret = card_wrong(e, -ENOMEM, "out of memory");
-	if (!ret && !keys_sound(keys))
-		ret = card_wrong(e, -EINVAL, "invalid keys: length, number or address");
 	if (!ret)
-		ret = load_keys(c, keys, threads, e);
+		ret = load_all(c, keys, threads, e);
 	if (!ret) {
 		*column = c;
 	} else if (c) {
-		if (card.begun)
-			card_quiet(&card);
-		drop_column(c);
+		on_all(drop_keys, c);
+		free(c);
 	}
-	return leave(ret, e);
+	return leave(ret);
 }
 
 static void unload(struct epf_cuda_column *c)
 {
-	struct epf_cuda_error e;
-
 	if (!c)
 		return;
-	enter(&e);
-	drop_column(c);
-	leave(0, &e);
+	pthread_mutex_lock(&lock);
+	on_all(drop_keys, c);
+	free(c);
+	leave(0);
 }
 
 /* ---- lookups ---- */
@@ -326,98 +411,120 @@ static void unload(struct epf_cuda_column *c)
 static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
 		 struct epf_cuda_answer *a, struct epf_cuda_error *e)
 {
-	int ret = enter_card(e);
+	struct question q;
+	int ret = enter(e);
 
+	memset(&q, 0, sizeof(q));
+	q.held = h;
+	q.host = keys;
+	q.n = keys->n;
+	q.len = keys->len;
+	q.a = a;
 	if (!ret && (!keys_sound(keys) || (keys->n && !a->bitmap)))
 		ret = card_wrong(e, -EINVAL, "invalid keys, or no bitmap for the results");
-	if (!ret)
-		ret = flow_query(&card, h, keys, NULL, a, e);
-	return leave(ret, e);
+	return leave(ret ? ret : flow_query(&q, e));
 }
 
 static int query_column(struct epf_cuda_held *h, const struct epf_cuda_column *column, __u64 first,
 			__u64 n, struct epf_cuda_answer *a, struct epf_cuda_error *e)
 {
-	struct epf_cu_keys keys = column->keys;
-	size_t bytes = keys.len ? keys.len : sizeof(__u64);
-	int ret = enter_card(e);
+	struct question q;
+	int ret = enter(e);
 
-	if (!ret && (first > keys.n || n > keys.n - first))
+	memset(&q, 0, sizeof(q));
+	q.held = h;
+	q.column = column;
+	q.first = first;
+	q.n = n;
+	q.len = column->len;
+	q.a = a;
+	if (!ret && (first > column->n || n > column->n - first))
 		ret = card_wrong(e, -EINVAL, "the keys are beyond the end of the column");
 	if (!ret && n && !a->bitmap)
 		ret = card_wrong(e, -EINVAL, "no bitmap for the results");
-	if (ret)
-		return leave(ret, e);
-	keys.data = (const char *)keys.data + first * bytes;
-	keys.n = n;
-	return leave(flow_query(&card, h, NULL, &keys, a, e), e);
+	return leave(ret ? ret : flow_query(&q, e));
 }
 
-/* Launch a kernel that adds to counters on the card, which begin at zero. */
-typedef cudaError_t (*counting_fn)(const struct epf_cuda_held *h, unsigned long long *there,
-				   const __u64 *arg);
+/**
+ * struct counting - a count, by one device
+ * @launch: launch a kernel that adds to counters on the card, which begin at zero
+ * @nr: where they go, @n of them
+ * @seed: for @launch
+ * @keys: likewise
+ */
+struct counting {
+	const struct epf_cuda_held *held;
+	cudaError_t (*launch)(const struct counting *count, const struct epf_cu_lines *f,
+			      unsigned long long *there, cudaStream_t run);
+	__u64 *nr;
+	size_t n;
+	__u64 seed;
+	__u64 keys;
+};
 
-static cudaError_t count_there(const struct epf_cuda_held *h, unsigned long long *there, __u64 *nr,
-			       size_t n, counting_fn counting, const __u64 *arg)
+static cudaError_t count_there(struct card *c, const struct counting *count)
 {
-	cudaError_t err = cudaMemsetAsync(there, 0, n * sizeof(*nr), card.run);
+	unsigned long long *there = (unsigned long long *)(void *)c->scratch;
+	size_t bytes = count->n * sizeof(*count->nr);
+	cudaError_t err = cudaMemsetAsync(there, 0, bytes, c->run);
 
 	if (!err)
-		err = counting(h, there, arg);
+		err = count->launch(count, &count->held->on[cards_index(c)], there, c->run);
 	if (!err)
-		err = cudaMemcpyAsync(nr, there, n * sizeof(*nr), cudaMemcpyDeviceToHost, card.run);
-	return err ? err : cudaStreamSynchronize(card.run);
+		err = cudaMemcpyAsync(count->nr, there, bytes, cudaMemcpyDeviceToHost, c->run);
+	return err ? err : cudaStreamSynchronize(c->run);
 }
 
-static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n, counting_fn counting,
-		 const __u64 *arg, struct epf_cuda_error *e)
+static int count_on(struct card *c, void *ctx, struct epf_cuda_error *e)
 {
+	const struct counting *count = (const struct counting *)ctx;
 	cudaError_t err;
-	int ret = enter_card(e);
+	int ret = card_grow(&c->scratch, &c->scratch_bytes, count->n * sizeof(*count->nr),
+			    "counters", e);
 
-	if (!ret)
-		ret = card_grow(&card.scratch, &card.scratch_bytes, n * sizeof(*nr), "counters", e);
 	if (ret)
-		return leave(ret, e);
-	err = count_there(h, (unsigned long long *)card.scratch, nr, n, counting, arg);
-	if (err) {
-		ret = card_fails(e, err, "counting on the GPU");
-		card_quiet(&card);
-	}
-	return leave(ret, e);
+		return ret;
+	err = count_there(c, count);
+	if (!err)
+		return 0;
+	ret = card_fails(e, err, "counting on the GPU");
+	card_quiet(c);
+	return ret;
 }
 
-static cudaError_t count_lanes(const struct epf_cuda_held *h, unsigned long long *there,
-			       const __u64 *arg)
+static cudaError_t count_lanes(const struct counting *count, const struct epf_cu_lines *f,
+			       unsigned long long *there, cudaStream_t run)
 {
-	(void)arg;
-	return epf_cu_tally(&h->lines, there, card.run);
+	(void)count;
+	return epf_cu_tally(f, there, run);
 }
 
-static cudaError_t count_found(const struct epf_cuda_held *h, unsigned long long *there,
-			       const __u64 *arg)
+static cudaError_t count_found(const struct counting *count, const struct epf_cu_lines *f,
+			       unsigned long long *there, cudaStream_t run)
 {
-	return epf_cu_probe(&h->lines, arg[0], arg[1], there, card.run);
+	return epf_cu_probe(f, count->seed, count->keys, there, run);
 }
 
 static int tally(struct epf_cuda_held *h, __u64 *nr, struct epf_cuda_error *e)
 {
-	return count(h, nr, EPF_CU_TALLY, count_lanes, NULL, e);
+	struct counting count = { h, count_lanes, nr, EPF_CU_TALLY, 0, 0 };
+
+	return run(1, count_on, &count, e);
 }
 
 static int chance(struct epf_cuda_held *h, __u64 seed, __u64 n, __u64 *found,
 		  struct epf_cuda_error *e)
 {
-	const __u64 arg[2] = { seed, n };
+	struct counting count = { h, count_found, found, 1, seed, n };
 
-	return count(h, found, 1, count_found, arg, e);
+	return run(1, count_on, &count, e);
 }
 
 extern "C" __attribute__((visibility("default"))) const struct epf_cuda_ops *epf_cuda_ops(void)
 {
 	static const struct epf_cuda_ops ops = {
 		EPF_CUDA_VERSION, sizeof(ops), probe,        hold,  release, apply, fetch, load,
-		unload,           query,       query_column, tally, chance,
+		unload,           query,       query_column, tally, chance,  lost,
 	};
 
 	return &ops;

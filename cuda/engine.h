@@ -8,11 +8,12 @@
 #define EPF_CUDA_ENGINE_H
 
 #include <epf_cuda.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "kernels.h"
 
-#define CARD 0 /* device number */
+#define CARD 0 /* device number, where none is named */
 /* Three slots: one is filled or emptied, one transfers its keys, one is
  * queried. They are small, so that the beginning and the end, where nothing
  * overlaps, are short.
@@ -72,14 +73,14 @@ struct slot {
 };
 
 /**
- * struct card - state of the card
+ * struct card - state of a device
+ * @device: its number
  * @begun: streams and events exist
- * @broken: the card has failed and is not used again
+ * @broken: it has failed and is not used again
  * @why: the error of that failure
  * @up: stream of copies to the card
  * @run: stream of kernels
  * @down: stream of copies from the card
- * @buffer: upper limit for the bytes of a slot
  * @persisting: bytes of the card's L2 cache that can be reserved for lines
  * @limit: the process's limit on these bytes before this library changed it
  * @kept: lines for which the cache is reserved; NULL: none
@@ -87,6 +88,7 @@ struct slot {
  *	allocated, because cudaFree() waits for all work under way
  */
 struct card {
+	int device;
 	bool begun;
 	bool broken;
 	struct epf_cuda_error why;
@@ -94,7 +96,6 @@ struct card {
 	cudaStream_t run;
 	cudaStream_t down;
 	struct slot slot[SLOTS];
-	size_t buffer;
 	size_t persisting;
 	size_t limit;
 	const struct epf_line *kept;
@@ -110,13 +111,24 @@ struct borrowed {
 	CUcontext context;
 };
 
+/**
+ * struct epf_cuda_held - lines on all devices
+ * @on: by cards_index(); a device that failed before has none
+ */
 struct epf_cuda_held {
-	struct epf_cu_lines lines;
+	struct epf_cu_lines on[EPF_CUDA_DEVICES];
 	struct epf_hash hash;
 };
 
+/**
+ * struct epf_cuda_column - keys on all devices, likewise
+ * @n: number of keys
+ * @len: as in struct epf_cuda_keys
+ */
 struct epf_cuda_column {
-	struct epf_cu_keys keys;
+	const void *on[EPF_CUDA_DEVICES];
+	__u64 n;
+	__u32 len;
 };
 
 /* card.cu: */
@@ -129,6 +141,9 @@ __attribute__((format(printf, 3, 4))) int card_wrong(struct epf_cuda_error *e, i
 
 /* Return: the setting @name (for tests), or @otherwise if it is not set. */
 __u64 card_setting(const char *name, __u64 otherwise);
+
+/* Return: upper limit for the keys of a slot, in bytes. */
+size_t card_buffer(void);
 
 /* CUDA does not survive a fork(): the child cannot use the parent's CUDA state
  * and must not touch it. Return: is this such a child?
@@ -146,10 +161,10 @@ int card_claim(struct epf_cuda_error *e);
 cudaError_t card_borrow(struct borrowed *theirs, int device);
 void card_return(const struct borrowed *theirs, int device);
 
-/* Implements epf_cuda_ops.probe: makes a context and runs an empty kernel. The
- * current device of this thread must be the card.
+/* For epf_cuda_ops.probe: makes a context and runs an empty kernel. The current
+ * device of this thread must be the card.
  */
-int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e);
+int card_probe(const struct card *c, struct epf_cuda_device *device, struct epf_cuda_error *e);
 
 /* Create streams and events unless they exist. The current device of this
  * thread must be the card.
@@ -172,6 +187,40 @@ int card_alloc(void **p, size_t bytes, const char *what, struct epf_cuda_error *
  */
 int card_grow(char **p, size_t *have, size_t want, const char *what, struct epf_cuda_error *e);
 
+/* cards.cu: */
+
+/* Work on a device, which is current meanwhile. Return: 0 or a negative errno, with @e. */
+typedef int (*card_fn)(struct card *c, void *ctx, struct epf_cuda_error *e);
+
+/* Select devices, as epf_cuda_ops.probe does. */
+int cards_use(__u32 devices, struct epf_cuda_error *e);
+
+__u32 cards_nr(void);
+
+/* @i < cards_nr() */
+struct card *cards_at(__u32 i);
+__u32 cards_index(const struct card *c);
+
+/* Return: how many have failed; @e: why, for one of them. */
+__u32 cards_lost(struct epf_cuda_error *e);
+
+/* Do @work on @c in this thread. After -EIO or -ENODEV the device is not used again,
+ * because its results cannot be trusted.
+ */
+int cards_on(struct card *c, card_fn work, void *ctx, struct epf_cuda_error *e);
+
+/**
+ * cards_run() - do work on devices at the same time
+ * @most: use at most so many of those that have not failed
+ * @work: in a thread for each; the first runs in the calling thread
+ *
+ * If all of these fail and others are left, the others do it.
+ *
+ * Return: 0, also if some of them failed (see cards_lost()); -EIO: all devices have
+ * failed; another negative errno of @work.
+ */
+int cards_run(__u64 most, card_fn work, void *ctx, struct epf_cuda_error *e);
+
 /* flow.cu: */
 
 /**
@@ -189,16 +238,49 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes, bool words
 	    struct epf_cuda_error *e);
 
 /**
- * flow_query() - look up keys
- * @c: card
+ * struct question - keys that are looked up, by one device or by several: each takes the
+ * next piece when it has room for it
  * @held: lines
  * @host: keys in memory of the host, or NULL
- * @there: keys on the card, if @host is NULL
+ * @column: keys on the devices, if @host is NULL
+ * @first: number of the first key in @column
+ * @n: number of keys
+ * @len: as in struct epf_cuda_keys
  * @a: as in epf_cuda_ops.query
+ * @bytes: bytes of a key
+ * @piece: keys of a piece, which a slot holds
+ * @caller: the thread that calls @a->progress
+ * @told: answered keys at the last of these calls
+ * @lock: protects what follows, and the counts in @a
+ * @next: the first piece that no device has taken
+ * @again: pieces that a device took and did not answer, @nr_again of them
+ * @done: keys that have been answered
+ * @stopped: no further piece is taken, because a device has returned an error
  */
-int flow_query(struct card *c, const struct epf_cuda_held *held, const struct epf_cuda_keys *host,
-	       const struct epf_cu_keys *there, struct epf_cuda_answer *a,
-	       struct epf_cuda_error *e);
+struct question {
+	const struct epf_cuda_held *held;
+	const struct epf_cuda_keys *host;
+	const struct epf_cuda_column *column;
+	__u64 first;
+	__u64 n;
+	__u32 len;
+	struct epf_cuda_answer *a;
+	size_t bytes;
+	__u64 piece;
+	pthread_t caller;
+	__u64 told;
+	pthread_mutex_t lock;
+	__u64 next;
+	__u64 again[EPF_CUDA_DEVICES * SLOTS];
+	__u32 nr_again;
+	__u64 done;
+	bool stopped;
+};
+
+/* Look up the keys of @q, of which the members up to @a are set. Return: as
+ * epf_cuda_ops.query.
+ */
+int flow_query(struct question *q, struct epf_cuda_error *e);
 
 /* stage.cu: */
 

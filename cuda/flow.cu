@@ -14,6 +14,10 @@
  *   drain  before the next results arrive
  *
  * Keys in memory that the caller has pinned are copied to the card directly.
+ *
+ * Several cards share the pieces of a query: each takes the next one when it has room
+ * for it. A piece is whole words of the bitmap, so no two cards write to the same byte,
+ * and each answer goes to its place, whichever card gives it.
  */
 #include "engine.h"
 
@@ -32,27 +36,26 @@
 #define UP_LEAST (1u << 20) /* the least piece of lines and columns, in bytes */
 
 /**
- * struct flow - a query under way
- * @bytes: bytes of a key
- * @piece: keys of a piece, which a slot holds
+ * struct flow - a card's part of a query
+ * @there: keys on the card, or NULL
  * @bitmap_bytes: bytes of a piece's bitmap
  * @out_bytes: bytes of a piece's results
  * @pinned: the keys are in pinned memory
+ * @begun: pieces that the card has taken; the ith of them has slot i % SLOTS
+ * @ended: pieces that it has answered
+ * @at: number of the piece in each slot
  */
 struct flow {
 	struct card *card;
-	const struct epf_cuda_held *held;
-	const struct epf_cuda_keys *host;
-	const struct epf_cu_keys *there;
-	struct epf_cuda_answer *a;
+	struct question *q;
+	const char *there;
 	struct epf_cuda_error *e;
-	__u64 n;
-	__u32 len;
-	size_t bytes;
-	__u64 piece;
 	size_t bitmap_bytes;
 	size_t out_bytes;
 	bool pinned;
+	__u64 begun;
+	__u64 ended;
+	__u64 at[SLOTS];
 };
 
 /* ---- memory of slots ---- */
@@ -135,8 +138,8 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes, bool words
 
 	if (piece < UP_LEAST)
 		piece = UP_LEAST;
-	if (piece > c->buffer)
-		piece = c->buffer;
+	if (piece > card_buffer())
+		piece = card_buffer();
 	piece = (piece + EPF_LINE_BYTES - 1) & ~(size_t)(EPF_LINE_BYTES - 1);
 	if (piece > bytes)
 		piece = bytes;
@@ -148,64 +151,140 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes, bool words
 	return err ? card_fails(e, err, "copying to the GPU") : 0;
 }
 
-/* ---- queries ---- */
+/* ---- pieces ---- */
 
-static __u64 keys_of(const struct flow *f, __u64 i)
+/* Return: keys of piece @piece. */
+static __u64 keys_of(const struct question *q, __u64 piece)
 {
-	__u64 left = f->n - i * f->piece;
+	__u64 left = q->n - piece * q->piece;
 
-	return left < f->piece ? left : f->piece;
+	return left < q->piece ? left : q->piece;
 }
+
+static __u64 nr_pieces(const struct question *q)
+{
+	return (q->n + q->piece - 1) / q->piece;
+}
+
+/* Take the next piece, if there is one. */
+static bool next_piece(struct question *q, __u64 *piece)
+{
+	bool more = true;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->stopped)
+		more = false;
+	else if (q->nr_again)
+		*piece = q->again[--q->nr_again];
+	else if (q->next < nr_pieces(q))
+		*piece = q->next++;
+	else
+		more = false;
+	pthread_mutex_unlock(&q->lock);
+	return more;
+}
+
+/* The card has failed: others answer what it has not. */
+static void give_up(struct flow *f)
+{
+	struct question *q = f->q;
+
+	pthread_mutex_lock(&q->lock);
+	for (; f->ended < f->begun; f->ended++)
+		q->again[q->nr_again++] = f->at[f->ended % SLOTS];
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void stop(struct question *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Tell the caller, in its own thread, that @done keys are answered. */
+static int tell(struct question *q, __u64 done, struct epf_cuda_error *e)
+{
+	struct epf_cuda_answer *a = q->a;
+
+	if (!a->progress || q->told == done || !pthread_equal(pthread_self(), q->caller))
+		return 0;
+	q->told = done;
+	return a->progress(a->ctx, done, q->n) ? card_wrong(e, -ECANCELED, "stopped") : 0;
+}
+
+/* Count a piece of @n keys. Return: how many are answered now. */
+static __u64 add_up(struct question *q, __u64 n, const char *count)
+{
+	unsigned long long nr[EPF_LANES];
+	__u64 done;
+	__u32 i;
+
+	memcpy(nr, count, sizeof(nr));
+	pthread_mutex_lock(&q->lock);
+	for (i = 0; i < EPF_LANES; i++)
+		q->a->ages_of[i] += nr[i];
+	q->done += n;
+	done = q->done;
+	pthread_mutex_unlock(&q->lock);
+	return done;
+}
+
+/* ---- queries ---- */
 
 static cudaError_t launch(struct flow *f, struct slot *s, const struct epf_cu_keys *keys)
 {
+	const struct epf_cu_lines *lines = &f->q->held->on[cards_index(f->card)];
 	unsigned long long *count = (unsigned long long *)s->answer_there;
 	__u32 *bitmap = (__u32 *)(s->answer_there + COUNT_BYTES);
-	__u8 *ages = f->a->ages ? (__u8 *)bitmap + f->bitmap_bytes : NULL;
+	__u8 *ages = f->q->a->ages ? (__u8 *)bitmap + f->bitmap_bytes : NULL;
 	cudaStream_t run = f->card->run;
 	cudaError_t err = cudaMemsetAsync(count, 0, COUNT_BYTES, run);
 
-	if (err)
-		return err;
-	return epf_cu_query(&f->held->lines, keys, bitmap, ages, count, run);
+	return err ? err : epf_cu_query(lines, keys, bitmap, ages, count, run);
 }
 
 /* Return: bytes of the results for @n keys: counters, bitmap, ages. */
 static size_t answer_bytes(const struct flow *f, __u64 n)
 {
-	if (f->a->ages)
+	if (f->q->a->ages)
 		return COUNT_BYTES + f->bitmap_bytes + n;
 	return COUNT_BYTES + (n + 7) / 8;
 }
 
-static const char *host_keys(const struct flow *f, __u64 i)
+static const char *host_keys(const struct flow *f, __u64 piece)
 {
-	return (const char *)f->host->data + i * f->piece * f->bytes;
+	return (const char *)f->q->host->data + piece * f->q->piece * f->q->bytes;
 }
 
-/* Begin to copy the keys of piece @i into their slot. */
-static void fill(struct flow *f, __u64 i)
+/* Take a piece, if there is one, and begin to copy its keys into a slot. */
+static void fill(struct flow *f)
 {
-	struct slot *s = &f->card->slot[i % SLOTS];
+	struct slot *s = &f->card->slot[f->begun % SLOTS];
+	struct question *q = f->q;
+	__u64 piece;
 
-	if (f->host && !f->pinned)
-		stage_begin(&s->fill, s->keys, host_keys(f, i), keys_of(f, i) * f->bytes,
-			    STAGE_KEYS, f->a->threads);
+	if (!next_piece(q, &piece))
+		return;
+	f->at[f->begun++ % SLOTS] = piece;
+	if (q->host && !f->pinned)
+		stage_begin(&s->fill, s->keys, host_keys(f, piece), keys_of(q, piece) * q->bytes,
+			    STAGE_KEYS, q->a->threads);
 }
 
-/* Send the keys of piece @i: they are on the card when @s->up completes. */
-static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i, struct epf_cu_keys *keys)
+/* Send the keys of a piece: they are on the card when @s->up completes. */
+static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 piece, struct epf_cu_keys *keys)
 {
 	cudaError_t err;
 
 	if (f->there) {
-		keys->data = (const char *)f->there->data + i * f->piece * f->bytes;
+		keys->data = f->there + piece * f->q->piece * f->q->bytes;
 		return cudaSuccess;
 	}
 	keys->data = s->keys_there;
 	stage_end(&s->fill);
-	err = cudaMemcpyAsync(s->keys_there, f->pinned ? host_keys(f, i) : s->keys,
-			      keys->n * f->bytes, cudaMemcpyHostToDevice, f->card->up);
+	err = cudaMemcpyAsync(s->keys_there, f->pinned ? host_keys(f, piece) : s->keys,
+			      keys->n * f->q->bytes, cudaMemcpyHostToDevice, f->card->up);
 	if (!err)
 		err = cudaEventRecord(s->up, f->card->up);
 	if (!err)
@@ -213,17 +292,19 @@ static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i, struct epf
 	return err;
 }
 
+/* The @i-th piece of this card. */
 static int put(struct flow *f, __u64 i)
 {
 	struct slot *s = &f->card->slot[i % SLOTS];
+	__u64 piece = f->at[i % SLOTS];
 	struct epf_cu_keys keys;
 	cudaError_t err;
 
 	memset(&keys, 0, sizeof(keys)); /* the padding as well */
-	keys.n = keys_of(f, i);
-	keys.len = f->len;
-	keys.hash = f->held->hash;
-	err = send_keys(f, s, i, &keys);
+	keys.n = keys_of(f->q, piece);
+	keys.len = f->q->len;
+	keys.hash = f->q->held->hash;
+	err = send_keys(f, s, piece, &keys);
 	if (err)
 		return card_fails(f->e, err, "copying keys to the GPU");
 	err = launch(f, s, &keys);
@@ -241,21 +322,12 @@ static int put(struct flow *f, __u64 i)
 	return err ? card_fails(f->e, err, "copying answers from the GPU") : 0;
 }
 
-static void add_up(struct epf_cuda_answer *a, const char *count)
+static int take(struct flow *f)
 {
-	unsigned long long nr[EPF_LANES];
-	__u32 i;
-
-	memcpy(nr, count, sizeof(nr));
-	for (i = 0; i < EPF_LANES; i++)
-		a->ages_of[i] += nr[i];
-}
-
-static int take(struct flow *f, __u64 i)
-{
-	struct slot *s = &f->card->slot[i % SLOTS];
-	__u64 first = i * f->piece, n = keys_of(f, i);
-	struct epf_cuda_answer *a = f->a;
+	struct slot *s = &f->card->slot[f->ended % SLOTS];
+	__u64 piece = f->at[f->ended % SLOTS];
+	__u64 first = piece * f->q->piece, n = keys_of(f->q, piece);
+	struct epf_cuda_answer *a = f->q->a;
 	cudaError_t err = cudaEventSynchronize(s->down);
 
 	if (err)
@@ -264,24 +336,22 @@ static int take(struct flow *f, __u64 i)
 	if (a->ages)
 		stage_begin(&s->drain, a->ages + first, s->answer + COUNT_BYTES + f->bitmap_bytes,
 			    n, STAGE_ANSWERS, a->threads);
-	add_up(a, s->answer);
-	if (a->progress && a->progress(a->ctx, first + n, f->n))
-		return card_wrong(f->e, -ECANCELED, "stopped");
-	return 0;
+	f->ended++;
+	return tell(f->q, add_up(f->q, n, s->answer), f->e);
 }
 
 static int go(struct flow *f)
 {
-	__u64 pieces = (f->n + f->piece - 1) / f->piece, i;
 	int ret = 0;
+	__u64 i;
 
-	fill(f, 0);
-	for (i = 0; i < pieces + SLOTS - 1 && !ret; i++) {
+	fill(f);
+	for (i = 0; f->ended < f->begun && !ret; i++) {
 		if (i >= SLOTS - 1)
-			ret = take(f, i - (SLOTS - 1));
-		if (i + 1 < pieces && !ret)
-			fill(f, i + 1);
-		if (i < pieces && !ret)
+			ret = take(f);
+		if (i + 1 == f->begun && !ret)
+			fill(f);
+		if (i < f->begun && !ret)
 			ret = put(f, i);
 	}
 	end_stages(f->card);
@@ -294,13 +364,13 @@ static int go(struct flow *f)
  */
 static int make_room(struct flow *f)
 {
-	size_t in_there = f->host ? f->piece * f->bytes : 0;
+	size_t in_there = f->q->host ? f->q->piece * f->q->bytes : 0;
 	size_t in = f->pinned ? 0 : in_there;
 	int ret = 0;
 	__u32 i;
 
-	f->bitmap_bytes = f->piece / 8;
-	f->out_bytes = answer_bytes(f, f->piece);
+	f->bitmap_bytes = f->q->piece / 8;
+	f->out_bytes = answer_bytes(f, f->q->piece);
 	for (i = 0; i < SLOTS && !ret; i++) {
 		struct slot *s = &f->card->slot[i];
 
@@ -317,18 +387,18 @@ static int make_room(struct flow *f)
 }
 
 /* Return: keys of a piece: whole words of the bitmap, no more than a buffer
- * holds, and so few that there are PIECES pieces, because otherwise nothing
+ * holds, and so few that each of @cards has PIECES pieces, because otherwise nothing
  * overlaps.
  */
-static __u64 piece_of(const struct flow *f)
+static __u64 piece_of(const struct question *q, __u32 cards)
 {
-	__u64 most = f->card->buffer / f->bytes & ~(__u64)(WORD_KEYS - 1);
-	__u64 share = f->n / PIECES + 1;
+	__u64 most = card_buffer() / q->bytes & ~(__u64)(WORD_KEYS - 1);
+	__u64 share = q->n / (PIECES * cards) + 1;
 
 	if (most < WORD_KEYS)
 		most = WORD_KEYS;
 	if (share < PIECE_LEAST)
-		share = f->n < PIECE_LEAST ? f->n : PIECE_LEAST;
+		share = q->n < PIECE_LEAST ? q->n : PIECE_LEAST;
 	share = (share + WORD_KEYS - 1) & ~(__u64)(WORD_KEYS - 1);
 	return share < most ? share : most;
 }
@@ -343,34 +413,57 @@ static bool is_pinned(const void *p)
 	return false;
 }
 
-int flow_query(struct card *c, const struct epf_cuda_held *held, const struct epf_cuda_keys *host,
-	       const struct epf_cu_keys *there, struct epf_cuda_answer *a, struct epf_cuda_error *e)
+static void flow_init(struct flow *f, struct card *c, struct question *q, struct epf_cuda_error *e)
 {
-	struct flow f;
-	int ret;
+	memset(f, 0, sizeof(*f));
+	f->card = c;
+	f->q = q;
+	f->e = e;
+	if (q->host)
+		f->pinned = is_pinned(q->host->data) &&
+			    is_pinned((const char *)q->host->data + q->n * q->bytes - 1);
+	else
+		f->there = (const char *)q->column->on[cards_index(c)] + q->first * q->bytes;
+}
 
-	memset(&f, 0, sizeof(f));
-	memset(a->ages_of, 0, sizeof(a->ages_of));
-	f.card = c;
-	f.held = held;
-	f.host = host;
-	f.there = there;
-	f.a = a;
-	f.e = e;
-	f.n = host ? host->n : there->n;
-	f.len = host ? host->len : there->len;
-	f.bytes = f.len ? f.len : sizeof(__u64);
-	if (!f.n)
-		return 0;
-	f.pinned = host && is_pinned(host->data) &&
-		   is_pinned((const char *)host->data + f.n * f.bytes - 1);
-	f.piece = piece_of(&f);
-	ret = make_room(&f);
-	if (ret)
-		return ret;
-	card_keep(c, &held->lines);
-	ret = go(&f);
-	if (ret)
+/* A card's part of the query @ctx. */
+static int flow_run(struct card *c, void *ctx, struct epf_cuda_error *e)
+{
+	struct question *q = (struct question *)ctx;
+	struct flow f;
+	int ret = card_begin(c, e);
+
+	if (!ret) {
+		flow_init(&f, c, q, e);
+		ret = make_room(&f);
+		if (!ret) {
+			card_keep(c, &q->held->on[cards_index(c)]);
+			ret = go(&f);
+			give_up(&f);
+		}
+	}
+	if (ret && ret != -EIO && ret != -ENODEV)
+		stop(q);
+	if (ret && c->begun)
 		card_quiet(c);
+	return ret;
+}
+
+int flow_query(struct question *q, struct epf_cuda_error *e)
+{
+	int ret = 0;
+
+	memset(q->a->ages_of, 0, sizeof(q->a->ages_of));
+	q->bytes = q->len ? q->len : sizeof(__u64);
+	if (!q->n)
+		return 0;
+	q->piece = piece_of(q, cards_nr());
+	q->caller = pthread_self();
+	pthread_mutex_init(&q->lock, NULL);
+	while (q->done < q->n && !ret) /* again, if a card has failed after others were done */
+		ret = cards_run(nr_pieces(q), flow_run, q, e);
+	if (!ret)
+		ret = tell(q, q->done, e);
+	pthread_mutex_destroy(&q->lock);
 	return ret;
 }

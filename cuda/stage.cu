@@ -188,12 +188,20 @@ static void append(struct stage *s, __u32 threads)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-void stage_begin(struct stage *s, void *to, const void *from, size_t bytes, enum stage_sort sort,
-		 __u32 threads)
+/* Threads of several cards may come first at the same time. */
+static void begin_pool(void)
 {
+	pthread_mutex_lock(&pool.lock);
 	if (!pool.chunk)
 		pool.chunk = (card_setting("EPF_CUDA_CHUNK", CHUNK_BYTES) + CACHE_LINE - 1) &
 			     ~(size_t)(CACHE_LINE - 1);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void stage_begin(struct stage *s, void *to, const void *from, size_t bytes, enum stage_sort sort,
+		 __u32 threads)
+{
+	begin_pool();
 	stage_end(s);
 	s->to = (char *)to;
 	s->from = (const char *)from;

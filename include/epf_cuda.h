@@ -12,10 +12,12 @@
  *
  *   -EINVAL: a number out of its range;
  *   -ENOMEM: no memory on the card or the host; smaller requests may succeed;
- *   -ENODEV: no card, or no driver for it; or this process was forked from one
- *	that uses the card;
+ *   -ENODEV: no card, or no driver for it; no such device; or this process was
+ *	forked from one that uses the card;
  *   -EAGAIN: the card is not ready yet; it may be later;
- *   -EIO: the card failed, and this process cannot use it any more;
+ *   -EIO: the card failed, and this process cannot use it any more. With several
+ *	devices: all of them failed. While one is left it does the others' work, and
+ *	@lost tells of them;
  *   -ECANCELED: @progress asked for it.
  *
  * After an error nothing is under way on the card, and handles can be released.
@@ -24,9 +26,10 @@
  * card every function fails with -ENODEV, and handles are released without the
  * card.
  *
- * Any thread may call; calls run one at a time. They use device 0 of those that
- * CUDA_VISIBLE_DEVICES leaves, and restore the current device and context of
- * the thread.
+ * Any thread may call; calls run one at a time. They use the devices that @probe
+ * selects, of those that CUDA_VISIBLE_DEVICES leaves; before it, device 0. Lines and
+ * columns are copied to each of them, and the pieces of a query are shared among
+ * them. Calls restore the current device and context of the thread.
  */
 #ifndef EPF_CUDA_H
 #define EPF_CUDA_H
@@ -40,8 +43,10 @@
 extern "C" {
 #endif
 
-#define EPF_CUDA_VERSION 1u
+#define EPF_CUDA_VERSION 2u
 #define EPF_CUDA_TEXT 160u
+#define EPF_CUDA_DEVICES 16u
+#define EPF_CUDA_ALL (~0u) /* all devices, up to EPF_CUDA_DEVICES */
 
 struct epf_cuda_held;
 struct epf_cuda_column;
@@ -51,17 +56,31 @@ struct epf_cuda_error {
 };
 
 /**
- * struct epf_cuda_device - the card
+ * struct epf_cuda_device - a card
  * @name: its name
  * @bytes: its memory
  * @major: major number of its compute capability
  * @minor: minor number
+ * @number: its number
  */
 struct epf_cuda_device {
 	char name[64];
 	__u64 bytes;
 	__u32 major;
 	__u32 minor;
+	__s32 number;
+	__u32 reserved;
+};
+
+/**
+ * struct epf_cuda_devices - the cards
+ * @nr: how many
+ * @device: in the order of their numbers
+ */
+struct epf_cuda_devices {
+	__u32 nr;
+	__u32 reserved;
+	struct epf_cuda_device device[EPF_CUDA_DEVICES];
 };
 
 /**
@@ -118,8 +137,9 @@ struct epf_cuda_answer {
  * struct epf_cuda_ops - the table
  * @version: EPF_CUDA_VERSION
  * @size: of this struct
- * @probe: find a usable card and its properties. Makes a context on it and runs an
- *	empty kernel
+ * @probe: select devices, and find their properties. Makes a context on each and runs
+ *	an empty kernel; all must be usable. @devices: bit i is device i; 0: device 0;
+ *	EPF_CUDA_ALL. Called before the others, and again only after -EAGAIN
  * @hold: copy lines to the card. Lanes that are stale at their epoch become zero, so
  *	that @apply can keep the lines current
  * @release: free lines of @hold; NULL is allowed
@@ -134,11 +154,12 @@ struct epf_cuda_answer {
  *	EPF_LANES by EPF_LANE_BITS + 1 numbers; stale lanes count as empty
  * @chance: count how many of the keys epf_word(seed + i, 1), i < n, are present; the
  *	card generates them
+ * @lost: return how many devices have failed since @probe, with one reason
  */
 struct epf_cuda_ops {
 	__u32 version;
 	__u32 size;
-	int (*probe)(struct epf_cuda_device *device, struct epf_cuda_error *e);
+	int (*probe)(__u32 devices, struct epf_cuda_devices *found, struct epf_cuda_error *e);
 	int (*hold)(const struct epf_cuda_lines *lines, __u32 threads, struct epf_cuda_held **held,
 		    struct epf_cuda_error *e);
 	void (*release)(struct epf_cuda_held *held);
@@ -156,6 +177,7 @@ struct epf_cuda_ops {
 	int (*tally)(struct epf_cuda_held *held, __u64 *nr, struct epf_cuda_error *e);
 	int (*chance)(struct epf_cuda_held *held, __u64 seed, __u64 n, __u64 *found,
 		      struct epf_cuda_error *e);
+	__u32 (*lost)(struct epf_cuda_error *e);
 };
 
 /* The symbol of the table, for dlsym(). Programs use libepf_cuda.h. */

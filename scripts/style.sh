@@ -150,6 +150,11 @@ grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}(,|\$)" ||
 	say "CHANGELOG.md does not begin with version $version"
 head -n 1 debian/changelog | grep -q "^epochfilter (${version//./\\.}-" ||
 	say "debian/changelog does not begin with version $version"
+# One maintainer, whom SECURITY.md sends reports to.
+maintainer=$(sed -n 's/^Maintainer: //p' debian/control)
+grep -qxF "M:	$maintainer" MAINTAINERS || say "MAINTAINERS does not name the maintainer of debian/control"
+grep -m 1 '^ -- ' debian/changelog | grep -qF -- " -- $maintainer  " ||
+	say "debian/changelog does not name the maintainer of debian/control"
 # The placeholder of an address receives no mail.
 head -n 1 debian/changelog | grep -q UNRELEASED || ! grep -q '@[a-z.]*\.invalid>' debian/control debian/changelog ||
 	say "a release names a maintainer's address that receives mail: debian/control, debian/changelog"

@@ -5,17 +5,20 @@
  *
  * EPF_EMU_SEED=N     seed of the order
  * EPF_EMU_DEVICES=N  number of cards; 0: none. Several differ in memory and streams only
- * EPF_EMU_MEMORY=N   bytes of memory of the card
+ * EPF_EMU_MEMORY=N   bytes of memory of each card
  * EPF_EMU_L2=N       bytes of cache that may be reserved
  * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
  * EPF_EMU_UNFIT=N    using the card fails with that error; querying it does not
  * EPF_EMU_NOT_READY=N  the first N calls fail: the machine is not ready yet
  * EPF_EMU_LOST=N     all calls from the Nth on fail, and do nothing
+ * EPF_EMU_FAULTY=D   FAIL, UNFIT and LOST count and concern only calls while device D is current
  *
  * The first call reads them.
  */
 #include "machine.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,8 @@
 #include <sys/mman.h>
 
 #define MEMORY (8ULL << 30)
+#define ANY (-1)
+#define NOWHERE (-2)
 #define FETCH_BYTES 64u /* default of another limit; has no effect here */
 
 struct emu emu;
@@ -55,8 +60,11 @@ static void begin(void)
 	emu.streams.push_back(emu.legacy);
 	emu.seed = setting("EPF_EMU_SEED", 1);
 	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
+	emu.faulty = (int)setting("EPF_EMU_FAULTY", (unsigned long)ANY);
 	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);
 	emu.l2 = setting("EPF_EMU_L2", 32u << 20);
+	if (emu.devices > EMU_DEVICES)
+		emu_die("more than %d devices", EMU_DEVICES);
 	emu.unfit = (cudaError_t)setting("EPF_EMU_UNFIT", cudaSuccess);
 	emu.not_ready = setting("EPF_EMU_NOT_READY", 0);
 	emu.fail = setting("EPF_EMU_FAIL", 0);
@@ -68,9 +76,32 @@ static void begin(void)
 		emu_die("no room for its memory");
 }
 
+bool emu_faulty(void)
+{
+	return emu.faulty == ANY || emu.faulty == emu_device;
+}
+
 bool emu_lost(void)
 {
-	return emu.lost && emu.calls >= emu.lost;
+	return emu_faulty() && emu.lost && emu.calls >= emu.lost;
+}
+
+/* What a lost device had still to do is never done. */
+static void forget_work(void)
+{
+	size_t i;
+
+	for (i = 0; i < emu.streams.size(); i++)
+		if (emu.faulty == emu.streams[i]->device)
+			emu.streams[i]->queue.clear();
+}
+
+__attribute__((visibility("default"))) void emu_lose(int device)
+{
+	guard g(emu.lock);
+
+	emu.faulty = device;
+	emu.lost = emu.calls = 1;
 }
 
 cudaError_t emu_told(cudaError_t err)
@@ -84,13 +115,17 @@ cudaError_t emu_enter(void)
 {
 	if (!emu.begun)
 		begin();
-	emu.calls++;
 	if (!emu.devices)
 		return emu_told(cudaErrorNoDevice);
+	if (!emu_faulty())
+		return emu_told(cudaSuccess);
+	emu.calls++;
 	if (emu.calls <= emu.not_ready)
 		return emu_told(cudaErrorSystemNotReady);
-	if (emu_lost())
+	if (emu_lost()) {
+		forget_work();
 		return emu_told(cudaErrorDevicesUnavailable);
+	}
 	return emu_told(emu.calls == emu.fail ? emu.fail_with : cudaSuccess);
 }
 
@@ -113,17 +148,34 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return cudaSuccess;
 }
 
-/* Tests call these two as well. */
+/* Begin a call that concerns @device, and not the current one. */
+static cudaError_t enter_for(int device)
+{
+	const int current = emu_device;
+	cudaError_t err;
+
+	guard g(emu.lock);
+	emu_device = device;
+	err = emu_enter();
+	emu_device = current;
+	return err;
+}
+
+/* Tests call these two as well. A device that has failed can be left. */
 __attribute__((visibility("default"))) cudaError_t cudaGetDevice(int *device)
 {
-	ENTER();
+	cudaError_t err = enter_for(NOWHERE);
+
 	*device = emu_device;
-	return cudaSuccess;
+	return err;
 }
 
 __attribute__((visibility("default"))) cudaError_t cudaSetDevice(int device)
 {
-	ENTER();
+	cudaError_t err = enter_for(device);
+
+	if (err)
+		return err;
 	if (device < 0 || device >= emu.devices)
 		return emu_told(cudaErrorInvalidDevice);
 	emu_device = device;
@@ -177,7 +229,7 @@ __attribute__((visibility("default"))) cudaError_t cudaDeviceGetLimit(size_t *va
 								      enum cudaLimit limit)
 {
 	ENTER();
-	*value = limit == cudaLimitPersistingL2CacheSize ? emu.limit : FETCH_BYTES;
+	*value = limit == cudaLimitPersistingL2CacheSize ? emu.limit[emu_device] : FETCH_BYTES;
 	return cudaSuccess;
 }
 
@@ -187,14 +239,14 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 	if (value > emu.l2)
 		return emu_told(cudaErrorInvalidValue);
 	if (limit == cudaLimitPersistingL2CacheSize)
-		emu.limit = value;
+		emu.limit[emu_device] = value;
 	return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
 {
 	ENTER();
-	*left = emu.memory - emu.used;
+	*left = emu.memory - emu.used[emu_device];
 	*total = emu.memory;
 	return cudaSuccess;
 }
@@ -203,6 +255,50 @@ cudaError_t cudaCtxResetPersistingL2Cache(void)
 {
 	ENTER();
 	return cudaSuccess;
+}
+
+/* ---- devices that work at the same time ---- */
+
+/**
+ * struct gathering - see emu_together()
+ * @wanted: devices that are waited for
+ * @nr: those that have come
+ * @here: which
+ * @lose: device that is lost when all have come
+ */
+static struct {
+	std::mutex lock;
+	std::condition_variable all;
+	int wanted, nr;
+	bool here[EMU_DEVICES];
+	int lose;
+} gathering;
+
+__attribute__((visibility("default"))) void emu_together(int devices, int lose)
+{
+	std::lock_guard<std::mutex> g(gathering.lock);
+
+	gathering.wanted = devices;
+	gathering.nr = 0;
+	memset(gathering.here, 0, sizeof(gathering.here));
+	gathering.lose = lose;
+}
+
+void emu_gather(int device)
+{
+	std::unique_lock<std::mutex> g(gathering.lock);
+
+	if (gathering.nr >= gathering.wanted || gathering.here[device])
+		return;
+	gathering.here[device] = true;
+	if (++gathering.nr < gathering.wanted) {
+		gathering.all.wait_for(g, std::chrono::minutes(1),
+				       [] { return gathering.nr >= gathering.wanted; });
+		return;
+	}
+	if (gathering.lose >= 0)
+		emu_lose(gathering.lose);
+	gathering.all.notify_all();
 }
 
 /* ---- errors ---- */

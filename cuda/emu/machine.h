@@ -14,6 +14,7 @@
 #include <vector>
 
 #define ARENA_BYTES (1ULL << 36)
+#define EMU_DEVICES 32
 
 /* An event as it was when it was recorded for the @nr-th time. */
 struct moment {
@@ -68,9 +69,13 @@ typedef std::map<char *, size_t> pieces;
  * @home: the device of each piece
  * @pinned: pinned memory of the host
  * @mallocs: allocations of device memory so far
- * @limit: limit for the cache that may be reserved
+ * @kernels: kernels that were given to each device so far
+ * @limit: limit for the cache that may be reserved, of each device
+ * @used: bytes allocated on each device
  * @unfit: the error of using the card; querying it does not fail
  * @not_ready: the first so many calls fail, because the machine is not ready
+ * @faulty: the device to which @unfit, @fail and @lost apply; -1: to all
+ * @calls: calls so far, of the faulty device if there is one
  * @next: first unused byte of @arena; freed memory is not used again
  * @legacy: the stream that NULL names
  */
@@ -79,11 +84,13 @@ struct emu {
 	bool begun;
 	unsigned long seed;
 	int devices;
-	size_t memory, l2, limit;
+	size_t memory, l2, limit[EMU_DEVICES];
 	unsigned long mallocs, not_ready;
 	cudaError_t unfit;
-	size_t used;
+	size_t used[EMU_DEVICES];
+	int faulty;
 	unsigned long calls, fail, lost;
+	unsigned long kernels[EMU_DEVICES];
 	cudaError_t fail_with, last;
 	char *arena;
 	size_t next;
@@ -107,8 +114,14 @@ typedef std::lock_guard<std::recursive_mutex> guard;
 /* Report a fault of the caller in one line and abort. */
 __attribute__((format(printf, 1, 2), noreturn)) void emu_die(const char *fmt, ...);
 
-/* Return: do all calls fail from now on? */
+/* Return: do all calls for the current device fail from now on? */
 bool emu_lost(void);
+
+/* Return: do the settings for failures concern the current device? */
+bool emu_faulty(void);
+
+/* Wait as emu_together() has it, for a kernel of @device. */
+void emu_gather(int device);
 
 /* Record @err as the last error and return it. */
 cudaError_t emu_told(cudaError_t err);

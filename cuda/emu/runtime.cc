@@ -96,11 +96,12 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	char *to;
 
 	ENTER();
-	if (!bytes || bytes > emu.memory - emu.used || span(bytes) + PAGE > ARENA_BYTES - emu.next)
+	if (!bytes || bytes > emu.memory - emu.used[emu_device] ||
+	    span(bytes) + PAGE > ARENA_BYTES - emu.next)
 		return emu_told(cudaErrorMemoryAllocation);
 	to = emu.arena + emu.next;
 	emu.next += span(bytes) + PAGE;
-	emu.used += bytes;
+	emu.used[emu_device] += bytes;
 	if (mprotect(to, span(bytes), PROT_READ | PROT_WRITE))
 		emu_die("mprotect");
 	memset(to, RUBBISH, span(bytes));
@@ -115,6 +116,13 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 __attribute__((visibility("default"))) unsigned long emu_mallocs(void)
 {
 	return emu.mallocs;
+}
+
+__attribute__((visibility("default"))) unsigned long emu_kernels(int device)
+{
+	guard g(emu.lock);
+
+	return emu.kernels[device];
 }
 
 static void run_all(void);
@@ -141,7 +149,7 @@ cudaError_t cudaFree(void *p)
 			emu_die("something was written %zu bytes behind the %zu of %p", n - bytes,
 				bytes, p);
 	emu.device.erase(i);
-	emu.used -= bytes;
+	emu.used[emu.home[at]] -= bytes;
 	madvise(at, span(bytes), MADV_DONTNEED);
 	mprotect(at, span(bytes), PROT_NONE);
 	return err;
@@ -350,11 +358,13 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks, unsigned int th
 {
 	const int device = emu_device;
 
+	emu_gather(device);
 	ENTER();
 	if (!blocks || !threads || threads > 1024)
 		return emu_told(cudaErrorInvalidValue);
 	if (stream && stream != cudaStreamLegacy && stream->device != device)
 		return emu_told(cudaErrorInvalidResourceHandle);
+	emu.kernels[device]++;
 	return put(stream,
 		   op_of([=] { with_rights(device, [&] { emu_run(blocks, threads, kernel); }); }));
 }
@@ -457,7 +467,7 @@ cudaError_t cudaMemset(void *to, int byte, size_t bytes)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
 	ENTER();
-	if (emu.unfit)
+	if (emu.unfit && emu_faulty())
 		return emu_told(emu.unfit);
 	*stream = new CUstream_st();
 	(*stream)->device = emu_device;

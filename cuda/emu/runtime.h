@@ -154,6 +154,14 @@ CUresult cuCtxSetCurrent(CUcontext context);
 
 /* For tests: number of allocations of device memory. */
 unsigned long emu_mallocs(void);
+/* Likewise: number of kernels that @device was given. */
+unsigned long emu_kernels(int device);
+/* Likewise: from now on all calls fail while @device is current, as with EPF_EMU_LOST. */
+void emu_lose(int device);
+/* Likewise: the next kernel of each device waits until @devices of them have been given one;
+ * then @lose is lost, unless it is negative. After a minute it waits no longer.
+ */
+void emu_together(int devices, int lose);
 
 /**
  * emu_argument() - check the arguments of a kernel

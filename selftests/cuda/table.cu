@@ -2,7 +2,8 @@
 /*
  * Property: the functions that libepf calls give the core's results for lines and keys
  * in the host's memory: cached lines, updated by a journal and copied again; bitmaps,
- * ages and counts; cached columns; counts of positions; keys made on the card.
+ * ages and counts; cached columns; counts of positions; keys made on the card. All devices
+ * share the work where there are several.
  *
  * usage: table [KEYS]    (100 million; 20,000 under emulation)
  */
@@ -210,12 +211,13 @@ static void claim_shape(unsigned int shape, __u64 n)
 int main(int argc, char **argv)
 {
 	__u64 n = argc > 1 ? strtoull(argv[1], NULL, 10) : KEYS;
-	struct epf_cuda_device device;
+	struct epf_cuda_devices devices;
 	struct epf_cuda_error e;
 	unsigned int i;
 
 	ops = epf_cuda_ops();
-	if (ops->probe(&device, &e)) {
+	setenv("EPF_EMU_DEVICES", "2", 0); /* of the emulation */
+	if (ops->probe(EPF_CUDA_ALL, &devices, &e)) {
 		tap_skip_all(e.text);
 		return TAP_SKIPPED;
 	}

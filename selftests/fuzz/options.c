@@ -434,6 +434,16 @@ const struct epf_engine *epf_engine_find(const char *name)
 	return strcmp(name, scalar.name) ? NULL : &scalar;
 }
 
+bool epf_engine_far(const struct epf_engine *e)
+{
+	return e && !strcmp(e->name, "cuda");
+}
+
+int epf_gpu_devices(const char *text)
+{
+	return strcmp(text, "all") ? -EINVAL : 0;
+}
+
 bool rec_format_named(const char *name, enum rec_format *format)
 {
 	*format = name[0] == 'c' ? REC_CSV : REC_COLUMN;

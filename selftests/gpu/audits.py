@@ -248,6 +248,78 @@ def fallen_by_agent():
         return whole(out, json.loads(out.stdout), True)
 
 
+THREE = {"EPF_EMU_DEVICES": "3", "EPF_CUDA_BUFFER": "2048"}
+
+
+def several():
+    """Devices named by an option, and by the environment, give the bytes of one."""
+    fault = None
+    for args, env, nr in ((("--devices", "all"), {}, 3), (("--devices", "2,0"), {}, 2),
+                          ((), {"EPF_CUDA_DEVICES": "all"}, 3),
+                          (("--devices", "1"), {"EPF_CUDA_DEVICES": "all"}, 1), ((), {}, 1)):
+        out, report = audit(*args, env={**THREE, **env})
+        fault = fault or whole(out, report, False)
+        if not fault and (report["work"]["gpu"]["devices"], report["work"]["gpu"]["devices_lost"]) != (nr, 0):
+            fault = f"{report['work']}"
+        if fault:
+            return f"{args}, {env}: {fault}"
+    return None
+
+
+def several_refused():
+    """Devices that do not exist, no numbers, and what does not go together."""
+    faults = [refused(audit(*args, engine=engine, env={**THREE, **env})[0], *words)
+              for args, engine, env, words in (
+        (("--devices", "0,3"), "cuda", {}, ("there is no device 3: the last is 2", "leave out --engine")),
+        (("--devices", "0,0"), "cuda", {}, ("--devices '0,0'", "different numbers")),
+        (("--devices", "all"), "scalar", {}, ("--devices goes with --engine cuda",)),
+        (("--devices", "all"), "auto", {}, ("--devices goes with --engine cuda",)),
+        ((), "cuda", {"EPF_CUDA_DEVICES": "one"}, ("EPF_CUDA_DEVICES is 'one'",)),
+        (("--devices", "all"), "cuda", {"EPF_EMU_UNFIT": "46", "EPF_EMU_FAULTY": "2"},
+         ("device 2: ", "busy or unavailable")))]
+    return "\n".join(filter(None, faults)) or None
+
+
+def several_lost():
+    """One of three devices is lost at some call: one line, the same bytes, the engine stays."""
+    lost = 0
+    for n in range(1, CALLS_MAX, 7):
+        device = str(n % 3)
+        out, report = audit("--devices", "all", env={**THREE, "EPF_EMU_LOST": str(n), "EPF_EMU_FAULTY": device})
+        if out.returncode:
+            fault = refused(out, f"device {device}: ")
+        elif not report["work"]["gpu"]["devices_lost"]:
+            return whole(out, report, False) or (f"only {lost} were lost" if lost < 3 else None)
+        else:
+            lost += 1
+            fault = files.answered()
+            if report["work"]["engine"] != "cuda" or not report["work"]["fallen_back"]:
+                fault = f"{report['work']}"
+            if out.stderr.count(b"\n") != 1 or f"device {device}: ".encode() not in out.stderr or \
+                    b"; the other devices continue" not in out.stderr:
+                fault = f"said {out.stderr}"
+        if fault:
+            return f"EPF_EMU_LOST={n}: {fault}"
+    return "there is no end to calls"
+
+
+def several_by_agent():
+    """The agent uses the devices of its environment, and says so."""
+    with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD, **THREE, "EPF_CUDA_DEVICES": "0,2"},
+                 name="several") as agent:
+        agent.wait_log(rb"GPU: .*the first of 2")
+        answer = ask(agent)
+        if "done" not in answer or answer["done"]["engine"] != "cuda" or files.answered():
+            return f"{answer}"
+        s = agent.status()
+        out = subprocess.run([a.EPFCTL, "audit", "--agent", agent.path, "--devices", "all", "--engine", "cuda",
+                              "--digests", "--format", "column", files.path("snap"), files.path("digests")],
+                             capture_output=True)
+        if out.returncode != 2 or b"EPF_CUDA_DEVICES in the agent's" not in out.stderr:
+            return f"said {out.stderr}"
+    return None if (s["gpu_devices"], s["gpu_devices_lost"], s["gpu_uploads"]) == (2, 0, 1) else f"status {s}"
+
+
 CASES = [
     ("answers are scalar's", as_scalar),
     ("records in batches, of lines that are copied once", records),
@@ -268,6 +340,10 @@ FAILING = [
     ("a card that is lost during --probe", lost_probing),
     ("the agent loses its card", lost_by_agent),
     ("and its client says so", fallen_by_agent),
+    ("several devices give the bytes of one", several),
+    ("devices that cannot be selected are refused with a line", several_refused),
+    ("one of several devices is lost, and the others continue", several_lost),
+    ("the agent has several devices", several_by_agent),
 ]
 
 

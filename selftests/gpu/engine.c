@@ -21,7 +21,16 @@ static const char *only = "";
 
 /* ---- claims ---- */
 
-void claim(const char *text, law_fn law, const char *setting)
+static void set_all(const char *settings)
+{
+	char *rest = must(strdup(settings ? settings : "")), *word;
+
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			putenv(word);
+}
+
+void claim(const char *text, law_fn law, const char *settings)
 {
 	const char *wrong;
 	int status;
@@ -33,15 +42,14 @@ void claim(const char *text, law_fn law, const char *setting)
 	pid = fork();
 	if (!pid) {
 		setenv("EPF_CUDA_BUFFER", BUFFER, 1);
-		if (setting)
-			putenv((char *)(uintptr_t)setting);
+		set_all(settings);
 		wrong = law();
 		if (wrong)
 			fprintf(stderr, "# %s\n", wrong);
 		_exit(wrong != NULL);
 	}
-	tap_ok(waitpid(pid, &status, 0) == pid && !status, "%s%s%s", text, setting ? ", " : "",
-	       setting ? setting : "");
+	tap_ok(waitpid(pid, &status, 0) == pid && !status, "%s%s%s", text, settings ? ", " : "",
+	       settings ? settings : "");
 }
 
 /* ---- answers ---- */
@@ -86,7 +94,7 @@ static const char *shape(__u32 parts, __u32 k, __u32 len, __u32 shift)
 	return wrong;
 }
 
-static const char *shapes(void)
+const char *shapes(void)
 {
 	static const struct {
 		__u32 parts, k, len, shift;
@@ -103,7 +111,7 @@ static const char *shapes(void)
 }
 
 /* With arbitrary words and tags, stale lanes do not match. */
-static const char *noise(void)
+const char *noise(void)
 {
 	struct epf_keys keys = { .n = MANY };
 	const char *wrong;
@@ -120,7 +128,7 @@ static const char *noise(void)
 
 /* ---- once for each state ---- */
 
-static const char *once(void)
+const char *once(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0), w, file;
@@ -153,7 +161,7 @@ static const char *once(void)
 }
 
 /* More views than the table keeps, in turns. */
-static const char *turns(void)
+const char *turns(void)
 {
 	struct sim s[12];
 	struct epf_view v[12];
@@ -173,7 +181,7 @@ static const char *turns(void)
 }
 
 /* A card with room for only one of two views. */
-static const char *little_memory(void)
+const char *little_memory(void)
 {
 	struct sim s[2];
 	struct epf_view v[2] = { filled(&s[0], 512, 0), filled(&s[1], 512, 1) };
@@ -210,7 +218,7 @@ static int stop_late(void *ctx, __u64 done, __u64 all)
 	return !ctx || done >= all / 2;
 }
 
-static const char *cancelled(void)
+const char *cancelled(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
@@ -230,7 +238,7 @@ static const char *cancelled(void)
 
 /* ---- the rest of the table ---- */
 
-static const char *journals(void)
+const char *journals(void)
 {
 	static const __u64 epochs[] = { 0, 1, 2, 7, 0, 8, 9, 3, 33, 64, 1 };
 	const struct epf_cuda_ops *o = ops();
@@ -259,7 +267,7 @@ static const char *journals(void)
 }
 
 /* Update by the records of a view, if all of them are available. */
-static const char *trails(void)
+const char *trails(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
@@ -289,7 +297,7 @@ static const char *trails(void)
 	return NULL;
 }
 
-static const char *columns(void)
+const char *columns(void)
 {
 	const struct epf_cuda_ops *o = ops();
 	struct sim s;
@@ -366,7 +374,7 @@ static struct epf_column column_of(const struct sim *s)
 	return (struct epf_column){ .keys = { key, MANY, 0, NULL }, .serial = epf_view_serial() };
 }
 
-static const char *audited_again(void)
+const char *audited_again(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0), w;
@@ -410,7 +418,7 @@ static const char *without_room(void)
 }
 
 /* Estimates from what is on the card equal those of the CPU. */
-static const char *estimates(void)
+const char *estimates(void)
 {
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
@@ -559,7 +567,7 @@ int main(int argc, char **argv)
 	wrong_library = argv[1];
 	if (argc > 2)
 		only = argv[2];
-	tap_plan(argc > 2 ? 0 : 2 + 2 * 5 + 3 + 18 + PROCESS_CLAIMS);
+	tap_plan(argc > 2 ? 0 : 2 + 2 * 5 + 3 + 18 + PROCESS_CLAIMS + DEVICES_CLAIMS);
 	claim("answers are scalar's", shapes, NULL);
 	claim("also with other buffers", shapes, "EPF_CUDA_BUFFER=1");
 	for (i = 0; i < 5; i++) {
@@ -588,5 +596,6 @@ int main(int argc, char **argv)
 	claim("a file that is none", no_library, NULL);
 	claim("no card", no_card, "EPF_EMU_DEVICES=0");
 	claim_process();
+	claim_devices();
 	return tap_end();
 }

@@ -16,9 +16,28 @@
 #define MANY 3000u
 #define EPOCH 43u
 
+/* engine.c: laws that hold for several devices, too */
+const char *shapes(void);
+const char *noise(void);
+const char *once(void);
+const char *turns(void);
+const char *little_memory(void);
+const char *cancelled(void);
+const char *journals(void);
+const char *trails(void);
+const char *columns(void);
+const char *audited_again(void);
+const char *estimates(void);
+
 /* process.c */
 #define PROCESS_CLAIMS 11u
 void claim_process(void);
+const char *other_device(void);
+void *of_card(const char *function);
+
+/* devices.c */
+#define DEVICES_CLAIMS 27u
+void claim_devices(void);
 
 /* ---- claims ---- */
 
@@ -30,8 +49,8 @@ static inline const struct epf_engine *cuda(void)
 	return epf_engine_find("cuda");
 }
 
-/* Check @law in a process of its own. @setting: NAME=VALUE, or NULL. */
-void claim(const char *text, law_fn law, const char *setting);
+/* Check @law in a process of its own. @settings: NAME=VALUE with spaces between, or NULL. */
+void claim(const char *text, law_fn law, const char *settings);
 
 static inline unsigned char *key_bytes(const struct sim *s, size_t bytes)
 {
@@ -98,6 +117,8 @@ static inline const struct epf_cuda_ops *ops(void)
 	epf_cuda_ops_fn get;
 
 	*(void **)&get = dlsym(must(lib), EPF_CUDA_SYMBOL);
+	if (getenv("EPF_CUDA_DEVICES"))
+		must((void *)(uintptr_t)cuda()->usable()); /* selects them */
 	return must((void *)(uintptr_t)get());
 }
 

@@ -15,7 +15,7 @@ static int (*set_device)(int device);
 static int (*get_context)(void **context);
 static int (*set_context)(void *context);
 
-static void *of_card(const char *function)
+void *of_card(const char *function)
 {
 	void *lib = dlopen(getenv("EPF_CUDA_LIBRARY"), RTLD_NOW);
 
@@ -32,7 +32,7 @@ static bool moved(void)
 }
 
 /* A program that uses a device other than the engine's. */
-static const char *other_device(void)
+const char *other_device(void)
 {
 	const struct epf_cuda_ops *o = ops();
 	__u64 *nr = must(calloc(4 * 8 * 64, sizeof(*nr))), found;
@@ -115,13 +115,13 @@ static const char *limit_restored(void)
 static const char *in_child(const struct epf_cuda_ops *o, struct epf_cuda_held *held,
 			    const struct epf_cuda_keys *keys, struct epf_cuda_answer *a)
 {
-	struct epf_cuda_device device;
+	struct epf_cuda_devices devices;
 	struct epf_cuda_error e = { "" };
 	__u64 found;
 
 	if (o->query(held, keys, a, &e) != -ENODEV || !strstr(e.text, "forked"))
 		return "the child asks";
-	if (o->probe(&device, &e) != -ENODEV || o->chance(held, 1, 1, &found, &e) != -ENODEV)
+	if (o->probe(0, &devices, &e) != -ENODEV || o->chance(held, 1, 1, &found, &e) != -ENODEV)
 		return "the child uses the card";
 	o->release(held);
 	return NULL;

@@ -8,9 +8,8 @@ what is in use (packages_guest.sh).
 
 The toolkit of /usr/local/cuda, if it is there, is mounted where the packages are built.
 
-Debian 13 is tried with EPF_THOROUGH only. Both suites use one build, made on Debian 12
-by whoever comes first; epochfilter-wiretap is of one release of Debian, so that for Debian 13
-is of a build there. All roots are layers (overlayfs) over those of root.sh, in a
+Debian 13 is tried with EPF_THOROUGH only. Each release has a build of its own, made by whoever
+comes first: libnats, MPI and libwiretap have another name in each. All roots are layers (overlayfs) over those of root.sh, in a
 mount namespace of our own: what a killed run leaves is the upper folders below
 build/install.
 """
@@ -39,9 +38,8 @@ STATE = TOP / "build" / "install"
 HOME = "/home/user/epochfilter"
 VERSION = (TOP / "VERSION").read_text().strip()
 NEXT = re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), VERSION)
-# Their libraries have other names in each release.
-OF_RELEASE = ["epochfilter-mpi", "epochfilter-wiretap"]
-NAMES = sorted(["epochfilter", "epochfilter-dkms", "libepf-dev", "libepf1", "python3-epf"] + OF_RELEASE)
+NAMES = ["epochfilter", "epochfilter-dkms", "epochfilter-mpi", "epochfilter-wiretap", "libepf-dev", "libepf1",
+         "python3-epf"]
 CUDA = pathlib.Path("/usr/local/cuda")
 if (CUDA / "bin/nvcc").exists():
     NAMES.insert(1, "epochfilter-cuda")
@@ -193,29 +191,25 @@ def build(release, debs):
 
 
 @functools.cache
-def packages():
+def packages(release="bookworm"):
     """The folder of the packages of this tree, as it is when this is called first."""
-    debs, digest = STATE / "debs", tree_digest()
+    name = "debs" if release == "bookworm" else f"debs-{release}"
+    debs, digest = STATE / name, tree_digest()
     STATE.mkdir(parents=True, exist_ok=True)
-    with open(STATE / "debs.lock", "w") as lock:
+    with open(STATE / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        stamp = STATE / "debs.stamp"
+        stamp = STATE / f"{name}.stamp"
         if not stamp.exists() or stamp.read_text() != digest:
             if hasattr(packages, "failed"):
                 raise AssertionError("the packages could not be built")
             packages.failed = True
             stamp.unlink(missing_ok=True)
-            build("bookworm", debs)
+            build(release, debs)
             (debs / "next").mkdir()
             for name in NAMES:
                 later(*debs.glob(f"{name}_*.deb"), debs / "next")
             stamp.write_text(digest)
     return debs
-
-
-def ours():
-    """The packages that this suite installs."""
-    return [name for name in NAMES if suite == "bookworm" or name not in OF_RELEASE]
 
 
 def misses(debs):
@@ -224,16 +218,8 @@ def misses(debs):
 
 
 def builds():
-    """An ordinary user builds them in a bare Debian 12, with what Build-Depends names."""
-    return misses(packages())
-
-
-def builds_here():
-    """An ordinary user builds them in a bare Debian 13, too."""
-    debs = STATE / "debs-trixie"
-    build(suite, debs)
-    shutil.copytree(debs, root.path / "debs/here")
-    return misses(debs)
+    """An ordinary user builds them in a bare root of this release, with what Build-Depends names."""
+    return misses(packages(suite))
 
 
 def lintian():
@@ -249,9 +235,8 @@ def installs():
     global root
     kernel = deps("", "--kernel")
     root = Root(suite, "installed", [f"linux-image-{kernel}", f"linux-headers-{kernel}"])
-    shutil.copytree(packages(), root.path / "debs",
-                    ignore=shutil.ignore_patterns(*(f"{name}_*" for name in NAMES if name not in ours())))
-    root.install(" ".join(f"/debs/{name}_*.deb" for name in ours()))
+    shutil.copytree(packages(suite), root.path / "debs")
+    root.install(" ".join(f"/debs/{name}_*.deb" for name in NAMES))
     told = root.run("epfctl --version; getent group epochfilter; "
                     "ls /etc/systemd/system/*.wants/epfagent* 2> /dev/null || true").splitlines()
     if told[0] != f"epfctl {VERSION}" or not told[1].startswith("epochfilter:") or told[2:]:
@@ -260,6 +245,15 @@ def installs():
     if set(root.modules().values()) != {wanted}:
         return f"modules: {root.modules()}, wanted {wanted}"
     return None
+
+
+def clusters():
+    """The agent has live clusters: it is linked with libnats and libisal, and the package depends on them."""
+    needs = root.run("ldd $(command -v epfagent)")
+    depends = root.run("dpkg-query -W -f '${Depends}' epochfilter")
+    lacks = [name for name, text in (("libnats.so", needs), ("libisal.so", needs), ("libnats3", depends),
+                                     ("libisal2", depends)) if name not in text]
+    return f"without {lacks}: {needs}{depends}" if lacks or "not found" in needs else None
 
 
 def python():
@@ -325,7 +319,7 @@ def upgrades():
 
 def removes():
     """A removal leaves agent.conf, the group and no module."""
-    root.run(f"{APT} remove {' '.join(ours())}")
+    root.run(f"{APT} remove {' '.join(NAMES)}")
     if not (root.path / "etc/epochfilter/agent.conf").exists():
         return "agent.conf is gone"
     left = [path for path in root.traces() if path.endswith((".ko", ".ko.xz")) or "bin/" in path]
@@ -335,7 +329,7 @@ def removes():
 def purges():
     """Purging leaves nothing, also of what the agent kept."""
     (root.path / "var/lib/epochfilter").mkdir()
-    root.run("dpkg --purge " + " ".join(ours()))
+    root.run("dpkg --purge " + " ".join(NAMES))
     return "\n".join(root.traces()) or None
 
 
@@ -374,9 +368,9 @@ def main():
     if suite == "--build":
         print(packages())
         return
-    here, more = {"bookworm": ([], [lintian, secure, upgrades]), "trixie": ([builds_here], [survives])}[suite]
+    more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
-                   for cases in ([builds, installs, python, mpi, card] + here, more + [removes, purges]))
+                   for cases in ([builds, installs, clusters, python, mpi, card], more + [removes, purges]))
     tap.main(first + tour.cases(toured) + last)
 
 

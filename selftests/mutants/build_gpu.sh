@@ -28,7 +28,7 @@ build_card() {
 # Engine cuda of libepf; the linker takes the rest from libepf.
 build_side() {
 	on_card "$build/cuda/libepf_cuda_emu.so" "$tmp/program"
-	gpu_cc selftests/gpu/engine.c selftests/gpu/process.c "$copy/$file"
+	gpu_cc selftests/gpu/engine.c selftests/gpu/process.c selftests/gpu/devices.c "$copy/$file"
 }
 
 build_mirror() {

@@ -241,7 +241,7 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 
 	epf_gpu_use(&gpu);
 	return json_pack("{ss sI so so so so so so so so so so so so so so so so so so so "
-			 "sI sI sI sI sI}",
+			 "sI sI sI sI sI sI sI}",
 			 "version", EPF_VERSION, "uptime_ns",
 			 (json_int_t)(clock_now_ns(CLOCK_REALTIME) - s->start_ns), "engines",
 			 engines(), "audits_done", request_counter(&s->audits_done),
@@ -261,5 +261,6 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 			 watches(conf), "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
 			 (json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns,
 			 "gpu_column_asks", (json_int_t)gpu.column_asks, "gpu_records",
-			 (json_int_t)gpu.records);
+			 (json_int_t)gpu.records, "gpu_devices", (json_int_t)gpu.devices,
+			 "gpu_devices_lost", (json_int_t)gpu.lost);
 }

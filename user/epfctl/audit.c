@@ -273,12 +273,23 @@ static int audit_tell(struct auditing *a)
 	return meter_update(&a->meter, s->bytes, s->bytes_all);
 }
 
-/* Warn once: a step that was repeated by another engine has the same answers. */
+static void keep_why(struct auditing *a, const char *why)
+{
+	snprintf(a->r.why, sizeof(a->r.why), "%s", why ? why : "");
+}
+
+/* Warn once of each failure: a step that was repeated by another engine, or by other
+ * devices, has the same answers.
+ */
 static void tell_fall(struct auditing *a)
 {
-	if (a->r.state.fallen && !a->r.fallen)
-		warn("%s: %s", a->r.keys, a->r.state.fallen);
-	a->r.fallen |= a->r.state.fallen != NULL;
+	const char *now = a->r.state.fallen;
+
+	if (!now || (a->r.fallen && !strcmp(now, a->r.why)))
+		return;
+	warn("%s: %s", a->r.keys, now);
+	keep_why(a, now);
+	a->r.fallen = true;
 }
 
 static int ask_all(struct auditing *a, struct job *job)
@@ -313,11 +324,6 @@ static int commit(struct auditing *a)
 	if (a->saved)
 		unlink(a->state_path);
 	return 0;
-}
-
-static void keep_why(struct auditing *a, const char *why)
-{
-	snprintf(a->r.why, sizeof(a->r.why), "%s", why ? why : "");
 }
 
 /* Do the audit in this process. */
@@ -637,7 +643,7 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 /* Could an agent do this audit? */
 static bool try_agent(const struct audit_ask *ask)
 {
-	return !ask->no_agent && !ask->probe && ask->place == TARGET_AUTO &&
+	return !ask->no_agent && !ask->devices && !ask->probe && ask->place == TARGET_AUTO &&
 	       (ask->agent || !access(AGENT_SOCKET, F_OK));
 }
 

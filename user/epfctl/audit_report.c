@@ -215,9 +215,10 @@ static json_t *gpu_json(void)
 	epf_gpu_use(&use);
 	if (!use.uploads)
 		return NULL;
-	return json_pack("{sI sI sI sI}", "uploads", (json_int_t)use.uploads, "upload_bytes",
+	return json_pack("{sI sI sI sI sI sI}", "uploads", (json_int_t)use.uploads, "upload_bytes",
 			 (json_int_t)use.upload_bytes, "reuses", (json_int_t)use.reuses, "records",
-			 (json_int_t)use.records);
+			 (json_int_t)use.records, "devices", (json_int_t)use.devices,
+			 "devices_lost", (json_int_t)use.lost);
 }
 
 static json_t *work_json(const struct audit_result *r)

@@ -16,6 +16,7 @@ enum {
 	OPT_DIGESTS,
 	OPT_ABSENT,
 	OPT_ENGINE,
+	OPT_DEVICES,
 	OPT_PLACE,
 	OPT_THREADS,
 	OPT_PROBE,
@@ -37,6 +38,7 @@ static const struct option longs[] = {
 	{ "records", required_argument, NULL, 'o' },
 	{ "absent", no_argument, NULL, OPT_ABSENT },
 	{ "engine", required_argument, NULL, OPT_ENGINE },
+	{ "devices", required_argument, NULL, OPT_DEVICES },
 	{ "place", required_argument, NULL, OPT_PLACE },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "probe", required_argument, NULL, OPT_PROBE },
@@ -70,6 +72,8 @@ PKT_HELP("frame")
 "  --plot FILE         draw the ages of matches as bars, by gnuplot: FILE.svg or\n"
 "                      FILE.png\n"
 "  --engine NAME       scalar, ring, avx2, avx512, cuda; auto (default)\n"
+"  --devices LIST      with --engine cuda: all GPUs, or those with these numbers\n"
+"                      (0,1; default: 0)\n"
 "  --place copy|live   copy a filter first, or ask it in place; auto (default)\n"
 "  --threads N         use at most N threads (default: as many as CPUs)\n"
 "  --probe N           also ask for N random keys, and print the actual error\n"
@@ -91,6 +95,16 @@ static bool take_engine(struct audit_ask *ask, const char *arg)
 	if (ask->spec.engine || !strcmp(arg, "auto"))
 		return true;
 	fail("--engine '%s' is none of auto, scalar, ring, avx2, avx512, cuda", arg);
+	return false;
+}
+
+static bool take_devices(struct audit_ask *ask, const char *arg)
+{
+	ask->devices = true;
+	if (!epf_gpu_devices(arg))
+		return true;
+	fail("--devices '%s': give all, or different numbers from 0 to 15 with commas between",
+	     arg);
 	return false;
 }
 
@@ -165,6 +179,8 @@ static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 		return take_unit(ask, arg);
 	case OPT_ENGINE:
 		return take_engine(ask, arg);
+	case OPT_DEVICES:
+		return take_devices(ask, arg);
 	case OPT_PLACE:
 		return take_place(ask, arg);
 	case OPT_AGENT:
@@ -225,6 +241,11 @@ static const char *audit_contradiction(const struct audit_ask *ask)
 		return "--absent goes with --records";
 	if (ask->agent && (ask->no_agent || ask->place != TARGET_AUTO))
 		return "--agent goes with neither --no-agent nor --place";
+	if (ask->devices && !(ask->spec.engine && epf_engine_far(ask->spec.engine)))
+		return "--devices goes with --engine cuda";
+	if (ask->devices && ask->agent)
+		return "--devices does not go with --agent: EPF_CUDA_DEVICES in the agent's "
+		       "environment says which devices it uses";
 	if (ask->agent && ask->probe)
 		return "--probe does not go with --agent: leave --agent out";
 	if (has_twice(ask, "-"))

@@ -26,6 +26,7 @@ enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_ANSWERS, OUT_PLOT = AUDIT_ANSWER
  * @probe: number of random keys to ask for
  * @agent: its socket; NULL: the usual one, if there is an agent
  * @no_agent: do the audit here in any case
+ * @devices: GPUs were named, which this process is to use
  * @resume: continue an interrupted audit, and keep what a later continuation needs
  * @keys: files; "-": standard input
  * @nr_keys: how many
@@ -41,6 +42,7 @@ struct audit_ask {
 	__u64 probe;
 	const char *agent;
 	bool no_agent;
+	bool devices;
 	bool resume;
 	const char *keys[AUDIT_KEYS_MAX];
 	int nr_keys;
@@ -55,7 +57,7 @@ struct audit_ask {
  * @out: names of the outputs, or NULL
  * @state: at the end; its @why is not used
  * @why: why this engine was used
- * @fallen: the first engine failed: @why says how
+ * @fallen: the first engine failed, or one of its devices: @why says how
  * @by_agent: epfagent did the audit
  * @resumed: keys that were answered before the interruption
  * @took_ns: time that the others took

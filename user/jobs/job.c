@@ -35,6 +35,7 @@
  * struct job - an audit in progress
  * @choice: choice of the engine, unless one was requested
  * @fallen: see struct job_state
+ * @lost: GPUs that had failed before, while others went on
  * @column: keys, or
  * @piece: keys of a step, if the column is not mapped
  * @source: source of records
@@ -59,6 +60,7 @@ struct job {
 	struct job_state state;
 	struct epf_choice choice;
 	char fallen[EPF_WHY_LEN];
+	__u64 lost;
 	struct epf_column column;
 	unsigned char *piece;
 	struct rec_source *source;
@@ -77,19 +79,6 @@ struct job {
 	__u64 chunk;
 	bool ended;
 };
-
-/* Pace */
-
-static bool is_set(const int *word)
-{
-	return word && __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
-bool job_pace_over(const struct job_pace *pace)
-{
-	return pace && (is_set(pace->stop[0]) || is_set(pace->stop[1]) ||
-			(pace->until_ns && now_ns() >= pace->until_ns));
-}
 
 /* Only present keys have an age, so the counts by age add up to @present. */
 bool job_checkpoint_sound(const struct job_checkpoint *m)
@@ -210,6 +199,19 @@ static bool fall_back(struct job *j, int err)
 	return true;
 }
 
+/* Say so if a GPU has failed and others did its part. */
+static void note_lost(struct job *j)
+{
+	__u64 lost = epf_engine_far(j->state.engine) ? epf_gpu_lost() : j->lost;
+
+	if (lost == j->lost)
+		return;
+	j->lost = lost;
+	snprintf(j->fallen, sizeof(j->fallen), "engine %s: %.100s; the other devices continue",
+		 j->state.engine->name, epf_engine_why(j->state.engine));
+	j->state.fallen = j->state.why = j->fallen;
+}
+
 static int job_ask(struct job *j, const struct epf_keys *keys, struct epf_answer *a,
 		   struct rec_error *e)
 {
@@ -224,6 +226,7 @@ static int job_ask(struct job *j, const struct epf_keys *keys, struct epf_answer
 	if (ret)
 		return rec_error_set(e, ret, "engine %s: %s", j->state.engine->name,
 				     strerror(-ret));
+	note_lost(j);
 	return 0;
 }
 
@@ -568,6 +571,7 @@ static int choose_engine(struct job *j, struct rec_error *e)
 
 	if (j->source && !n)
 		n = JOB_KEYS_UNKNOWN;
+	j->lost = epf_gpu_lost();
 	j->state.engine = j->spec.engine;
 	j->state.why = "as asked";
 	if (!j->spec.engine) {

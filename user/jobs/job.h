@@ -106,7 +106,7 @@ struct job_spec {
  * @engine: engine in use
  * @why: reason for the choice of @engine
  * @fallen: NULL, or one line that says why the previous engine, one with memory of
- *	its own, failed
+ *	its own, failed, or one of its devices
  */
 struct job_state {
 	struct job_checkpoint mark;

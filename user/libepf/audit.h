@@ -302,6 +302,8 @@ bool epf_engine_serves(const struct epf_engine *e, const struct epf_view *v);
  * @columns: copies of columns that stay on the GPU
  * @column_asks: queries of keys in these columns
  * @records: journal records that were applied on the GPU
+ * @devices: GPUs that are used; lines that go to all of them count once
+ * @lost: of these, GPUs that failed while others went on
  */
 struct epf_gpu_use {
 	__u64 uploads;
@@ -310,10 +312,21 @@ struct epf_gpu_use {
 	__u64 columns;
 	__u64 column_asks;
 	__u64 records;
+	__u64 devices;
+	__u64 lost;
 };
 
 /* The counts of this process so far. */
 void epf_gpu_use(struct epf_gpu_use *use);
+
+/* How many GPUs have failed while others went on: @lost of these counts. */
+__u64 epf_gpu_lost(void);
+
+/* Use the GPUs @text: "all", or their numbers with commas between. Before the first use of
+ * the engine; without this call EPF_CUDA_DEVICES says which, or GPU 0 is used.
+ * Return: 0; -EINVAL: @text is neither.
+ */
+int epf_gpu_devices(const char *text);
 
 /* Is there a GPU? @text: one line that names it or says why not, EPF_WHY_LEN bytes. */
 bool epf_gpu_there(char *text);

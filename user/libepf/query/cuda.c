@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Engine "cuda": lines are copied to a GPU once, and lookups run there. All code
+ * Engine "cuda": lines are copied to a GPU once, or to several, and lookups run there. All code
  * for the GPU is in libepf_cuda.so (epf_cuda.h), which is loaded if it is found.
  * Without it, or without a driver or a GPU, the engine is not usable, which is no
  * error.
@@ -80,6 +80,9 @@ struct column {
  * @ops: functions of the library, or NULL
  * @fit: there is a GPU, and it has not failed
  * @again_ms: when a GPU that was not ready is probed again, monotonic; 0: never
+ * @named: epf_gpu_devices() has set @devices
+ * @devices: of epf_cuda_ops.probe
+ * @found: the devices
  * @why: the last error
  */
 static struct {
@@ -88,7 +91,9 @@ static struct {
 	const struct epf_cuda_ops *ops;
 	bool fit;
 	__u64 again_ms;
-	struct epf_cuda_device device;
+	bool named;
+	__u32 devices;
+	struct epf_cuda_devices found;
 	struct epf_cuda_error why;
 	struct kept kept[KEPT];
 	struct column columns[COLUMNS];
@@ -170,12 +175,83 @@ static int cuda_failed(int err)
 	return err;
 }
 
+/* ---- devices ---- */
+
+/* Add the device with the number at *@text to @devices, and step behind it. */
+static bool take_device(const char **text, __u32 *devices)
+{
+	char *end;
+	unsigned long number = strtoul(*text, &end, 10);
+
+	if (**text < '0' || **text > '9' || number >= EPF_CUDA_DEVICES || *devices >> number & 1)
+		return false;
+	*devices |= 1u << number;
+	*text = end;
+	return true;
+}
+
+static int parse_devices(const char *text, __u32 *devices)
+{
+	*devices = 0;
+	if (!strcmp(text, "all")) {
+		*devices = EPF_CUDA_ALL;
+		return 0;
+	}
+	while (take_device(&text, devices)) {
+		if (!*text)
+			return 0;
+		if (*text++ != ',')
+			break;
+	}
+	return -EINVAL;
+}
+
+int epf_gpu_devices(const char *text)
+{
+	__u32 devices;
+	int ret = parse_devices(text, &devices);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&gpu.lock);
+	gpu.named = true;
+	gpu.devices = devices;
+	pthread_mutex_unlock(&gpu.lock);
+	return 0;
+}
+
+/* Return: can the setting of the environment be read, if it counts? */
+static bool read_devices(void)
+{
+	const char *text = secure_getenv("EPF_CUDA_DEVICES");
+
+	if (gpu.named || !text || !*text || !parse_devices(text, &gpu.devices))
+		return true;
+	because("EPF_CUDA_DEVICES is '%.40s': give all, or different numbers from 0 to %u with "
+		"commas between",
+		text, EPF_CUDA_DEVICES - 1);
+	return false;
+}
+
+/* A device that has failed is told of once, as @why; the others go on. */
+static void note_lost(void)
+{
+	struct epf_cuda_error e;
+	__u32 nr = gpu.found.nr > 1 ? gpu.ops->lost(&e) : 0;
+
+	if (nr <= gpu.use.lost)
+		return;
+	gpu.why = e;
+	__atomic_store_n(&gpu.use.lost, nr, __ATOMIC_RELAXED);
+}
+
 static void cuda_probe(void)
 {
 	int err;
 
 	__atomic_store_n(&gpu.again_ms, 0, __ATOMIC_RELAXED);
-	err = gpu.ops->probe(&gpu.device, &gpu.why);
+	err = gpu.ops->probe(gpu.devices, &gpu.found, &gpu.why);
+	__atomic_store_n(&gpu.use.devices, gpu.found.nr, __ATOMIC_RELAXED);
 	__atomic_store_n(&gpu.fit, !err, __ATOMIC_RELAXED);
 	cuda_failed(err);
 }
@@ -187,10 +263,10 @@ static void cuda_load(void)
 	if (!lib)
 		return;
 	gpu.ops = find_ops(lib);
-	if (gpu.ops)
-		cuda_probe();
-	else
+	if (!gpu.ops)
 		dlclose(lib);
+	else if (read_devices())
+		cuda_probe();
 }
 
 static bool is_probe_due(void)
@@ -238,17 +314,25 @@ const char *epf_engine_why(const struct epf_engine *e)
 	return kept.text;
 }
 
+/* Write the first device, and how many there are, to @text. */
+static void tell_devices(char *text)
+{
+	const struct epf_cuda_device *d = &gpu.found.device[0];
+	int n = snprintf(text, EPF_WHY_LEN, "%s, %llu MiB, compute capability %u.%u", d->name,
+			 d->bytes >> 20, d->major, d->minor);
+
+	if (gpu.found.nr > 1)
+		snprintf(text + n, EPF_WHY_LEN - (size_t)n, " (device %d, the first of %u)",
+			 d->number, gpu.found.nr);
+}
+
 bool epf_gpu_there(char *text)
 {
 	bool fit = cuda_usable();
 
 	pthread_mutex_lock(&gpu.lock);
 	if (fit)
-		snprintf(text, EPF_WHY_LEN,
-			 "%s, %llu MiB, compute capability "
-			 "%u.%u",
-			 gpu.device.name, gpu.device.bytes >> 20, gpu.device.major,
-			 gpu.device.minor);
+		tell_devices(text);
 	else
 		snprintf(text, EPF_WHY_LEN, "%s", gpu.why.text);
 	pthread_mutex_unlock(&gpu.lock);
@@ -263,6 +347,13 @@ void epf_gpu_use(struct epf_gpu_use *use)
 	use->columns = __atomic_load_n(&gpu.use.columns, __ATOMIC_RELAXED);
 	use->column_asks = __atomic_load_n(&gpu.use.column_asks, __ATOMIC_RELAXED);
 	use->records = __atomic_load_n(&gpu.use.records, __ATOMIC_RELAXED);
+	use->devices = __atomic_load_n(&gpu.use.devices, __ATOMIC_RELAXED);
+	use->lost = epf_gpu_lost();
+}
+
+__u64 epf_gpu_lost(void)
+{
+	return __atomic_load_n(&gpu.use.lost, __ATOMIC_RELAXED);
 }
 
 /* ---- lines on the GPU ---- */
@@ -523,6 +614,8 @@ static int cuda_query(const struct epf_view *v, const struct epf_keys *keys, str
 	ret = carry(v, a->threads, &k);
 	if (!ret)
 		ret = put_down(k, v, cuda_ask(k, keys, a));
+	if (!ret)
+		note_lost();
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }
