@@ -465,6 +465,8 @@ struct epf_stats {
  * @slices: out: segments, slices or generations that have memory
  * @waits: out: times memory was needed and could not be allocated
  * @desc: out: what the keys are made of
+ * @kept_ns: out: all insertions into this filter of the last so many ns are retained; less than
+ *	@covered_ns after a swap or a restore, since earlier insertions went to other contents
  */
 struct epf_info {
 	__u32 size;
@@ -486,6 +488,7 @@ struct epf_info {
 	__u32 slices;
 	__u32 waits;
 	struct epf_key_desc desc;
+	__u64 kept_ns;
 };
 
 #define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */
