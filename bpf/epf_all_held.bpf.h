@@ -28,16 +28,17 @@ static __always_inline bool epf_held_covered(__u64 until)
 /* The verdict of the cluster. @verdict: that of the local filter; @ask: an expression that
  * looks into epf_all_held, evaluated if the local filter says "absent".
  */
-#define epf_held_cluster(verdict, ask)                                                          \
-	({                                                                                      \
-		int epf_of_one = (verdict);                                                     \
-		if (epf_clustered && !epf_of_one) {                                             \
-			__u64 epf_until = epf_cover_until();                                    \
-			int epf_of_all = (ask);                                                 \
-			epf_of_one = epf_cluster_verdict(                                       \
-				0, epf_of_all, !epf_of_all && epf_held_covered(epf_until));     \
-		}                                                                               \
-		epf_of_one;                                                                     \
+#define epf_held_cluster(verdict, ask)                                                         \
+	({                                                                                     \
+		int epf_of_one = (verdict);                                                    \
+		if (epf_clustered && !epf_of_one) {                                            \
+			__u64 epf_until = epf_cover_until();                                   \
+			int epf_of_all = (ask);                                                \
+			epf_of_one = epf_cluster_verdict(0, epf_of_all,                        \
+							 !epf_of_all &&                        \
+								 epf_held_covered(epf_until)); \
+		}                                                                              \
+		epf_of_one;                                                                    \
 	})
 
 #endif /* EPF_ALL_HELD_BPF_H */

@@ -44,8 +44,8 @@ struct {
 /* Slot @at of @table, below EPF_BPF_SLOTS. The verifier sees the bound here: the compiler may have
  * compared a copy of @at that lay in memory.
  */
-static __always_inline const struct epf_bpf_slot *
-epf_all_slot_of(const struct epf_bpf_filter *table, __u32 at)
+static __always_inline const struct epf_bpf_slot *epf_all_slot_of(
+	const struct epf_bpf_filter *table, __u32 at)
 {
 	__u64 n = at;
 

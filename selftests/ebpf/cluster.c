@@ -466,8 +466,8 @@ static void grow_old(struct ebpf_filter *f)
 	__u64 now = monotonic(), age;
 
 	for (age = 0; age < EPF_LANES; age++)
-		s->state.ring[(s->state.epoch - age) & 7].start_ns =
-			now - age * EPOCH_NS - EPOCH_NS / 2;
+		s->state.ring[(s->state.epoch - age) & 7].start_ns = now - age * EPOCH_NS -
+								     EPOCH_NS / 2;
 	s->began = now - 100 * EPOCH_NS;
 	fresh(f);
 }

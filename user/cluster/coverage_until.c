@@ -170,9 +170,9 @@ void coverage_host(const struct coverage *c, unsigned int i, struct cluster_cloc
 const char *coverage_why_name(enum coverage_why why)
 {
 	static const char *const name[] = {
-		[COVERAGE_COVERED] = "covered",      [COVERAGE_NO_CLOCK] = "no cluster time",
+		[COVERAGE_COVERED] = "covered",       [COVERAGE_NO_CLOCK] = "no cluster time",
 		[COVERAGE_OWN] = "a filter is young", [COVERAGE_NEVER] = "never heard",
-		[COVERAGE_SILENT] = "silent",        [COVERAGE_GAP] = "message missing",
+		[COVERAGE_SILENT] = "silent",         [COVERAGE_GAP] = "message missing",
 		[COVERAGE_FILLING] = "filling",
 	};
 

@@ -447,9 +447,8 @@ struct epf_stats {
  * struct epf_info - EPF_IOC_INFO
  * @size: sizeof
  * @flags: out: EPF_INFO_*
- * @id: out
+ * @id, @params: out
  * @users: out: descriptors, mappings and BPF references
- * @params: out
  * @epoch: out: current epoch
  * @memory_bytes: out: lines and what belongs to them
  * @covered_inserts: out: the last so many insertions are all retained
@@ -459,14 +458,12 @@ struct epf_stats {
  * @stats: out
  * @epochs: out: by age, the current one first; if a locked kind retains more,
  *	the youngest
- * @shape: out: of a locked kind; otherwise zero
- * @needs: out: EPF_NEEDS_*
+ * @shape, @needs: out: of a locked kind, otherwise zero; EPF_NEEDS_*
  * @window_epochs: out: number of complete epochs in the window
  * @slices: out: segments, slices or generations that have memory
  * @waits: out: times memory was needed and could not be allocated
  * @desc: out: what the keys are made of
- * @kept_ns: out: all insertions into this filter of the last so many ns are retained; less than
- *	@covered_ns after a swap or a restore, since earlier insertions went to other contents
+ * @kept_ns: out: as @covered_ns, but not from before a swap or a restore
  */
 struct epf_info {
 	__u32 size;
