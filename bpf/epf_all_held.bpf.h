@@ -16,18 +16,29 @@ struct {
 	__type(value, struct epf_held);
 } epf_all_held SEC(".maps");
 
+/* Both filters said "absent": is that an answer? */
+static __always_inline bool epf_held_covered(__u64 until)
+{
+	__u64 own = bpf_epf_since_held(&epf_held);
+	__u64 all = bpf_epf_since_held(&epf_all_held);
+
+	return epf_cover_holds(until, epf_cluster_later(own, all));
+}
+
 /* The verdict of the cluster. @verdict: that of the local filter; @ask: an expression that
  * looks into epf_all_held, evaluated if the local filter says "absent".
  */
-#define epf_held_cluster(verdict, ask)                                           \
-	({                                                                       \
-		int epf_of_one = (verdict);                                      \
-		if (epf_clustered && !epf_of_one) {                              \
-			const struct epf_cluster_cover *epf_its;                 \
-			bool epf_covered = epf_cover_now(&epf_its);              \
-			epf_of_one = epf_cluster_verdict(0, (ask), epf_covered); \
-		}                                                                \
-		epf_of_one;                                                      \
+#define epf_held_cluster(verdict, ask)                                                         \
+	({                                                                                     \
+		int epf_of_one = (verdict);                                                    \
+		if (epf_clustered && !epf_of_one) {                                            \
+			__u64 epf_until = epf_cover_until();                                   \
+			int epf_of_all = (ask);                                                \
+			epf_of_one = epf_cluster_verdict(0, epf_of_all,                        \
+							 !epf_of_all &&                        \
+								 epf_held_covered(epf_until)); \
+		}                                                                              \
+		epf_of_one;                                                                    \
 	})
 
 #endif /* EPF_ALL_HELD_BPF_H */

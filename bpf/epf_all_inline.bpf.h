@@ -41,6 +41,18 @@ struct {
 	__type(value, struct epf_bpf_cpu);
 } epf_all_cpus SEC(".maps");
 
+/* Slot @at of @table, below EPF_BPF_SLOTS. The verifier sees the bound here: the compiler may have
+ * compared a copy of @at that lay in memory.
+ */
+static __always_inline const struct epf_bpf_slot *epf_all_slot_of(
+	const struct epf_bpf_filter *table, __u32 at)
+{
+	__u64 n = at;
+
+	__asm__ volatile("%0 &= 1" : "+r"(n));
+	return &table->slot[n];
+}
+
 /* Do contents @at of the local filter and @all make the same digests? Either may have been
  * swapped or restored. The other words of a hash follow from its key.
  */
@@ -52,28 +64,54 @@ static __always_inline bool epf_all_same_hash(__u32 at, const struct epf_bpf_slo
 
 	if (!table || at >= EPF_BPF_SLOTS)
 		return false;
-	h = &table->slot[at].hash;
+	h = &epf_all_slot_of(table, at)->hash;
 	return h->kind == all->hash.kind && h->key[0] == all->hash.key[0] &&
 	       h->key[1] == all->hash.key[1];
 }
 
-#define EPF_ALL_COVERED 2u /* beside a slot */
+#define EPF_ALL_SLOT 3ULL /* the bits of a slot in what epf_all_ready() returns */
 
 /* Where to look. A function of its own for a loader without CAP_PERFMON, whose verifier would
  * otherwise read what follows again for each of its branches. Return: the slot of the filter
- * of all, with EPF_ALL_COVERED if the cover is about its contents and has not expired; or
- * -EHOSTUNREACH: the filter of all is gone, or has another key.
+ * of all, EPF_BPF_SLOTS if that is gone or has another key; and in the bits above it the
+ * promise, rounded down by less than 4 ns, 0 if the cover is about other contents.
  */
-EPF_FN_SPLIT int epf_all_ready(__u32 at)
+EPF_FN_SPLIT __u64 epf_all_ready(__u32 at)
 {
-	const struct epf_cluster_cover *cover;
-	bool covered = epf_cover_now(&cover);
+	__u32 zero = 0;
+	const struct epf_cluster_cover *cover = bpf_map_lookup_elem(&epf_cover, &zero);
+	__u64 until = cover ? epf_cluster_until(cover) & ~EPF_ALL_SLOT : 0;
 	struct epf_bpf_slot *slot;
 	__u32 all = epf_inline_slot_in(&epf_all_table, &slot);
 
 	if (all >= EPF_BPF_SLOTS || !cover || !epf_all_same_hash(at, slot))
-		return -EHOSTUNREACH;
-	return (int)(covered && slot->serial == cover->serial ? all | EPF_ALL_COVERED : all);
+		return EPF_BPF_SLOTS;
+	return slot->serial == cover->serial ? until | all : all;
+}
+
+/* As epf_state_since(), for slot @at of the filter with this @map "table". */
+static __always_inline __u64 epf_all_since_in(void *map, __u32 at)
+{
+	__u32 zero = 0;
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(map, &zero);
+	const struct epf_bpf_slot *slot;
+
+	if (!table || at >= EPF_BPF_SLOTS)
+		return EPF_BEGAN_NEVER;
+	slot = epf_all_slot_of(table, at);
+	return epf_state_since(&slot->state, epf_load(&slot->began));
+}
+
+/* Both filters said "absent": slot @at of the local one, and that of @ready. Is that an answer?
+ * The slots are those that were asked, so their words are about these contents, whatever was
+ * swapped meanwhile.
+ */
+EPF_FN_SPLIT int epf_all_covered(__u64 ready, __u32 at)
+{
+	__u64 own = epf_all_since_in(&epf_table, at);
+	__u64 all = epf_all_since_in(&epf_all_table, (__u32)(ready & EPF_ALL_SLOT));
+
+	return epf_cover_holds(ready & ~EPF_ALL_SLOT, epf_cluster_later(own, all));
 }
 
 /**
@@ -82,17 +120,20 @@ EPF_FN_SPLIT int epf_all_ready(__u32 at)
  * @at: slot
  *
  * Return: a verdict; -EHOSTUNREACH also if the filter of all is gone or has another key. If
- * it has other contents than those that the cover is about, it has no "absent".
+ * it has other contents than those that the cover is about, or either filter does not retain
+ * a window, there is no "absent".
  */
 EPF_FN_APART int epf_inline_test_all(__u64 digest, __u32 at)
 {
-	int ready = epf_all_ready(at);
+	__u64 ready = epf_all_ready(at);
 	struct epf_inline f;
+	int ret;
 
-	if (ready < 0 || epf_inline_get_in(&f, (__u32)ready & ~EPF_ALL_COVERED, &epf_all_table,
-					   &epf_all_lines, &epf_all_cpus))
+	if (epf_inline_get_in(&f, (__u32)(ready & EPF_ALL_SLOT), &epf_all_table, &epf_all_lines,
+			      &epf_all_cpus))
 		return -EHOSTUNREACH;
-	return epf_cluster_verdict(0, epf_inline_look(&f, digest), ready & EPF_ALL_COVERED);
+	ret = epf_inline_look(&f, digest);
+	return epf_cluster_verdict(0, ret, !ret && epf_all_covered(ready, at));
 }
 
 /* The verdict of the cluster; @verdict: that of the local filter. */

@@ -34,16 +34,22 @@ struct {
 	__type(value, struct epf_cluster_cover);
 } epf_cover SEC(".maps");
 
-/* Are the data of all hosts in the filter of all? @cover: set to the map's value. Ask before
- * looking into that filter: if the agent moves the time on in between, the insertions from
- * before that may be missing.
- */
-static __always_inline bool epf_cover_now(const struct epf_cluster_cover **cover)
+/* As epf_cluster_until(); 0: there is no cover. */
+static __always_inline __u64 epf_cover_until(void)
 {
 	__u32 zero = 0;
+	const struct epf_cluster_cover *cover = bpf_map_lookup_elem(&epf_cover, &zero);
 
-	*cover = bpf_map_lookup_elem(&epf_cover, &zero);
-	return *cover && epf_cluster_covered(*cover, bpf_ktime_get_ns());
+	return cover ? epf_cluster_until(cover) : 0;
+}
+
+/* As epf_cluster_covered(). */
+static __always_inline bool epf_cover_holds(__u64 until, __u64 since)
+{
+	__u32 zero = 0;
+	const struct epf_cluster_cover *cover = bpf_map_lookup_elem(&epf_cover, &zero);
+
+	return cover && epf_cluster_covered(cover, until, since, bpf_ktime_get_ns());
 }
 
 #endif /* EPF_COVER_BPF_H */

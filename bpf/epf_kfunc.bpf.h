@@ -113,6 +113,18 @@ extern int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 				   __u32 key__sz) __ksym __weak;
 
 /**
+ * bpf_epf_since() - since when does the filter retain every key?
+ * @f: acquired filter
+ *
+ * Call it after a verdict "absent". No key was then missed whose insertion into this filter
+ * began later than the time that this returns, whoever has cleared, rotated, swapped or
+ * restored the filter.
+ * Return: time as of bpf_ktime_get_ns(), signed: it may be before boot; 2^63 - 1: not
+ * certain for any time, or the filter was destroyed.
+ */
+extern __u64 bpf_epf_since(struct epf_filter *f) __ksym __weak;
+
+/**
  * bpf_epf_key_digest() - compute the digest of a key, for the next three functions
  * @f: acquired filter
  * @key: bytes of the key
@@ -276,6 +288,15 @@ extern int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
  */
 extern int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 				   const struct epf_pkt_opts *opts, __u32 opts__sz) __ksym __weak;
+
+/**
+ * bpf_epf_since_held() - as bpf_epf_since(), for the filter that a map holds
+ * @held__map: &map: an array, whose first value has the reference
+ *
+ * Context: XDP, tc, cgroup_skb, netfilter.
+ * Return: as bpf_epf_since(); 2^63 - 1 also if there is no filter in the map.
+ */
+extern __u64 bpf_epf_since_held(void *held__map) __ksym __weak;
 
 /* The caller defines struct sk_buff, if only with some of its fields, or includes vmlinux.h: BTF
  * distinguishes a definition from a declaration.

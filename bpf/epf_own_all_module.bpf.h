@@ -30,11 +30,35 @@ int epf_choose_all(struct epf_choice *choice)
 	return walk.ret;
 }
 
+/* Since when does the filter of @refs retain every key? */
+static __always_inline __u64 epf_own_since(void *refs)
+{
+	struct epf_own_ref *ref;
+	struct epf_filter *f = epf_own_take_of(refs, &ref);
+	__u64 since;
+
+	if (!f)
+		return EPF_BEGAN_NEVER;
+	since = bpf_epf_since(f);
+	epf_own_put(ref, f);
+	return since;
+}
+
+/* The verdict of the cluster for @ret, that of the filter of all, from after @until. */
+static __always_inline int epf_own_cluster(int ret, __u64 until)
+{
+	bool covered = false;
+
+	if (!ret)
+		covered = epf_cover_holds(until, epf_cluster_later(epf_own_since(&epf_refs),
+								   epf_own_since(&epf_all_refs)));
+	return epf_cluster_verdict(0, ret, covered);
+}
+
 /* The verdict of the cluster for a key that the local filter lacks. */
 static __always_inline int epf_own_key_all(const void *key, __u32 len)
 {
-	const struct epf_cluster_cover *cover;
-	bool covered = epf_cover_now(&cover);
+	__u64 until = epf_cover_until();
 	struct epf_own_ref *ref;
 	struct epf_filter *f = epf_own_take_of(&epf_all_refs, &ref);
 	int ret = -EBUSY;
@@ -43,13 +67,12 @@ static __always_inline int epf_own_key_all(const void *key, __u32 len)
 		ret = bpf_epf_test(f, key, len);
 		epf_own_put(ref, f);
 	}
-	return epf_cluster_verdict(0, ret, covered);
+	return epf_own_cluster(ret, until);
 }
 
 static __always_inline int epf_own_packet_all(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 {
-	const struct epf_cluster_cover *cover;
-	bool covered = epf_cover_now(&cover);
+	__u64 until = epf_cover_until();
 	struct epf_own_ref *ref;
 	struct epf_filter *f = epf_own_take_of(&epf_all_refs, &ref);
 	int ret = -EBUSY;
@@ -58,7 +81,7 @@ static __always_inline int epf_own_packet_all(struct xdp_md *ctx, struct epf_pkt
 		ret = bpf_epf_xdp_test(f, ctx, opts, sizeof(*opts));
 		epf_own_put(ref, f);
 	}
-	return epf_cluster_verdict(0, ret, covered);
+	return epf_own_cluster(ret, until);
 }
 
 static __always_inline int epf_key_test_cluster(const void *key, __u32 len)

@@ -99,7 +99,8 @@ static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot
 /* The program takes the filter out of the slot and puts it back, because only its owner may
  * use it.
  */
-static __always_inline int verdict_local(struct xdp_md *ctx, struct epf_xdp_slot *slot)
+static __always_inline int verdict_local(struct xdp_md *ctx, struct epf_xdp_slot *slot,
+					 __u64 *since)
 {
 	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
 	int ret;
@@ -107,18 +108,21 @@ static __always_inline int verdict_local(struct xdp_md *ctx, struct epf_xdp_slot
 	if (!f) /* bound as long as the program is attached, so it is in use */
 		return -EBUSY;
 	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts, sizeof(slot->opts));
+	if (epf_clustered && !ret)
+		*since = bpf_epf_since(f);
 	f = bpf_kptr_xchg(&slot->filter, f);
 	if (f)
 		bpf_epf_release(f);
 	return ret;
 }
 
-/* The verdict of the cluster, where the local filter says "absent". */
-static __always_inline int verdict_all(struct xdp_md *ctx, struct epf_xdp_slot *slot)
+/* The verdict of the cluster, where the local filter says "absent", which retains everything
+ * since @since.
+ */
+static __always_inline int verdict_all(struct xdp_md *ctx, struct epf_xdp_slot *slot, __u64 since)
 {
 	__u32 zero = 0;
-	const struct epf_cluster_cover *cover;
-	bool covered = epf_cover_now(&cover);
+	__u64 until = epf_cover_until();
 	struct epf_xdp_slot *all = bpf_map_lookup_elem(&epf_all_slot, &zero);
 	struct epf_filter *f = all ? bpf_kptr_xchg(&all->filter, NULL) : NULL;
 	int ret;
@@ -126,17 +130,20 @@ static __always_inline int verdict_all(struct xdp_md *ctx, struct epf_xdp_slot *
 	if (!f)
 		return -EBUSY;
 	ret = bpf_epf_xdp_test(f, ctx, &slot->opts, sizeof(slot->opts));
+	if (!ret)
+		since = epf_cluster_later(since, bpf_epf_since(f));
 	f = bpf_kptr_xchg(&all->filter, f);
 	if (f)
 		bpf_epf_release(f);
-	return epf_cluster_verdict(0, ret, covered);
+	return epf_cluster_verdict(0, ret, !ret && epf_cover_holds(until, since));
 }
 
 static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot)
 {
-	int ret = verdict_local(ctx, slot);
+	__u64 since = EPF_BEGAN_NEVER;
+	int ret = verdict_local(ctx, slot, &since);
 
-	return epf_clustered && !ret ? verdict_all(ctx, slot) : ret;
+	return epf_clustered && !ret ? verdict_all(ctx, slot, since) : ret;
 }
 #endif
 

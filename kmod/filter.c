@@ -336,10 +336,20 @@ static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct
 	epf_table_lock(old, &flags);
 	epf_journal_over_locked(old);
 	WRITE_ONCE(t->owner_id, f->id);
+	WRITE_ONCE(t->began_ns, EPF_BEGAN_NEVER); /* until epf_filter_begun() */
 	rcu_assign_pointer(t->owner, f);
 	rcu_assign_pointer(f->table, t);
 	epf_table_unlock(old, flags);
 	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
+}
+
+/* No operation is left that began in the table which @t has replaced: from now on all insertions
+ * into the filter go to @t. The registry lock keeps @t from being replaced meanwhile.
+ */
+static void epf_filter_begun(struct epf_table *t)
+{
+	lockdep_assert_held(&registry);
+	WRITE_ONCE(t->began_ns, ktime_get_ns());
 }
 
 /**
@@ -364,6 +374,9 @@ int epf_filter_swap(const struct epf_swap *args)
 		u = epf_filter_table_locked(b);
 		epf_filter_install(a, u, t);
 		epf_filter_install(b, t, u);
+		synchronize_rcu();
+		epf_filter_begun(t);
+		epf_filter_begun(u);
 	}
 	mutex_unlock(&registry);
 	return err;
@@ -391,6 +404,8 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct e
 			epf_window_align(&t->window); /* mode time only */
 		epf_table_start(t, f, f->id);
 		epf_filter_install(f, t, old);
+		synchronize_rcu();
+		epf_filter_begun(t);
 	}
 	mutex_unlock(&registry);
 	if (err)

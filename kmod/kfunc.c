@@ -97,6 +97,25 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 }
 EPF_EXPORT(epf_table_op);
 
+/**
+ * epf_table_since() - as epf_state_since(), for a table of any kind; NULL: there is none
+ * Context: an RCU section; a locked kind waits for its lock.
+ */
+u64 epf_table_since(struct epf_table *t)
+{
+	unsigned long flags;
+	u64 since;
+
+	if (!t)
+		return EPF_BEGAN_NEVER;
+	if (!t->locked)
+		return t->ops->since(t);
+	epf_table_lock(t, &flags);
+	since = t->ops->since(t);
+	epf_table_unlock(t, flags);
+	return since;
+}
+
 static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest, enum op op)
 {
 	struct epf_table *t;
@@ -265,6 +284,17 @@ __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key, u
 	return epf_kfunc_by_key(f, key, key__sz, OP_TEST_AND_INSERT);
 }
 
+__bpf_kfunc u64 bpf_epf_since(struct epf_filter *f)
+{
+	u64 since;
+
+	rcu_read_lock();
+	smp_rmb(); /* as bpf_epf_since_held() */
+	since = epf_table_since(rcu_dereference(f->table));
+	rcu_read_unlock();
+	return since;
+}
+
 __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 key__sz, u64 *digest)
 {
 	struct epf_table *t;
@@ -339,6 +369,7 @@ __bpf_kfunc_end_defs();
 	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)            \
 	BTF_ID_FLAGS(func, bpf_epf_insert, KF_TRUSTED_ARGS)          \
 	BTF_ID_FLAGS(func, bpf_epf_test_and_insert, KF_TRUSTED_ARGS) \
+	BTF_ID_FLAGS(func, bpf_epf_since, KF_TRUSTED_ARGS)           \
 	BTF_ID_FLAGS(func, bpf_epf_key_digest, KF_TRUSTED_ARGS)      \
 	BTF_ID_FLAGS(func, bpf_epf_test_digest, KF_TRUSTED_ARGS)     \
 	BTF_ID_FLAGS(func, bpf_epf_insert_digest, KF_TRUSTED_ARGS)   \
@@ -357,18 +388,21 @@ BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_insert_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_since_held, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(xdp_ids)
 
 BTF_KFUNCS_START(skb_ids)
 COMMON_IDS
 BTF_ID_FLAGS(func, bpf_epf_skb_test_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_skb_insert_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_since_held, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(skb_ids)
 
 BTF_KFUNCS_START(nf_ids)
 COMMON_IDS
 BTF_ID_FLAGS(func, bpf_epf_nf_test_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_nf_insert_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_since_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_nf_set_mark, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(nf_ids)
 

@@ -128,6 +128,21 @@ __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, u32
 	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
+/* The barrier orders the loads of the answer that this is about before those of the filter, its
+ * table and its epoch: see epf_state_since(). If the answer is of a table that was replaced, the
+ * one that is found here began later.
+ */
+__bpf_kfunc u64 bpf_epf_since_held(void *held__map)
+{
+	u64 since;
+
+	rcu_read_lock();
+	smp_rmb();
+	since = epf_table_since(epf_kfunc_held_table(held__map));
+	rcu_read_unlock();
+	return since;
+}
+
 __bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
 {
 	skb->mark = (skb->mark & ~mask) | (value & mask);

@@ -63,6 +63,8 @@ struct epf_table_ops {
 	void (*estimate)(struct epf_table *t, struct epf_estimates *est);
 	bool (*full)(struct epf_table *t);     /* may the error be at its limit, by count? Locked */
 	void (*measured)(struct epf_table *t); /* count from estimates; restored, not published */
+	/* As epf_state_since(). Locked, except for lanes. */
+	u64 (*since)(const struct epf_table *t);
 	/* Fill in what differs between kinds. Locked. */
 	void (*info)(const struct epf_table *t, u64 now_ns, struct epf_info *info);
 

@@ -184,6 +184,11 @@ static void epf_lanes_measured(struct epf_table *t)
 	epf_table_unlock(t, flags);
 }
 
+static u64 epf_lanes_since(const struct epf_table *t)
+{
+	return epf_state_since(&t->state, READ_ONCE(t->began_ns));
+}
+
 static void epf_lanes_info(const struct epf_table *t, u64 now_ns, struct epf_info *info)
 {
 	info->slices = EPF_LANES;
@@ -209,5 +214,6 @@ const struct epf_table_ops epf_lanes_ops = {
 	.estimate = epf_lanes_estimate,
 	.full = epf_lanes_full,
 	.measured = epf_lanes_measured,
+	.since = epf_lanes_since,
 	.info = epf_lanes_info,
 };

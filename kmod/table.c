@@ -67,6 +67,7 @@ static void epf_init_table(struct epf_table *t, const struct epf_params *params,
 	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = epf_table_usual_answer(t);
 	t->created_ns = ktime_get_ns();
+	t->began_ns = t->created_ns;
 	epf_state_init(&t->state, t->created_ns);
 	t->serial = atomic64_inc_return(&last_serial);
 	t->lanes.epoch = &t->state.epoch;
@@ -275,6 +276,15 @@ static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 	}
 }
 
+/* How long everything has been retained; 0: not for any time. */
+static u64 epf_table_kept(const struct epf_table *t, u64 now_ns)
+{
+	u64 since = t->ops->since(t);
+
+	lockdep_assert_held(&t->lock);
+	return (s64)since < (s64)now_ns ? now_ns - since : 0;
+}
+
 /**
  * epf_table_info() - fill in zeroed @info, except id, users and name; @t: as epf_table_stats()
  */
@@ -298,6 +308,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 		      (t->window.align_ns ? EPF_INFO_ALIGNED : 0);
 	epf_table_read_epochs(t, now, info->epochs);
 	t->ops->info(t, now, info);
+	info->kept_ns = epf_table_kept(t, now);
 	epf_table_read_locked_stats(t, &info->stats);
 	epf_table_unlock(t, flags);
 	epf_table_read_cpu_stats(t, &info->stats);

@@ -119,6 +119,7 @@ struct epf_table {
 	u64 serial;               /* different from that of every other table */
 	atomic64_t bytes;         /* charged; grown and shrunk by the worker and by SNAP_BEGIN */
 	u64 created_ns;           /* monotonic */
+	u64 began_ns;             /* @began of epf_state_since(); written under the registry lock */
 	u64 base_inserts;         /* insertions before a restore */
 	struct epf_filter __rcu *owner; /* the filter that publishes it */
 	u32 owner_id;                   /* its id, for tracing */
@@ -234,6 +235,7 @@ void epf_table_estimate(struct epf_table *t);
 /* kfunc.c: */
 struct xdp_buff;
 int epf_table_op(struct epf_table *t, u64 digest, enum op op);
+u64 epf_table_since(struct epf_table *t);
 int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp, const struct epf_pkt_opts *opts,
 		   u64 *digest);
 void bpf_epf_release_dtor(void *f);

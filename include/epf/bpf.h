@@ -48,6 +48,13 @@
  *            is sooner.
  *
  * From either limit on, a key that is found is "do not know", and is inserted.
+ *
+ *   began    Since when the filter has these contents (epf_state_since()). A swap or a
+ *            restore stores EPF_BEGAN_NEVER before it changes @active, and the time after
+ *            the grace period, because until then programs insert into the old contents. A
+ *            program that finds other contents than before therefore also finds that they
+ *            are new. A process that is killed in between leaves EPF_BEGAN_NEVER to the one
+ *            that repairs the filter.
  */
 #ifndef EPF_BPF_H
 #define EPF_BPF_H
@@ -55,7 +62,7 @@
 #include "window.h"
 
 #define EPF_BPF_PINS "/sys/fs/bpf/epochfilter"
-#define EPF_BPF_MAGIC 0x3245545041465045ULL /* "EPFAPTE2" */
+#define EPF_BPF_MAGIC 0x3345545041465045ULL /* "EPFAPTE3" */
 #define EPF_BPF_SLOTS 2u
 
 /**
@@ -100,6 +107,7 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @hash: keyed digest
  * @open_at: see above; read-mostly, like @until
  * @until: see above
+ * @began: see above
  * @keys: see above; written by programs
  * @unrecorded: insertions that should be in the journal, by programs without its map;
  *	user space takes them to the ring's head
@@ -144,7 +152,8 @@ struct epf_bpf_slot {
 
 	__u64 open_at;
 	__u64 until;
-	__u64 apart1[6];
+	__u64 began;
+	__u64 apart1[5];
 
 	__u64 keys;
 	__u64 unrecorded;

@@ -17,12 +17,12 @@
 #ifndef EPF_CLUSTER_H
 #define EPF_CLUSTER_H
 
-#include "shim.h"
+#include "window.h"
 
 #include <linux/epochfilter.h>
 
 #define EPF_CLUSTER_PINS "/sys/fs/bpf/epochfilter-cluster"
-#define EPF_CLUSTER_MAGIC 0x3152564f43465045ULL /* "EPFCOVR1" */
+#define EPF_CLUSTER_MAGIC 0x3252564f43465045ULL /* "EPFCOVR2" */
 #define EPF_CLUSTER_TICK_NS 10000000ULL /* margin that the agent subtracts from its promise */
 
 /* The owner of both filters; the numbers are those of enum epf_xdp_backend. */
@@ -42,6 +42,7 @@ enum epf_cluster_backend {
  * @local_id: id of the local filter
  * @backend: enum epf_cluster_backend
  * @reserved: zero
+ * @window_ns: "absent" is an answer if both filters retain what was inserted in this time
  * @all: name of the filter of all
  * @local: name of the local filter, whose new keys the agent publishes
  *
@@ -52,6 +53,12 @@ enum epf_cluster_backend {
  * time passes: nobody has to withdraw a promise. Programs compare it with the exact clock: the
  * coarse one, which costs less, may be late by any time where a hypervisor stops the CPU that
  * moves it on.
+ *
+ * Nor does it depend on the agent what the filters themselves have lost. After both have said
+ * "absent", programs ask both since when they retain everything (epf_state_since() of
+ * window.h, which has the ordering). Whoever clears, rotates, swaps or restores one of them
+ * makes that time later, before a key can be missed, and "absent" is an answer again when it
+ * is @window_ns ago.
  *
  * The clock stands still while the host is suspended, and then the promise lasts for as long
  * as was left of it: at most the lag that the cluster allows.
@@ -64,22 +71,47 @@ struct epf_cluster_cover {
 	__u32 local_id;
 	__u32 backend;
 	__u32 reserved;
+	__u64 window_ns;
 	char all[EPF_NAME_LEN];
 	char local[EPF_NAME_LEN];
 };
-EPF_ASSERT(sizeof(struct epf_cluster_cover) == 40 + 2 * EPF_NAME_LEN, "no padding");
+EPF_ASSERT(sizeof(struct epf_cluster_cover) == 48 + 2 * EPF_NAME_LEN, "no padding");
 
-/* Are the data of all hosts in the filter of all? Ask before looking into that filter. */
-EPF_FN bool epf_cluster_covered(const struct epf_cluster_cover *c, __u64 now_ns)
+/* Until when are the data of all hosts in the filter of all? Ask before looking into that
+ * filter: if the agent moves the time on in between, the insertions from before that may be
+ * missing.
+ */
+EPF_FN __u64 epf_cluster_until(const struct epf_cluster_cover *c)
 {
-	return now_ns < epf_load_acquire(&c->until_ns);
+	return epf_load_acquire(&c->until_ns);
+}
+
+/**
+ * epf_cluster_covered() - is "absent" of both filters an answer?
+ * @c: cover
+ * @until: epf_cluster_until(), from before the filter of all was asked
+ * @since: epf_state_since() of both filters, the later one, from after they were asked
+ * @now_ns: from after that
+ *
+ * Compared as signed, because a window may be longer than the time since boot.
+ */
+EPF_FN bool epf_cluster_covered(const struct epf_cluster_cover *c, __u64 until, __u64 since,
+				__u64 now_ns)
+{
+	return now_ns < until && (__s64)(now_ns - c->window_ns) >= (__s64)since;
+}
+
+/* The later of two times of epf_state_since(). */
+EPF_FN __u64 epf_cluster_later(__u64 a, __u64 b)
+{
+	return (__s64)a > (__s64)b ? a : b;
 }
 
 /**
  * epf_cluster_verdict() - one verdict of two filters
  * @local: verdict of the local filter
  * @all: verdict of the filter of all, if @local is 0
- * @covered: epf_cluster_covered(), from before @all
+ * @covered: epf_cluster_covered(), if both are 0
  *
  * A key that another host has inserted is present, covered or not. An error of the filter of
  * all says that a key was found but that this is not reliable (-ENOSPC, -ETIME), or that the

@@ -471,4 +471,47 @@ EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns, __u64 *in
 		*inserts += s->ring[x & 7].inserts;
 }
 
+/* @began of a filter that changes its contents just now: nothing is certain. */
+#define EPF_BEGAN_NEVER (~0ULL >> 1)
+
+/**
+ * epf_state_since() - since when does the filter retain every key?
+ * @s: state
+ * @began: when the filter got these contents, on the owner's clock: when it was created, or
+ *	when the last operation on other contents was over after a swap or a restore;
+ *	EPF_BEGAN_NEVER until then
+ *
+ * To be called after an answer "absent", which then holds for all keys whose insertion into
+ * this filter began later than that. Epochs that were ended early, clearing and an epoch of
+ * insertions that was short show in the start of the oldest retained epoch; swap and restore
+ * show in @began.
+ *
+ *   rotator   store start of epoch e + 1 over that of e - 7; store epoch e + 1 (release)
+ *   inserter  load epoch e + 1; reuse a lane of epoch e - 7 (CAS, full barrier)
+ *   this      load lanes; full barrier; load epoch; load the start (address dependency)
+ *
+ * If the answer missed a key because a lane was reused or its epoch was over, then the
+ * barrier makes this load of the epoch find e + 1 or later, and so a start that is later
+ * than the key. The start of another epoch may be found in its place only if that is a later
+ * one. Starts only increase, so whatever is found is no earlier than what the answer used.
+ *
+ * Return: time, on the owner's clock. Compare it as signed: a restored epoch may have begun
+ * before the clock's zero.
+ */
+EPF_FN __u64 epf_state_since(const struct epf_state *s, __u64 began)
+{
+	__u64 e = epf_load_ordered(&s->epoch);
+	__u64 start = epf_load(&s->ring[(e + 1) & 7].start_ns); /* of e - 7; 0: no such epoch */
+
+	return (__s64)start > (__s64)began ? start : began;
+}
+
+/* The same as a duration until @now_ns; 0: nothing is certain. */
+EPF_FN __u64 epf_state_kept(const struct epf_state *s, __u64 began, __u64 now_ns)
+{
+	__u64 since = epf_state_since(s, began);
+
+	return (__s64)since < (__s64)now_ns ? now_ns - since : 0;
+}
+
 #endif /* EPF_WINDOW_H */

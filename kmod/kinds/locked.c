@@ -610,6 +610,34 @@ static void epf_locked_fixed_covered(const struct epf_table *t, u64 now_ns, u64 
 		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
+static void epf_locked_covered(const struct epf_table *t, u64 now_ns, u64 *inserts, u64 *ns)
+{
+	const struct epf_locked_state *o = t->locked;
+	const struct epf_locked *f = &o->core;
+
+	if (f->ops->resizable && f->ops->resizable->covered)
+		f->ops->resizable->covered(f, now_ns + o->skew_ns, now_ns - o->skewed_ns, inserts,
+					   ns);
+	else
+		epf_locked_fixed_covered(t, now_ns, inserts, ns);
+}
+
+/**
+ * epf_locked_since() - as epf_state_since()
+ * @t: table, locked
+ *
+ * Return: time, monotonic.
+ */
+u64 epf_locked_since(const struct epf_table *t)
+{
+	u64 began = READ_ONCE(t->began_ns), now = ktime_get_ns();
+	u64 inserts, ns;
+
+	lockdep_assert_held(&t->lock);
+	epf_locked_covered(t, now, &inserts, &ns);
+	return (s64)(now - ns) > (s64)began ? now - ns : began;
+}
+
 /**
  * epf_locked_info() - fill in what differs from lanes
  * @t: table, locked
@@ -626,9 +654,5 @@ void epf_locked_info(const struct epf_table *t, u64 now_ns, struct epf_info *inf
 	info->needs = f->ops->needs;
 	info->slices = f->slices;
 	info->waits = o->waits;
-	if (f->ops->resizable && f->ops->resizable->covered)
-		f->ops->resizable->covered(f, now_ns + o->skew_ns, now_ns - o->skewed_ns,
-					   &info->covered_inserts, &info->covered_ns);
-	else
-		epf_locked_fixed_covered(t, now_ns, &info->covered_inserts, &info->covered_ns);
+	epf_locked_covered(t, now_ns, &info->covered_inserts, &info->covered_ns);
 }

@@ -114,6 +114,7 @@ void epf_fixed_work(struct epf_table *t);
 bool epf_locked_full(struct epf_table *t);
 void epf_locked_measured(struct epf_table *t);
 void epf_locked_estimate(struct epf_table *t, struct epf_estimates *est);
+u64 epf_locked_since(const struct epf_table *t);
 void epf_locked_info(const struct epf_table *t, u64 now_ns, struct epf_info *info);
 
 /* image.c: */

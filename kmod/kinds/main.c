@@ -92,8 +92,8 @@ static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
 	.may_end = epf_locked_may_end, .ended = epf_locked_rotated, .late = epf_locked_send,       \
 	.wait = epf_locked_wait, .pinned = epf_locked_pinned, .unpinned = epf_locked_send,         \
 	.estimate = epf_locked_estimate, .full = epf_locked_full, .measured = epf_locked_measured, \
-	.info = epf_locked_info, .hold = epf_locked_begin_snapshot, .moved = epf_locked_moved,     \
-	.read = epf_locked_read, .restore = epf_locked_restore
+	.since = epf_locked_since, .info = epf_locked_info, .hold = epf_locked_begin_snapshot,     \
+	.moved = epf_locked_moved, .read = epf_locked_read, .restore = epf_locked_restore
 
 /* Operations on keys under the lock of the filter. */
 #define ONE_LOCK_OPS .op = { epf_locked_test, epf_locked_insert, epf_locked_test_and_insert }

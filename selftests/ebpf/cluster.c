@@ -454,6 +454,137 @@ static void check_swap(void)
 	tap_ok(good, "nor is it asked for a local filter with another key");
 }
 
+/* ---- contents that are lost ---- */
+
+#define EPOCH_NS 1000000000000ULL /* far longer than this test */
+#define LOST_WINDOW (EPF_LIVE_EPOCHS * EPOCH_NS)
+
+/* Let all epochs of @f have ended on time: the current one is half over. */
+static void grow_old(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 now = monotonic(), age;
+
+	for (age = 0; age < EPF_LANES; age++)
+		s->state.ring[(s->state.epoch - age) & 7].start_ns = now - age * EPOCH_NS -
+								     EPOCH_NS / 2;
+	s->began = now - 100 * EPOCH_NS;
+	fresh(f);
+}
+
+/* The agent has noticed other contents, or there are none. */
+static void grow_both(void)
+{
+	grow_old(local);
+	grow_old(all);
+	cover->serial = ebpf_slot(all)->serial;
+}
+
+static struct epf_restore lost_snapshot;
+
+/* Contents of now, without any key. */
+static bool lost_save(struct ebpf_filter *f)
+{
+	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = EPF_PIN_MAX_NS };
+	struct epf_lanes lanes;
+	int ret = ebpf_snap_begin(f, &snap) ?: ebpf_lines(f, &lanes);
+
+	free((void *)(uintptr_t)lost_snapshot.lines);
+	lost_snapshot.lines = ret ? 0 : (__u64)(uintptr_t)calloc(1, f->line_bytes);
+	snap.pin_ns = 0;
+	ret = ret ?: ebpf_snap_end(f, &snap);
+	lost_snapshot.header = snap.header;
+	lost_snapshot.desc = snap.desc;
+	return !ret && lost_snapshot.lines;
+}
+
+/* Each of these takes packet @n, which @to inserts, from filter @f. */
+static bool lose_oldest(struct ebpf_filter *f, const struct prog *to, __u32 n)
+{
+	__u32 same = n + (1 << 10);
+	bool good = sent(to, n) == EPF_XDP_NEW && sent(to, same) == EPF_XDP_NEW &&
+		    !ebpf_rotate_now(f, EPF_LIVE_EPOCHS, NULL);
+
+	grow_both(); /* both are of the oldest epoch, which began a window and a half epoch ago */
+	return good && sent(&judge, same) == EPF_XDP_DROPPED && !ebpf_rotate_now(f, 1, NULL);
+}
+
+static bool lose_all(struct ebpf_filter *f, const struct prog *to, __u32 n)
+{
+	return sent(to, n) == EPF_XDP_NEW && !ebpf_rotate_now(f, EPF_LANES, NULL);
+}
+
+static bool lose_by_swap(struct ebpf_filter *f, const struct prog *to, __u32 n)
+{
+	return sent(to, n) == EPF_XDP_NEW && swap(f->name, other_name);
+}
+
+static bool lose_in_between(struct ebpf_filter *f, const struct prog *to, __u32 n)
+{
+	bool good = swap(f->name, other_name);
+
+	fresh(f);
+	return good && sent(to, n) == EPF_XDP_NEW && swap(f->name, other_name);
+}
+
+static bool lose_by_restore(struct ebpf_filter *f, const struct prog *to, __u32 n)
+{
+	return lost_save(f) && sent(to, n) == EPF_XDP_NEW && !ebpf_restore(f, &lost_snapshot);
+}
+
+static const struct lost {
+	bool (*lose)(struct ebpf_filter *f, const struct prog *to, __u32 n);
+	const char *what;
+} losses[] = {
+	{ lose_oldest, "ended one epoch early" },
+	{ lose_all, "cleared it" },
+	{ lose_by_swap, "swapped it" },
+	{ lose_in_between, "swapped it forth and back, with the key in between" },
+	{ lose_by_restore, "restored an older snapshot" },
+};
+
+/* No agent looks, and the promise stands. A key that was in filter @f is lost. */
+static bool try_loss(const struct lost *lost, struct ebpf_filter *f, const struct prog *to)
+{
+	static __u32 n = 1 << 21;
+	int got, control, again;
+	bool good;
+
+	n += 3;
+	grow_both();
+	control = sent(&judge, n + 1);
+	good = lost->lose(f, to, n);
+	cover->serial = ebpf_slot(all)->serial;
+	fresh(f);
+	got = sent(&judge, n);
+	grow_both();
+	again = sent(&judge, n + 2);
+	if (good && control == EPF_XDP_NEW && got == EPF_XDP_UNCOVERED && again == EPF_XDP_NEW)
+		return true;
+	printf("# %s of %s: %d; before: %d; outcome %d; a window later: %d\n", lost->what, f->name,
+	       good, control, got, again);
+	return false;
+}
+
+static void check_lost(void)
+{
+	__u64 window = cover->window_ns;
+	size_t i;
+
+	set_cover(COVERED);
+	cover->window_ns = LOST_WINDOW;
+	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		bool own = try_loss(&losses[i], local, &to_local);
+		bool its = try_loss(&losses[i], all, &to_all);
+
+		tap_ok(own && its,
+		       "absent is not known for a window after somebody %s, of either filter",
+		       losses[i].what);
+	}
+	cover->window_ns = window;
+	cover->serial = ebpf_slot(all)->serial;
+}
+
 static void check_destroyed(void)
 {
 	bool good = !ebpf_destroy(all_name, true);
@@ -588,7 +719,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(quiet);
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();
-	tap_plan(11 + LOCAL_STATES);
+	tap_plan(11 + LOCAL_STATES + sizeof(losses) / sizeof(losses[0]));
 	err = begin(&of);
 	if (err) {
 		printf("Bail out! %s\n", strerror(-err));
@@ -602,7 +733,9 @@ int main(int argc, char **argv)
 	check_own("own_cluster_packet");
 	check_deadline();
 	check_swap();
+	check_lost();
 	check_pairs();
+	cover_map_of(local_name, all_name, &of); /* restored since */
 	check_renewed(&of);
 	check_removed();
 	check_destroyed();

@@ -2,7 +2,7 @@
 /*
  * What the agent does to a cover map, for tests:
  *
- *   cover make CLUSTER LOCAL ALL   make it, for these filters
+ *   cover make CLUSTER LOCAL ALL [NS]   make it, for these filters, and for a window of NS
  *   cover promise CLUSTER NS       promise until then, 0: no longer
  *   cover remove CLUSTER
  *
@@ -17,11 +17,13 @@
 #include "cluster/cover_map.h"
 #include "ebpf/calls.h"
 
-static int make(const char *name, const char *local, const char *all)
+static int make(const char *name, const char *local, const char *all, const char *window)
 {
 	struct epf_cluster_cover of, *map;
 	int fd, err = cover_map_of(local, all, &of);
 
+	if (window)
+		of.window_ns = strtoull(window, NULL, 0);
 	if (!err)
 		err = cover_map_open(name, &of, &map, &fd);
 	if (!err)
@@ -54,8 +56,8 @@ int main(int argc, char **argv)
 	ebpf_backend_add();
 	epf_backend_choose(backend && !strcmp(backend, "module") ? EPF_BACKEND_MODULE :
 								   EPF_BACKEND_OTHER);
-	if (argc == 5 && !strcmp(argv[1], "make"))
-		err = make(argv[2], argv[3], argv[4]);
+	if ((argc == 5 || argc == 6) && !strcmp(argv[1], "make"))
+		err = make(argv[2], argv[3], argv[4], argc == 6 ? argv[5] : NULL);
 	if (argc == 4 && !strcmp(argv[1], "promise"))
 		err = promise(argv[2], argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "remove"))

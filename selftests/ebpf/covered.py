@@ -7,9 +7,11 @@ it tests filters of the module.
 """
 
 import functools
+import itertools
 import json
 import os
 import re
+import time
 
 import ingress_hosts as ingress
 import nf_hosts
@@ -21,6 +23,9 @@ from reflex_hosts import NAME, TWIN, Filter, Holder, net
 COVER = os.path.join(net.BUILD, "selftests/ebpf/cover")
 CLUSTER = f"rfx-{os.getpid()}.web"
 FOREVER = 2 ** 64 - 1
+LASTS_S = 5
+BLOCKS = itertools.count(0, 1000)
+ONES = itertools.cycle(range(900)) # a window is over when they come again
 HOOK = "nf:prerouting:-310"
 DNS = ["--match", "udp:sport=53", "--if-unknown", "accept", "--fragments", "pass"]
 ABOVE = ["--admit", "0", "--new-rate", "0", "--key", "flow"]
@@ -31,18 +36,24 @@ def cover(*args, **how):
 
 
 class Cluster:
-    """The local filter NAME and the filter of all TWIN, with one key; the cover is there."""
+    """The local filter NAME and the filter of all TWIN, with one key; the cover is there. The
+    filters are young, so the window is short: in nanoseconds.
+    """
+
+    def __init__(self, window="1", lasts="1h"):
+        self.window, self.lasts = window, lasts
 
     def __enter__(self):
         key = net.tmp("key")
         with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w",
                   encoding="ascii") as file:
             file.write("00112233445566778899aabbccddeeff\n")
-        shape = net.shaped(58456, "--time", "1h", "--rate", "100", "--key-file", key)
+        shape = net.shaped(58456, "--time", self.lasts, "--rate", "100", "--key-file",
+                           key)
         self.parts = [Filter(*shape), Filter(*shape, name=TWIN), Holder(NAME, TWIN)]
         for part in self.parts:
             part.__enter__()
-        cover("make", CLUSTER, NAME, TWIN)
+        cover("make", CLUSTER, NAME, TWIN, self.window)
         return self
 
     def __exit__(self, *error):
@@ -166,6 +177,51 @@ def log_new():
                                           "seen, uncovered": "recent"})
 
 
+def loses(on, event):
+    """Frames enter the local filter, and @event may take them. Return what they then count as,
+    and what others count as when the filters are old enough again; None: this took too long.
+    """
+    block = next(BLOCKS)
+    known = ingress.frames(block, 50)
+    while "new" not in run_in(on, ingress.frames(block + 50 + next(ONES), 1))[1]:
+        time.sleep(0.1)
+    began = time.monotonic()
+    first = run_in(on, known)[1]
+    event()
+    second = run_in(on, known)[1]
+    return (first, second) if time.monotonic() - began < LASTS_S else None
+
+
+def lost():
+    """Nobody looks after the filters, and the promise stands. A packet of a window ago is never new
+    after somebody has cleared or swapped one of the filters: it is a repeat, or not known.
+    """
+    swap = functools.partial(net.epfctl, "swap")
+    events = {
+        "none": lambda: None,
+        "clear": lambda: net.epfctl("clear", NAME),
+        "clear all": lambda: (net.epfctl("clear", TWIN), net.epfctl("clear", NAME)),
+        "swap twice": lambda: (net.epfctl("clear", NAME), swap(NAME, TWIN), swap(NAME, TWIN)),
+        "swap": lambda: swap(NAME, TWIN), # the last, since a cover of pure BPF is over then
+    }
+    seen = {}
+    with Cluster(str(LASTS_S * 10**9), f"{LASTS_S}s"):
+        cover("promise", CLUSTER, FOREVER)
+        with joined("--no-dispatcher") as on:
+            for name, event in events.items():
+                while (told := loses(on, event)) is None:
+                    pass
+                seen[name] = told
+    return net.unlike(none=(seen.pop("none"), ({"new": 50}, {"dropped": 50})),
+                      **{name: (told, ({"new": 50}, {told_as(told[1]): 50}))
+                         for name, told in seen.items()})
+
+
+def told_as(counts):
+    """One of the two that are allowed."""
+    return "dropped" if "dropped" in counts else "uncovered"
+
+
 def declared(text):
     """What apply has to do for this text, and its errors."""
     path = net.tmp("declared.conf")
@@ -191,7 +247,7 @@ def shown():
             in_use = net.refused(f"is attached to '{net.B}'", "destroy", TWIN)
             cover("remove", CLUSTER)
             gone = on.status()["cluster"]["state"]
-            cover("make", CLUSTER, NAME, TWIN)
+            cover("make", CLUSTER, NAME, TWIN, "1")
             other = on.status()["cluster"]["state"]
             cover("promise", CLUSTER, FOREVER)
             still = run_in(on, ingress.frames(0))[1]
@@ -241,7 +297,7 @@ def native_only():
 
 def cases():
     of = functools.partial
-    out = [("duplicates", dedup)]
+    out = [("duplicates", dedup), ("nobody notices that a filter lost its contents", lost)]
     if not hosts.MODULE or hosts.kernel() >= (6, 9):
         out += [("--reflexive", reflexive),
                 ("--reflexive, asked at tc", of(reflexive, "--ask", "tc")),

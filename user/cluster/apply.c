@@ -104,10 +104,10 @@ int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
 	struct epf_info info;
 	int ret = epf_filter_info(f->local, &info);
 
-	*local_ns = info.covered_ns;
+	*local_ns = info.kept_ns;
 	if (!ret)
 		ret = epf_filter_info(f->all, &info);
-	*all_ns = info.covered_ns;
+	*all_ns = info.kept_ns;
 	return ret;
 }
 

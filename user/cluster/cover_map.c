@@ -79,6 +79,7 @@ static int cover_read_both(int dev, const char *local, const char *all,
 	of->backend = own.backend;
 	of->local_id = own.info.id;
 	of->all_id = every.info.id;
+	of->window_ns = own.info.params.window_ns;
 	memcpy(of->local, own.info.params.name, sizeof(of->local));
 	memcpy(of->all, every.info.params.name, sizeof(of->all));
 	return of->backend == EPF_CLUSTER_BPF ? serial_of(of->all, &of->serial) : 0;
@@ -227,7 +228,8 @@ int cover_map_open(const char *name, const struct epf_cluster_cover *create,
 	if (!cover_path_of(name, &path))
 		return -EINVAL;
 	err = open_pinned(&path, create != NULL, map, fd);
-	if (!create || (!err && cover_map_same(*map, create)))
+	if (!create ||
+	    (!err && cover_map_same(*map, create) && (*map)->window_ns == create->window_ns))
 		return err;
 	if (!err)
 		expire(&path, *map, *fd);

@@ -26,8 +26,8 @@ int cover_map_of(const char *local, const char *all, struct epf_cluster_cover *o
  * cover_map_open() - open the cover map of a cluster
  * @name: of the cluster
  * @create: NULL: it must exist, and is mapped for reading; otherwise what cover_map_of() has
- *	returned: a map that says the same is used again, with its @until_ns; any other one is
- *	expired and replaced, and programs that have it answer "do not know" from then on
+ *	returned: a map that says the same, with the same window, is used again, with its
+ *	@until_ns; any other one is expired and replaced, and programs that have it answer "do not know" from then on
  * @map: the value, mapped until cover_map_close()
  * @fd: descriptor of the map
  *
@@ -47,7 +47,7 @@ void cover_map_promise(struct epf_cluster_cover *map, __u64 until_ns);
 /* Withdraw the promise, and unpin the map. Return: 0, or as cover_map_open(). */
 int cover_map_remove(const char *name);
 
-/* Is the value about the same filters and contents? */
+/* Is the value about the same filters and contents? Their window may be another one. */
 bool cover_map_same(const struct epf_cluster_cover *a, const struct epf_cluster_cover *b);
 
 #endif /* CLUSTER_COVER_MAP_H */

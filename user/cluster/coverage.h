@@ -78,7 +78,7 @@ enum coverage_refusal {
 enum coverage_why {
 	COVERAGE_COVERED,
 	COVERAGE_NO_CLOCK, /* cluster time is not known */
-	COVERAGE_OWN,      /* the own filter is younger than the window; of the own host only */
+	COVERAGE_OWN,      /* a filter of the own host retains less than the window */
 	COVERAGE_NEVER,    /* nothing was heard, or nothing since the clock began anew */
 	COVERAGE_SILENT,   /* nothing was heard for longer than the lag */
 	COVERAGE_GAP,      /* a message is missing, those after it are there */
@@ -133,11 +133,11 @@ struct coverage *coverage_new(const struct coverage_conf *conf, struct rec_error
 void coverage_free(struct coverage *c);
 
 /**
- * coverage_own() - say from when on the own filter is complete
+ * coverage_own() - say since when both filters retain everything
  * @c: coverage
- * @since_ns: own time: when the filter was created, or its contents last replaced or cleared
+ * @since_ns: own time, as epf_state_since() of the filter that retains less
  *
- * Nothing is covered before the first call. The filter must then be older than its window.
+ * Nothing is covered before the first call. It must then be a window ago.
  */
 void coverage_own(struct coverage *c, __u64 since_ns);
 

@@ -10,9 +10,10 @@ static __u64 long_window(const struct coverage *c)
 	return c->conf.window_ns + cluster_rate_error(c->conf.window_ns);
 }
 
+/* By the own clock, which may be fast by CLUSTER_CLOCK_PPM: that is a W by any clock. */
 static bool own_complete(const struct coverage *c, __u64 now_ns)
 {
-	return c->own_since_ns <= now_ns && now_ns - c->own_since_ns >= long_window(c);
+	return c->own_since_ns <= now_ns && now_ns - c->own_since_ns >= c->conf.window_ns;
 }
 
 /* Is all known that the peer inserted in the window that ends now? @low: of cluster time */
@@ -128,7 +129,7 @@ static void own_host(const struct coverage *c, bool clock, __u64 now_ns, struct 
 
 	out->why = own_complete(c, now_ns) ? COVERAGE_COVERED : COVERAGE_OWN;
 	if (out->why == COVERAGE_OWN)
-		out->wait_ns = long_window(c) - age;
+		out->wait_ns = c->conf.window_ns - age;
 	else if (!clock)
 		out->why = COVERAGE_NO_CLOCK;
 }
@@ -169,9 +170,9 @@ void coverage_host(const struct coverage *c, unsigned int i, struct cluster_cloc
 const char *coverage_why_name(enum coverage_why why)
 {
 	static const char *const name[] = {
-		[COVERAGE_COVERED] = "covered",      [COVERAGE_NO_CLOCK] = "no cluster time",
-		[COVERAGE_OWN] = "own filter young", [COVERAGE_NEVER] = "never heard",
-		[COVERAGE_SILENT] = "silent",        [COVERAGE_GAP] = "message missing",
+		[COVERAGE_COVERED] = "covered",       [COVERAGE_NO_CLOCK] = "no cluster time",
+		[COVERAGE_OWN] = "a filter is young", [COVERAGE_NEVER] = "never heard",
+		[COVERAGE_SILENT] = "silent",         [COVERAGE_GAP] = "message missing",
 		[COVERAGE_FILLING] = "filling",
 	};
 

@@ -84,6 +84,17 @@ static void note_cover(struct cluster *c, bool covered, __u64 now)
 	warn("cluster '%s': not covered: %s", c->conf->name, text);
 }
 
+/* The filters had one hash key when they were looked at last. Whoever replaces the contents of one
+ * after that makes programs wait for a window (epf/cluster.h). So a promise that ends a window
+ * after the look is about the filters that were looked at, however late the next look is.
+ */
+static __u64 live_until(const struct cluster *c, __u64 until)
+{
+	__u64 last = c->checked_ns + c->map->window_ns;
+
+	return (until < last ? until : last) - EPF_CLUSTER_TICK_NS;
+}
+
 void live_promise(struct cluster *c)
 {
 	__u64 now, until;
@@ -92,7 +103,7 @@ void live_promise(struct cluster *c)
 	pthread_mutex_lock(&c->lock);
 	now = now_ns();
 	covered = coverage_until(c->coverage, &c->clock, now, &until);
-	c->until_ns = covered ? until - EPF_CLUSTER_TICK_NS : 0;
+	c->until_ns = covered ? live_until(c, until) : 0;
 	cover_map_promise(c->map, c->until_ns);
 	note_cover(c, covered, now);
 	pthread_mutex_unlock(&c->lock);
@@ -239,8 +250,10 @@ static int open_nats(struct cluster *c, struct rec_error *e)
 
 static int live_open(struct cluster *c, struct rec_error *e)
 {
-	int ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
+	int ret;
 
+	c->checked_ns = now_ns();
+	ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
 	if (!ret)
 		ret = check_clock(e);
 	if (!ret)

@@ -38,6 +38,7 @@
  * @clock: cluster time
  * @covered: there is a promise
  * @until_ns: until when, CLOCK_MONOTONIC
+ * @checked_ns: when the filters were looked at last, and were those of @map with one hash key
  * @changed_ns: when @covered changed
  * @joined: messages are received
  * @trouble: what failed last, and has not worked since; "": nothing
@@ -65,6 +66,7 @@ struct cluster {
 	struct cluster_clock clock;
 	bool covered;
 	__u64 until_ns;
+	__u64 checked_ns;
 	__u64 changed_ns;
 	bool joined;
 	struct rec_error trouble;

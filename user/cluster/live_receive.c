@@ -42,14 +42,19 @@ static int check_map(struct receiver *r, struct rec_error *e)
 {
 	struct cluster *c = r->c;
 	struct epf_cluster_cover is;
+	__u64 now = now_ns();
 	int ret = cover_map_of(c->conf->local, c->conf->all, &is);
 
 	if (!ret && !cover_map_same(c->map, &is))
 		return rec_error_set(e, -ESTALE, "filters '%s' and '%s' have other contents now",
 				     c->conf->local, c->conf->all);
-	return !ret ? 0 :
-		      rec_error_set(e, ret, "filters '%s' and '%s': %s", c->conf->local,
-				    c->conf->all, strerror(-ret));
+	if (ret)
+		return rec_error_set(e, ret, "filters '%s' and '%s': %s", c->conf->local,
+				     c->conf->all, strerror(-ret));
+	pthread_mutex_lock(&c->lock);
+	c->checked_ns = now;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 /* What has happened to them since the last look? A filter of all that was cleared, or whose
@@ -65,7 +70,7 @@ static int check_filters(struct receiver *r, struct rec_error *e)
 		return rec_error_set(e, ret, "filters '%s' and '%s': %s", c->conf->local,
 				     c->conf->all, strerror(-ret));
 	pthread_mutex_lock(&c->lock);
-	coverage_own(c->coverage, now - own);
+	coverage_own(c->coverage, now - (own < all ? own : all));
 	if (c->all_since && all < all_window && now - all > c->all_since + CHECK_NS / 10) {
 		warn("cluster '%s': filter '%s' has lost contents", c->conf->name, c->conf->all);
 		coverage_reset(c->coverage);

@@ -190,6 +190,7 @@ static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d, __u64 
 	if (ebpf_slot(f)->align_ns && p->mode == EPF_MODE_TIME)
 		s->align_ns =
 			epf_align_pitch((p->window_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS);
+	s->began = EPF_BEGAN_NEVER;
 	ebpf_slots_until(f, until);
 	ret = ebpf_timer_adopt(f, slot);
 	epf_bpf_set_open_at(s, (__u64)f->shared->cpus * (s->keys_step - 1));
@@ -212,6 +213,7 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 		ret = ebpf_wait_programs(f);
 		if (ret)
 			return ret; /* the next lock holder repairs it */
+		ebpf_slots_begun(f);
 	}
 	ebpf_slots_end(f);
 	return ret;

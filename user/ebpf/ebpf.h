@@ -207,6 +207,8 @@ void ebpf_slots_end(struct ebpf_filter *f);
  * epoch of the new contents may end sooner.
  */
 void ebpf_slots_until(struct ebpf_filter *f, __u64 until);
+/* The programs have left the contents from before: set @began of the new ones to now. */
+void ebpf_slots_begun(struct ebpf_filter *f);
 /* Finish the change of a process that was killed. */
 int ebpf_slots_repair(struct ebpf_filter *f);
 

@@ -295,5 +295,6 @@ void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 	read_epochs(f, now, info->epochs);
 	epf_state_covered(&s->state, now, &info->covered_inserts, &info->covered_ns);
 	info->covered_inserts += ebpf_pending(f);
+	info->kept_ns = epf_state_kept(&s->state, epf_load(&s->began), now);
 	read_stats(f, &info->stats);
 }

@@ -13,6 +13,7 @@
  * which slot is active, but has not looked up the lines yet, would find none.
  */
 #include "ebpf.h"
+#include "common/clock.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -63,10 +64,20 @@ void ebpf_slots_until(struct ebpf_filter *f, __u64 until)
 	epf_store_release(&f->shared->slot[slot].until, own < until ? own : until);
 }
 
+void ebpf_slots_begun(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+
+	if (s->began == EPF_BEGAN_NEVER)
+		epf_store_release(&s->began, now_ns());
+}
+
 int ebpf_slots_repair(struct ebpf_filter *f)
 {
 	int ret = ebpf_wait_programs(f);
 
+	if (!ret)
+		ebpf_slots_begun(f);
 	if (!ret)
 		ret = ebpf_recount(f);
 	if (!ret)

@@ -49,6 +49,7 @@ static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from, __
 
 	to->shared->slot[slot] = from->shared->slot[theirs];
 	to->shared->slot[slot].journal = 0;
+	to->shared->slot[slot].began = EPF_BEGAN_NEVER;
 	memcpy(cpus_of(to, slot), cpus_of(from, theirs), from->shared->cpus * sizeof(*from->cpu));
 	ebpf_slots_until(to, until);
 	*keys = ebpf_keys(to, slot);
@@ -89,6 +90,8 @@ static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 	ret = ebpf_wait_programs(a);
 	if (ret)
 		return ret; /* likewise */
+	ebpf_slots_begun(a);
+	ebpf_slots_begun(b);
 	add_late(b, a, of_a);
 	add_late(a, b, of_b);
 	ebpf_resume(a);

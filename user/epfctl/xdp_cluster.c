@@ -179,7 +179,7 @@ enum cluster_state cluster_state(const struct epf_xdp_conf *conf)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ns = (__u64)now.tv_sec * NS_PER_SEC + (__u64)now.tv_nsec;
 	same = map_id(fd) == conf->cover_id;
-	covered = epf_cluster_covered(map, now_ns);
+	covered = now_ns < epf_cluster_until(map);
 	cover_map_close(map, fd);
 	if (!same)
 		return CLUSTER_OTHER;

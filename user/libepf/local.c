@@ -537,6 +537,7 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 				      &info->covered_inserts, &info->covered_ns);
 	else
 		covered(l, &info->covered_inserts, &info->covered_ns);
+	info->kept_ns = info->covered_ns;
 	info->fpr_ppt = epf_q56_to_ppt(f->ops->rate(f, clock_of(l)));
 	info->age_ns = l->last_ns - l->created_ns;
 	info->stats = l->stats;

@@ -414,6 +414,7 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->epoch = m->state.epoch;
 	info->memory_bytes = lines_bytes(m) + sizeof(*m);
 	epf_state_covered(&m->state, now_ns, &info->covered_inserts, &info->covered_ns);
+	info->kept_ns = info->covered_ns;
 	info->fpr_ppt = est.fpr;
 	info->age_ns = now_ns - m->created_ns;
 	info->stats = m->stats;

@@ -447,9 +447,8 @@ struct epf_stats {
  * struct epf_info - EPF_IOC_INFO
  * @size: sizeof
  * @flags: out: EPF_INFO_*
- * @id: out
+ * @id, @params: out
  * @users: out: descriptors, mappings and BPF references
- * @params: out
  * @epoch: out: current epoch
  * @memory_bytes: out: lines and what belongs to them
  * @covered_inserts: out: the last so many insertions are all retained
@@ -459,12 +458,12 @@ struct epf_stats {
  * @stats: out
  * @epochs: out: by age, the current one first; if a locked kind retains more,
  *	the youngest
- * @shape: out: of a locked kind; otherwise zero
- * @needs: out: EPF_NEEDS_*
+ * @shape, @needs: out: of a locked kind, otherwise zero; EPF_NEEDS_*
  * @window_epochs: out: number of complete epochs in the window
  * @slices: out: segments, slices or generations that have memory
  * @waits: out: times memory was needed and could not be allocated
  * @desc: out: what the keys are made of
+ * @kept_ns: out: as @covered_ns, but not from before a swap or a restore
  */
 struct epf_info {
 	__u32 size;
@@ -486,6 +485,7 @@ struct epf_info {
 	__u32 slices;
 	__u32 waits;
 	struct epf_key_desc desc;
+	__u64 kept_ns;
 };
 
 #define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */
