@@ -122,10 +122,13 @@ static __always_inline int epf_inline_get_in(struct epf_inline *f, __u32 at, voi
 {
 	__u32 zero = 0, cpu;
 	struct epf_bpf_filter *table = bpf_map_lookup_elem(map, &zero);
+	struct epf_bpf_slot *slot;
 
 	if (!table || at >= EPF_BPF_SLOTS)
 		return -ENODEV;
-	f->slot = &table->slot[at];
+	slot = &table->slot[at];
+	__asm__("" : "+r"(slot)); /* else compilers add up the address again for each use */
+	f->slot = slot;
 	cpu = at * table->cpus + bpf_get_smp_processor_id();
 	f->cpu = bpf_map_lookup_elem(cpus, &cpu);
 	f->lanes.line = bpf_map_lookup_elem(lines, &at);

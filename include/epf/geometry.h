@@ -143,23 +143,37 @@ EPF_FN __u64 epf_word_fields(const struct epf_geom *g, __u64 w, __u64 mask)
 	return mask;
 }
 
-/* The same for the fields of w(4 + j); @w = w(j), @bits = k/L. Under a verifier the unused
- * fields are processed too and select no position, so the verifier does not follow their
- * number; elsewhere the loop leaves them out.
+/* Adds to @mask the positions that the lowest @n fields of *@x select, and removes these
+ * fields from *@x.
+ */
+EPF_FN __u64 epf_take_fields(__u64 *x, __u32 n, __u64 mask)
+{
+	__u32 i;
+
+	EPF_UNROLL_VERIFIED_ALL
+	for (i = 0; i < n; i++) {
+		mask = epf_with_bit(mask, *x);
+		*x = epf_serial(*x >> EPF_FIELD_SHIFT);
+	}
+	return mask;
+}
+
+/* The same for the fields of w(4 + j); @w = w(j), @bits = k/L. Under a verifier the fields are
+ * processed in groups of five. Unused ones select no position, so the verifier does not
+ * follow their number; elsewhere the loop leaves them out.
  */
 EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 {
-	__u64 x = epf_fold(w * EPF_WORD_STEP_4), mask = 0;
-	__u32 i;
+	__u64 x = epf_fold(w * EPF_WORD_STEP_4), mask;
 
 	if (bits <= EPF_WORD_FIELDS)
 		return 0;
+	if (!EPF_VERIFIED)
+		return epf_take_fields(&x, bits - EPF_WORD_FIELDS, 0);
 	x |= ~0ULL << EPF_FIELD_SHIFT * (bits - EPF_WORD_FIELDS);
-	EPF_UNROLL_VERIFIED_ALL
-	for (i = EPF_WORD_FIELDS; i < (EPF_VERIFIED ? EPF_PART_BITS_MAX : bits); i++) {
-		mask = epf_with_bit(mask, x);
-		x = epf_serial(x >> EPF_FIELD_SHIFT);
-	}
+	mask = epf_take_fields(&x, EPF_WORD_FIELDS, 0);
+	if (bits > 2 * EPF_WORD_FIELDS)
+		mask = epf_take_fields(&x, EPF_WORD_FIELDS, mask);
 	return mask;
 }
 

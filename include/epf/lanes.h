@@ -191,15 +191,17 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest, struct epf_probe 
 	EPF_UNROLL_PARTS
 	do {
 		p->line[j] = epf_line_at(f, epf_word_line(&f->geom, w, j));
-		if (EPF_VERIFIED && !p->line[j])
-			break;
+		if (EPF_VERIFIED && !p->line[j]) {
+			p->parts = 0;
+			return;
+		}
 		epf_prefetch(p->line[j]);
 		p->mask[j] = epf_word_fields(&f->geom, w, EPF_TAG_MASK);
 		w *= EPF_WORD_STEP;
 	} while (++j < parts);
 	if (epf_geom_has_more(&f->geom))
-		epf_probe_more(f, digest, p, j);
-	p->parts = EPF_VERIFIED && j != parts ? 0 : parts;
+		epf_probe_more(f, digest, p, parts);
+	p->parts = parts;
 }
 
 /* L of @p. Only verifiers profit from knowing that it is a result of epf_parts(). Compilers
