@@ -239,7 +239,7 @@ static int open_nats(struct cluster *c, struct rec_error *e)
 
 static int live_open(struct cluster *c, struct rec_error *e)
 {
-	int ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
+	int ret = apply_open(&c->filters, c->conf->local, c->conf->all, c->conf->threads, e);
 
 	if (!ret)
 		ret = check_clock(e);
