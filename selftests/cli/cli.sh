@@ -226,12 +226,12 @@ plan_claims 'plan --cluster: digests of 8 bytes, heads of 152; a broker, or leaf
 	'(c := d["cluster"])["new_keys_s"] == 1e6 and c["hosts"] == 100 and
 	c["publish_bytes_s"] == 8e4 + 1520 and c["receive_bytes_s"] == 100 * c["publish_bytes_s"] and
 	c["broker_bytes_s"] == 100 * c["receive_bytes_s"] and c["leaf_nodes"] == 10 and
-	c["leaf_bytes_s"] == 10 * c["receive_bytes_s"] and abs(c["cpus"] - .4356) < 1e-9 and
+	c["leaf_bytes_s"] == 10 * c["receive_bytes_s"] and abs(c["cpus"] - .4356) < 1e-9 and c["threads"] == 1 and
 	abs(c["stream_bytes"] / (c["receive_bytes_s"] * 60 * 9 / 7) - 1) < 1e-5 and
 	210e6 < d["memory_bytes"] < 240e6 and 2.1e6 < c["own_memory_bytes"] < 2.4e6' \
 	-T 1m --rate 1M --cluster 100
 plan_claims 'plan --cluster: ten million new keys per second are allowed' \
-	'd["cluster"]["cpus"] < 4.3' -T 1m --rate 10M --cluster 3
+	'(c := d["cluster"])["cpus"] < 4.3 and c["threads"] == 4' -T 1m --rate 10M --cluster 3
 plan_claims 'plan --compare: ten kinds, each within the budget' \
 	'[k["kind"] for k in d][0] == "lanes" and len(d) == 10 and
 	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \

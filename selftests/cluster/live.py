@@ -212,6 +212,8 @@ def conf_errors():
     for old, new, why in (("host = h1", "host = h9", "roster"),
                           ("lag = 1000ms", "lag = 1ms", "200ms"),
                           ("filter = local", "frob = local", "unknown key 'frob'"),
+                          ("all = all", "all = all\nthreads = 0", "too small"),
+                          ("all = all", "all = all\nthreads = 33", "at most 32"),
                           ("roster = h0 h1 h2", "roster = h0 h1 h0", "twice"),
                           ("host = h1", "host = h.1", "letters"),
                           ("all = all", "tls-cert = /x\nall = all", "go together")):

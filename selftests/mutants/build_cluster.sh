@@ -8,13 +8,14 @@ need_isal() {
 
 # usage: build_cluster: a test with the edited files; what no edit affects is built once
 build_cluster() {
-	local name in=selftests/cluster objects=()
+	local name in=selftests/cluster objects=() parts=(wire stamp span coverage coverage_until)
+	[ "${test##*/}" != receive ] || parts+=(live_receive apply_pool)
 	local at=(-O1 -std=gnu11 -D_GNU_SOURCE= "-I$copy/user" "-I$copy/user/libepf" "-I$copy/include" "-I$copy/include/uapi")
-	for name in laws sim sim_net sim_host messages clock refusals; do
+	for name in laws sim sim_net sim_host messages clock refusals receive; do
 		[ -e "$tmp/$name.o" ] ||
 			"$CC" "${at[@]}" -c "$in/$name.c" -o "$tmp/$name.o" || return
 	done
-	for name in wire stamp span coverage coverage_until; do
+	for name in "${parts[@]}"; do
 		case $file in
 		*.h | "user/cluster/$name.c") "$CC" "${at[@]}" -c "$copy/user/cluster/$name.c" -o "$tmp/edited-$name.o" &&
 			objects+=("$tmp/edited-$name.o") ;;
@@ -24,7 +25,7 @@ build_cluster() {
 	done
 	objects+=("$tmp/${test##*/}.o")
 	[ "${test##*/}" != laws ] || objects+=("$tmp"/sim*.o)
-	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal
+	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal -pthread
 }
 
 # Real agents, a real server: one case fails, or waits for what does not come.

@@ -8,6 +8,7 @@
 
 #include "libepf/backend.h"
 #include "libepf/epf.h"
+#include "libepf/rings.h"
 #include "records/rec_error.h"
 
 static const char *apply_why(int err)
@@ -56,7 +57,37 @@ static int apply_compare(const struct epf_params *local, const struct epf_params
 	return 0;
 }
 
-int apply_open(struct apply_filters *f, const char *local, const char *all, struct rec_error *e)
+/* Also in a first-seen filter every insertion of a peer restarts the window of its key. */
+static int insert_chunk(void *ctx, unsigned int thread, const __u64 *digest, __u32 count)
+{
+	const struct apply_filters *f = ctx;
+	struct epf_batch b = {
+		.size = sizeof(b),
+		.flags = EPF_BATCH_DIGESTS,
+		.count = count,
+		.keys = (__u64)(uintptr_t)digest,
+	};
+
+	return epf_filter_batch(f->of_thread[thread], EPF_IOC_INSERT, &b);
+}
+
+static int open_threads(struct apply_filters *f, unsigned int threads, struct rec_error *e)
+{
+	int fd, ret;
+
+	f->of_thread[0] = f->all;
+	for (f->threads = 1; f->threads < threads; f->threads++) {
+		fd = epf_rings_reopen(f->all);
+		if (fd < 0)
+			return rec_error_set(e, fd, "filter of all: %s", apply_why(fd));
+		f->of_thread[f->threads] = fd;
+	}
+	ret = apply_pool_new(&f->pool, threads, insert_chunk, f);
+	return ret ? rec_error_set(e, ret, "thread: %s", strerror(-ret)) : 0;
+}
+
+int apply_open(struct apply_filters *f, const char *local, const char *all, unsigned int threads,
+	       struct rec_error *e)
 {
 	struct epf_info info = { 0 };
 	__u64 key[2];
@@ -71,6 +102,8 @@ int apply_open(struct apply_filters *f, const char *local, const char *all, stru
 	ret = f->all < 0 ? f->all : apply_compare(&f->of.params, &info.params, f->key, key, e);
 	f->all_window_ns = info.params.window_ns;
 	f->all_epochs = info.window_epochs;
+	if (!ret)
+		ret = open_threads(f, threads, e);
 	if (ret)
 		apply_close(f);
 	return ret;
@@ -78,6 +111,10 @@ int apply_open(struct apply_filters *f, const char *local, const char *all, stru
 
 void apply_close(struct apply_filters *f)
 {
+	apply_pool_free(f->pool);
+	f->pool = NULL;
+	for (; f->threads > 1; f->threads--)
+		epf_close(f->of_thread[f->threads - 1]);
 	if (f->all >= 0)
 		epf_close(f->all);
 	if (f->local >= 0)
@@ -86,17 +123,9 @@ void apply_close(struct apply_filters *f)
 	explicit_bzero(f->key, sizeof(f->key));
 }
 
-/* Also in a first-seen filter every insertion of a peer restarts the window of its key. */
 int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count)
 {
-	struct epf_batch b = {
-		.size = sizeof(b),
-		.flags = EPF_BATCH_DIGESTS,
-		.count = count,
-		.keys = (__u64)(uintptr_t)digest,
-	};
-
-	return count ? epf_filter_batch(f->all, EPF_IOC_INSERT, &b) : 0;
+	return apply_pool_insert(f->pool, digest, count);
 }
 
 int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)

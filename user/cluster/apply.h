@@ -7,12 +7,17 @@
 
 #include <linux/epochfilter.h>
 
+#include "cluster/apply_pool.h"
 #include "records/records.h"
 
 /**
  * struct apply_filters - the two filters, open
  * @local: descriptor of the local filter
  * @all: descriptor of the filter of all
+ * @of_thread: the same for each thread that inserts: a descriptor of pure BPF serves one call at
+ *	a time. The first one is @all
+ * @threads: how many there are
+ * @pool: the threads
  * @key: hash key of both
  * @of: the local filter, when it was opened
  * @all_window_ns: window of the filter of all
@@ -21,6 +26,9 @@
 struct apply_filters {
 	int local;
 	int all;
+	int of_thread[APPLY_THREADS_MAX];
+	unsigned int threads;
+	struct apply_pool *pool;
 	__u64 key[2];
 	struct epf_info of;
 	__u64 all_window_ns;
@@ -32,12 +40,15 @@ struct apply_filters {
  * @f: result
  * @local: name of the local filter
  * @all: name of the filter of all
+ * @threads: how many insert, 1 to APPLY_THREADS_MAX
  * @e: set to the error text on failure
  *
  * Return: 0; -EINVAL: they have other keys, other kinds of hash, no window of time, or the
- * window of the filter of all is shorter; an error of opening or reading them.
+ * window of the filter of all is shorter; an error of opening or reading them, or of starting
+ * threads.
  */
-int apply_open(struct apply_filters *f, const char *local, const char *all, struct rec_error *e);
+int apply_open(struct apply_filters *f, const char *local, const char *all, unsigned int threads,
+	       struct rec_error *e);
 void apply_close(struct apply_filters *f);
 
 /**
@@ -45,6 +56,8 @@ void apply_close(struct apply_filters *f);
  * @f: filters
  * @digest: digests
  * @count: how many
+ *
+ * Context: one thread at a time, which waits for all others of the pool.
  *
  * Return: 0: all are in it; an error of EPF_IOC_INSERT: some may be missing.
  */

@@ -253,7 +253,7 @@ static int live_open(struct cluster *c, struct rec_error *e)
 	int ret;
 
 	c->checked_ns = now_ns();
-	ret = apply_open(&c->filters, c->conf->local, c->conf->all, e);
+	ret = apply_open(&c->filters, c->conf->local, c->conf->all, c->conf->threads, e);
 	if (!ret)
 		ret = check_clock(e);
 	if (!ret)

@@ -4,10 +4,10 @@
  * publish into the filter of all, and keeps the promise of the cover map (epf/cluster.h).
  * docs/CLUSTER.md has the design.
  *
- * A cluster has two threads. The main one opens the filters, joins the stream, receives, and
- * inserts; the publishing one reads the journal, sends, and moves the promise on. Whatever
- * fails is logged once, the promise is withdrawn, and all begins again a second later. If a
- * thread or the process stops, the promise passes by itself.
+ * A cluster has two threads, and more that insert (apply_pool.h). The main one opens the filters,
+ * joins the stream, receives, and inserts with those; the publishing one reads the journal, sends,
+ * and moves the promise on. Whatever fails is logged once, the promise is withdrawn, and all begins
+ * again a second later. If a thread or the process stops, the promise passes by itself.
  *
  * Without libnats or libbpf these functions are NULL.
  */
@@ -36,6 +36,7 @@
  * @peer_rate: digests a second that a peer may publish; 0: no limit
  * @buffer: bytes of messages that may wait for their acknowledgement
  * @stream_bytes: of the stream
+ * @threads: how many insert, 1 to APPLY_THREADS_MAX
  * @order: of the journal, see epf_tail_open()
  * @login: of the servers
  */
@@ -51,6 +52,7 @@ struct cluster_conf {
 	__u64 peer_rate;
 	__u64 buffer;
 	__u64 stream_bytes;
+	unsigned int threads;
 	__u32 order;
 	struct cluster_login login;
 };

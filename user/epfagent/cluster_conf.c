@@ -2,12 +2,14 @@
 /* Settings of a cluster. */
 #include "epfagent/cluster_conf.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/apply_pool.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/error.h"
@@ -19,6 +21,7 @@
 #define BUFFER_DEFAULT (64ULL << 20)
 #define STREAM_DEFAULT (1ULL << 30)
 #define JOURNAL_DEFAULT 17u
+#define THREADS_DEFAULT 4u /* at most */
 #define BYTES_MIN (1ULL << 20)
 
 /* Settings that are texts, with their places. */
@@ -150,14 +153,35 @@ static bool set_journal(struct cluster_conf *c, const char *what, const char *va
 	return true;
 }
 
+static bool set_threads(struct cluster_conf *c, const char *what, const char *value)
+{
+	__u64 threads;
+
+	if (!parse_count(what, value, APPLY_THREADS_MAX, &threads))
+		return false;
+	c->threads = (unsigned int)threads;
+	return true;
+}
+
+/* As many as there are CPUs for this process, within a limit. */
+static unsigned int threads_default(void)
+{
+	cpu_set_t cpus;
+	unsigned int nr = 1;
+
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		nr = (unsigned int)CPU_COUNT(&cpus);
+	return nr < THREADS_DEFAULT ? nr : THREADS_DEFAULT;
+}
+
 static const struct {
 	const char *name;
 	bool (*set)(struct cluster_conf *c, const char *what, const char *value);
 } values[] = {
-	{ "server", set_server },   { "host", set_host },     { "roster", set_roster },
-	{ "filter", set_local },    { "all", set_all },       { "lag", set_lag },
-	{ "peer-rate", set_rate },  { "buffer", set_buffer }, { "stream-bytes", set_stream },
-	{ "journal", set_journal },
+	{ "server", set_server },   { "host", set_host },       { "roster", set_roster },
+	{ "filter", set_local },    { "all", set_all },         { "lag", set_lag },
+	{ "peer-rate", set_rate },  { "buffer", set_buffer },   { "stream-bytes", set_stream },
+	{ "journal", set_journal }, { "threads", set_threads },
 };
 
 bool cluster_conf_begin(struct cluster_conf *c, const char *what, const char *name)
@@ -169,6 +193,7 @@ bool cluster_conf_begin(struct cluster_conf *c, const char *what, const char *na
 	c->buffer = BUFFER_DEFAULT;
 	c->stream_bytes = STREAM_DEFAULT;
 	c->order = JOURNAL_DEFAULT;
+	c->threads = threads_default();
 	gethostname(host, sizeof(host) - 1);
 	snprintf(c->host, sizeof(c->host), "%.*s", (int)strcspn(host, "."), host);
 	snprintf(c->name, sizeof(c->name), "%s", name);
@@ -290,6 +315,7 @@ bool cluster_conf_same(const struct cluster_conf *a, const struct cluster_conf *
 	       !strcmp(a->local, b->local) && !strcmp(a->all, b->all) && a->lag_ns == b->lag_ns &&
 	       a->peer_rate == b->peer_rate && a->buffer == b->buffer &&
 	       a->stream_bytes == b->stream_bytes && a->order == b->order &&
+	       a->threads == b->threads &&
 	       same_list(a->roster, a->nr_roster, b->roster, b->nr_roster) &&
 	       same_list(a->login.servers, a->login.nr_servers, b->login.servers,
 			 b->login.nr_servers);

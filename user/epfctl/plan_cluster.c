@@ -8,6 +8,8 @@
  * BPF (docs/CLUSTER.md, "What it costs").
  */
 #define INSERT_SECONDS 440e-9
+/* The part of it that one thread does, whatever the number of threads that insert. */
+#define RECEIVE_SECONDS 40e-9
 #define MESSAGE_HEAD 152.0
 #define MESSAGE_DIGESTS 65536.0
 #define MESSAGES_SECOND 10.0 /* at least, of a host */
@@ -21,13 +23,14 @@
  * @leaves: leaf nodes, of which each serves as many hosts as there are leaf nodes
  * @leaf: bytes that a leaf node, or the broker behind them, sends
  * @cores: CPUs that insert what comes
+ * @threads: threads of the agent that insert
  * @stream: bytes of the stream: a window and two epochs
  * @own_bytes: memory of the own filter
  * @keys: new keys per second of the cluster
  */
 struct cluster_plan {
 	double publish, receive, broker, leaf, cores, stream, keys;
-	__u64 own_bytes, leaves;
+	__u64 own_bytes, leaves, threads;
 };
 
 const char plan_cluster_help[] =
@@ -48,6 +51,14 @@ static bool own_filter(const struct epf_plan_request *asked, __u64 hosts, __u64 
 	return true;
 }
 
+/* How many threads insert @rate digests a second, on a CPU each? The first one also receives. */
+static __u64 threads_of(double rate)
+{
+	double busy = RECEIVE_SECONDS * rate;
+
+	return (__u64)ceil(fmax(1, (INSERT_SECONDS - RECEIVE_SECONDS) * rate / (1 - busy)));
+}
+
 static void compute(struct cluster_plan *c, const struct epf_plan_request *asked, __u64 hosts)
 {
 	double n = (double)hosts, each = asked->pps / n;
@@ -61,6 +72,7 @@ static void compute(struct cluster_plan *c, const struct epf_plan_request *asked
 	c->leaves = (__u64)ceil(sqrt(n));
 	c->leaf = (double)c->leaves * c->receive;
 	c->cores = INSERT_SECONDS * (asked->pps - each);
+	c->threads = threads_of(asked->pps - each);
 	c->stream = c->receive * (double)asked->time_ns * 1e-9 * 9 / 7;
 }
 
@@ -98,11 +110,12 @@ bool plan_cluster(const struct epf_plan_request *asked, __u64 hosts, struct clus
 
 json_t *plan_cluster_json(const struct cluster_plan *c, __u64 hosts)
 {
-	return json_pack("{sI sf sI sf sf sf sI sf sf sf}", "hosts", (json_int_t)hosts,
+	return json_pack("{sI sf sI sf sf sf sI sf sf sI sf}", "hosts", (json_int_t)hosts,
 			 "new_keys_s", c->keys, "own_memory_bytes", (json_int_t)c->own_bytes,
 			 "publish_bytes_s", c->publish, "receive_bytes_s", c->receive,
 			 "broker_bytes_s", c->broker, "leaf_nodes", (json_int_t)c->leaves,
-			 "leaf_bytes_s", c->leaf, "cpus", c->cores, "stream_bytes", c->stream);
+			 "leaf_bytes_s", c->leaf, "cpus", c->cores, "threads",
+			 (json_int_t)c->threads, "stream_bytes", c->stream);
 }
 
 static struct text megabits(double bytes)
@@ -119,8 +132,10 @@ void plan_cluster_print(const struct cluster_plan *c, __u64 hosts)
 	printf("  %-12s %s, of each host's own keys\n", "own filter", fmt_bytes(c->own_bytes).s);
 	printf("  %-12s publishes %s, receives %s\n", "each host", megabits(c->publish).s,
 	       megabits(c->receive).s);
-	printf("  %-12s %.2g CPUs for insertions%s\n", "", c->cores,
-	       c->cores > 1 ? ", but its agent has one thread for them: it will fall behind" : "");
+	printf("  %-12s %.2g CPUs for insertions", "", c->cores);
+	if (c->threads > 1)
+		printf(": set threads = %llu in its agent's [cluster]", c->threads);
+	printf("\n");
 	printf("  %-12s sends %s", "one broker", megabits(c->broker).s);
 	if (c->leaves > 1)
 		printf("; with %llu leaf nodes each sends %s", c->leaves, megabits(c->leaf).s);
