@@ -21,7 +21,7 @@ help:
 	@echo 'make check-kernels  in full what depends on the kernel, on 6.1, 6.12, 6.12-rt, newest'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-arm64 (check-s390x)  what is cross-built for it, under emulation; for arm64 also in a virtual machine'
-	@echo 'make check-cluster a live cluster of eight hosts on this machine, with every fault'
+	@echo 'make check-cluster a live cluster of eight hosts on this machine, of four in a VM with the module, with every fault'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
@@ -94,8 +94,9 @@ check-arm64 check-s390x:
 	$(Q)selftests/arch.sh $(@:check-%=%)
 
 check-cluster:
-	$(Q)scripts/deps.sh --install build test
+	$(Q)scripts/deps.sh --install build vm test
 	$(Q)$(MAKE) -C user
+	$(Q)$(MAKE) -C kmod
 	$(Q)$(MAKE) -C selftests/cluster long
 
 check-static:

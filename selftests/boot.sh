@@ -3,7 +3,8 @@
 #
 # usage: boot.sh [--timeout SECONDS] NAME|PROGRAM[,PROGRAM]...
 #
-# Boots one guest for the line NAME of selftests/boots, or for the programs given. Prints
+# Boots one guest for the line NAME of selftests/boots, or for the programs given, after a build of
+# the module if its sources have changed. Prints
 # what runner.sh prints inside the guest. The exit status is that of vm/run.sh.
 # EPF_VM_OPTIONS holds further options.
 
@@ -33,6 +34,10 @@ done
 if [ "$kernel" != stock ]; then
 	EPF_VM_OPTIONS="--smp $cpus ${EPF_VM_OPTIONS:-}" exec "$here/kernels.sh" --together \
 		"${paths[@]}" -- "$kernel"
+fi
+# Boots that begin together build one after another.
+if [ -z "${EPF_KO:-}" ]; then
+	mkdir -p "$here/../build" && flock "$here/../build" make -s --no-print-directory -C "$here/../kmod" >&2 || exit 125
 fi
 # shellcheck disable=SC2086 # a list of options
 exec "$here/vm/run.sh" --smp "$cpus" --timeout $((2 * seconds)) ${EPF_VM_OPTIONS:-} -- \

@@ -13,6 +13,9 @@
  *   new     keys never seen
  *   repeat  the same keys again, in the same epoch
  *   older   the same keys once more, an epoch later
+ *
+ * With -J each filter has a journal with room for all keys, as epfagent makes one to publish
+ * them. Nobody reads it, which costs packets the same.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -24,13 +27,15 @@
 
 #include "../../include/epf/xdp.h"
 #include "../../user/libepf/epf.h"
+#include "../../user/libepf/rings.h"
 #include "peers.h"
 #include "peers.skel.h"
 #include "xdp_pure.h"
 
 #define PACKETS_MAX 8192 /* packets of one figure */
 #define FRAME_MAX 1514
-#define RIGHT 0.97 /* share of the packets that must have the row's outcome */
+#define JOURNAL_ORDER 20 /* records of a journal: above what all figures insert */
+#define RIGHT 0.97       /* share of the packets that must have the row's outcome */
 #define SHAPES 3
 #define FILTERS (2 * SHAPES) /* the module's, then those that are pure BPF */
 
@@ -53,6 +58,7 @@ struct figures {
  * @flows: keys of the window
  * @budget: budget of the filters
  * @hash: hash of the filters, enum epf_hash_id
+ * @journals: filters have journals
  * @packets: packets of one figure; a small part of an epoch, so that repeats are in
  *	the same epoch
  * @next_key: first key that no packet had yet
@@ -70,6 +76,7 @@ struct bench {
 	__u32 flows;
 	double budget;
 	__u8 hash;
+	bool journals;
 	__u32 packets;
 	__u32 next_key;
 	__u64 next_digest;
@@ -158,6 +165,9 @@ static int make_filter(struct bench *b, int which, const char *dir)
 		err = pure_load(&b->pure[which - SHAPES], dir, p.name);
 	for (e = 0; e < 7 && !err; e++)
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
+	if (!err && b->journals)
+		err = epf_rings_get(b->filter[which], JOURNAL_ORDER, 1,
+				    &(struct epf_rings *){ NULL });
 	return err ?: epf_filter_info(b->filter[which], &b->info[which]);
 }
 
@@ -503,7 +513,7 @@ int main(int argc, char **argv)
 	FILE *out;
 	int opt, i, err;
 
-	while ((opt = getopt(argc, argv, "n:b:k:j:S")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:k:j:JS")) != -1) {
 		if (opt == 'n')
 			b.flows = (__u32)strtoul(optarg, NULL, 10);
 		else if (opt == 'b')
@@ -512,15 +522,18 @@ int main(int argc, char **argv)
 			json = optarg;
 		else if (opt == 'k')
 			key = optarg;
+		else if (opt == 'J')
+			b.journals = true;
 		else if (opt == 'S')
 			b.hash = EPF_HASH_SIPHASH13;
 		else
 			argc = 0;
 	}
 	if (argc != optind + 1 || b.flows < 10000) {
-		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
-				"[-k flow|packet] [-j JSON_FILE] [-S: --hash siphash13] "
-				"DIRECTORY\n");
+		fprintf(stderr,
+			"usage: xdp_bench [-n FLOWS] [-b BUDGET] "
+			"[-k flow|packet] [-j JSON_FILE] [-J: with journals] [-S: --hash siphash13] "
+			"DIRECTORY\n");
 		return 2;
 	}
 	out = fopen(json, "w");

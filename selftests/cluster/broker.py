@@ -30,8 +30,11 @@ class Broker(lan.Actor):
         self.wait_port()
         return self.server.pid
 
+    def running(self):
+        return self.server is not None and self.server.poll() is None
+
     def pid(self):
-        return self.server.pid
+        return self.server and self.server.pid
 
     def wait_port(self):
         while self.server.poll() is None:

@@ -34,6 +34,20 @@ build_agent() {
 	relink broken epfagent
 }
 
+# An epfctl whose program for duplicates has the edited header.
+build_dedup() {
+	local file=user/epfctl/xdp_obj.c program_of
+	script 900 EPF_CTL="$tmp/epfctl" BUILD="$build" EPF_PATIENCE=60
+	mkdir "$copy/objects" && cp "$build"/bpf/*.bpf.o "$copy/objects" &&
+		mkdir -p "$copy/${file%/*}" && cp "$file" "$copy/$file" || return
+	for program_of in xdp_dedup_inline xdp_dedup_bare; do
+		compile_bpf "$copy/bpf/$program_of.bpf.c" "$copy/objects/$program_of.bpf.o" \
+			-I"$copy/include" -I"$copy/include/uapi" || return
+	done
+	relink broken-ctl epfctl \
+		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$copy/objects\"' $(pkg-config --cflags libfixbuf 2> /dev/null)"
+}
+
 # The tests with real agents run as root only, where there is a server.
 need_live() {
 	[ "$(id -u)" -eq 0 ] || echo 'needs root'

@@ -389,7 +389,8 @@ static int stream_compare(const jsStreamConfig *is, const jsStreamConfig *want, 
 {
 	const char *name = want->Name;
 
-	if (is->SubjectsLen != 1 || strcmp(is->Subjects[0], want->Subjects[0]))
+	/* A mirror, of a leaf node, has no subjects; its messages have the stamps of its origin. */
+	if (!is->Mirror && (is->SubjectsLen != 1 || strcmp(is->Subjects[0], want->Subjects[0])))
 		return rec_error_set(e, -EINVAL, "stream %s has subject '%s', not '%s'", name,
 				     is->SubjectsLen ? is->Subjects[0] : "", want->Subjects[0]);
 	if (is->Storage != want->Storage)
