@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Audits by 1, 2 and 4 ranks beside 'epfctl audit' on the same CPUs: time of whole commands,
-whose start and end count too. A report; ratios of medians, commands in turn. CPU time says
-more on a busy machine, but has the time for which ranks wait for the last one, since MPI
-waits without sleeping.
+"""Audits by 1, 2 and 4 ranks, with both kinds of copies, beside 'epfctl audit' on the same
+CPUs: time of whole commands, whose start and end count too. A report; ratios of medians,
+commands in turn. CPU time says more on a busy machine, but has the time for which ranks wait
+for the last one, since MPI waits without sleeping.
 
 usage: mpi.py [RUNS]     (default 5)
 Environment: KEYS, digests of the column (default 200 million); CPUS, that all may use."""
@@ -56,8 +56,10 @@ def main():
         home = pathlib.Path(name)
         make(home)
         commands = {"epfctl audit": [USER / "epfctl", "audit", "--no-agent", *AUDIT]}
-        for ranks in 1, 2, 4:
-            commands[f"epfmpi, {ranks} ranks"] = [*MPI, str(ranks), USER / "mpi/epfmpi", "audit", *AUDIT]
+        for copy in "own", "shared":
+            for ranks in 1, 2, 4:
+                commands[f"epfmpi, {ranks} ranks, {copy}"] = [
+                    *MPI, str(ranks), USER / "mpi/epfmpi", "audit", "--copy", copy, *AUDIT]
         taken = {what: [] for what in commands}
         for _ in range(RUNS):
             for what, command in commands.items():
@@ -66,7 +68,7 @@ def main():
         median = {what: [statistics.median(column) for column in zip(*times)] for what, times in taken.items()}
         base = median["epfctl audit"]
         for what, (wall, cpu) in median.items():
-            print(f"{what:16} {wall:8.3f} s {cpu:8.3f} s of CPU {KEYS / wall / 1e6:6.0f} M keys/s "
+            print(f"{what:24} {wall:8.3f} s {cpu:8.3f} s of CPU {KEYS / wall / 1e6:6.0f} M keys/s "
                   f"{base[0] / wall:6.2f} {base[1] / cpu:6.2f}")
 
 

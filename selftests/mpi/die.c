@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * To be preloaded: kills this rank at a chosen call of MPI, as a failing machine would.
- * EPF_DIE=WHAT:N, the first rank that does it for the N-th time, where WHAT is "unit",
+ * To be preloaded. EPF_NODE=N: each N ranks in succession believe to be on a node of their own.
+ * EPF_MEMINFO=FILE is read in place of /proc/meminfo.
+ * EPF_DIE kills this rank at a chosen call of MPI, as a failing machine would.
+ * WHAT:N is the first rank that does it for the N-th time, where WHAT is "unit",
  * when it takes a unit, or "write", when half of what it should write is in the file.
  */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -39,4 +42,24 @@ int MPI_File_write_at(MPI_File file, MPI_Offset at, const void *data, int n, MPI
 		raise(SIGKILL);
 	}
 	return PMPI_File_write_at(file, at, data, n, type, status);
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *new)
+{
+	const char *ranks = getenv("EPF_NODE");
+	int rank, ret = PMPI_Comm_split_type(comm, type, key, info, new);
+
+	if (ret || !ranks)
+		return ret;
+	PMPI_Comm_free(new);
+	PMPI_Comm_rank(comm, &rank);
+	return PMPI_Comm_split(comm, rank / atoi(ranks), key, new);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	FILE *(*real)(const char *, const char *) = dlsym(RTLD_NEXT, "fopen");
+	const char *meminfo = getenv("EPF_MEMINFO");
+
+	return real(meminfo && !strcmp(path, "/proc/meminfo") ? meminfo : path, mode);
 }

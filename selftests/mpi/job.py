@@ -32,11 +32,12 @@ def program(kind):
     return os.environ.get("EPF_MPI") or OUT / kind / "epfmpi"
 
 
-def mpi(kind, ranks, *words, die=None):
-    """Run epfmpi. Return the finished process."""
+def mpi(kind, ranks, *words, **changed):
+    """Run epfmpi, with what die.c changes: die, node, meminfo. Return the finished process."""
     env = dict(ENV)
-    if die:
-        env.update(LD_PRELOAD=str(OUT / kind / "die.so"), EPF_DIE=die)
+    if changed:
+        env.update({f"EPF_{name.upper()}": str(value) for name, value in changed.items()},
+                   LD_PRELOAD=str(OUT / kind / "die.so"))
     return subprocess.run([f"mpirun.{kind}", "-n", str(ranks), program(kind), *words],
                           cwd=home, env=env, capture_output=True, text=True, timeout=300)
 

@@ -33,6 +33,47 @@ def columns(kind):
     return None
 
 
+def copies(kind):
+    """four ranks as one node, as two and as four, with both kinds of copies"""
+    expected()
+    for node in 1, 2, 4:
+        for copy in "own", "shared":
+            right(mpi(kind, 4, "audit", *COLUMN, "--copy", copy, "-b", "got.b", "-a", "got.a",
+                      "snap", "digests", node=node))
+            fault = differ(("got.b", "want.b"), ("got.a", "want.a"))
+            if fault:
+                return f"nodes of {node}, {copy}: {fault}"
+    return None
+
+
+def chosen(kind):
+    """ranks have copies of their own if those take a quarter of the free memory at most"""
+    expected()
+    lines = (home / "snap").stat().st_size
+    meminfo = home / "meminfo"
+    for ranks, free, words, want in [
+            (2, 12 * lines, [], "rank"), (2, 7 * lines, [], "node"), (3, 7 * lines, ["--copy", "own"], "rank"),
+            (1, 0, [], "rank"), (2, None, [], "node"), (2, 12 * lines, ["--copy", "shared"], "node")]:
+        meminfo.write_text("MemTotal: 1 kB\n" + (f"MemAvailable: {free // 1024} kB\n" if free is not None else ""))
+        told = json.loads(right(mpi(kind, ranks, "-j", "audit", *COLUMN, *words, "-b", "got.b",
+                                    "snap", "digests", meminfo=meminfo)))
+        if f"one copy for each {want}" not in told["work"]["why"]:
+            return f"{ranks} ranks, {free} bytes are free, {words}: {told['work']['why']}"
+    return None
+
+
+def names(kind):
+    """version, help and errors name epfmpi"""
+    for words, said in [(["--version"], "epfmpi "), (["--help"], "'epfmpi VERB --help'"),
+                        (["audit", "--help"], "usage: epfmpi audit"),
+                        (["audit", "--copy", "two", "a", "b"], "--copy 'two' is none of auto"),
+                        (["audi"], "did you mean 'audit'"), (["zzzzzzzz"], "'epfmpi --help'")]:
+        done = mpi(kind, 1, *words)
+        if said not in done.stdout + done.stderr or "epfctl " in done.stdout:
+            return f"{words}: {done.stdout}{done.stderr}"
+    return None
+
+
 def records(kind):
     """records of three formats, each file by one rank, and their records"""
     expected()
@@ -62,8 +103,8 @@ def resumes(kind):
     """a rank that dies, taking a unit or half-way through a write: --resume answers the rest"""
     expected()
     words = ["-j", "audit", *COLUMN, "-b", "got.b", "-a", "got.a"]
-    for die in "unit:2", "write:4":
-        done = mpi(kind, 2, *words, "snap", "digests", die=die)
+    for die, copy in ("unit:2", "own"), ("write:4", "shared"):
+        done = mpi(kind, 2, *words, "--copy", copy, "snap", "digests", die=die)
         if not done.returncode:
             return f"{die}: nothing was killed"
         refused = mpi(kind, 2, *words, "snap", "digests")
@@ -188,8 +229,9 @@ def main():
         tap.skip_all("no MPI is installed: scripts/deps.sh test")
     cases = [(f"{kind}: {case.__doc__.splitlines()[0]}", functools.partial(case, kind))
              for kind in KINDS
-             for case in (columns, merges, resumes, damage, records, reports, others, elsewhere, refuses)
-             if kind == KINDS[0] or case in (columns, merges) or os.environ.get("EPF_THOROUGH")]
+             for case in (columns, copies, chosen, merges, resumes, damage, records, reports, others, elsewhere,
+                          refuses, names)
+             if kind == KINDS[0] or case in (columns, copies, merges) or os.environ.get("EPF_THOROUGH")]
     try:
         tap.main(tap.chosen(cases))
     finally:

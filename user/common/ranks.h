@@ -52,15 +52,37 @@ void ranks_add(__u64 *words, size_t nr) RANKS_WEAK;
 void ranks_or(__u64 *words, size_t nr) RANKS_WEAK;
 
 /**
- * ranks_memory() - memory that the ranks of a node share
- * @bytes: the same in all ranks
+ * enum ranks_copy - how many copies of the same memory there are
+ * @RANKS_COPY_AUTO: to be chosen
+ * @RANKS_COPY_SHARED: one for each node
+ * @RANKS_COPY_OWN: one for each rank, in huge pages where the kernel has them
+ */
+enum ranks_copy { RANKS_COPY_AUTO, RANKS_COPY_SHARED, RANKS_COPY_OWN };
+
+/**
+ * ranks_copy_choose() - choose copies for a node
+ * @asked: the same in all ranks
+ * @bytes: of one copy
  *
- * It is 64-byte aligned and lives until ranks_end(). All.
+ * Automatic is a copy for each rank if all those of a node take at most a quarter of the
+ * memory that is free, else a shared one. All.
+ *
+ * Return: shared or own, the same in all ranks of a node.
  */
-void *ranks_memory(size_t bytes) RANKS_WEAK;
-/* Give such memory of rank 0 to one rank of each other node. The ranks of the other nodes
- * have it when all have returned. All.
+enum ranks_copy ranks_copy_choose(enum ranks_copy asked, size_t bytes) RANKS_WEAK;
+
+/**
+ * ranks_memory() - memory for the same bytes in all ranks
+ * @bytes: the same in all ranks
+ * @copy: shared or own
+ *
+ * It is 64-byte aligned; if it is shared, it lives until ranks_end(), else as long as the
+ * process. Once in a job. All.
+ *
+ * Return: NULL: out of memory.
  */
+void *ranks_memory(size_t bytes, enum ranks_copy copy) RANKS_WEAK;
+/* Give such memory of rank 0 to all ranks, which have it when all have returned. All. */
 void ranks_tell_nodes(void *memory, size_t bytes) RANKS_WEAK;
 
 /* 0, 1, 2, ... in order of the calls, whichever rank makes them. */

@@ -2,7 +2,7 @@
 /*
  * An audit by all ranks of an MPI job. The work is cut into units: a file of records, or
  * some million keys of a column. Ranks take one unit after another (ranks_next()), look its
- * keys up in lines that the ranks of a node share, and write the answers where they
+ * keys up in lines that each has, or that those of a node share, and write the answers where they
  * belong. Rank 0 gives the files their names when all units are done.
  *
  * A unit that is done gets a mark (audit_marks.c), which has the sum of its answers. So
@@ -63,6 +63,7 @@ struct part {
 /**
  * struct shared - the audit, as one rank sees it
  * @t: snapshot, of which only rank 0 has the file, unless it is of a locked kind
+ * @copy: copies of its lines; automatic: it is of a locked kind
  * @fpr: estimated error, in rank 0
  * @engine: engine of this rank
  * @choice: reasons for it
@@ -73,6 +74,7 @@ struct part {
 struct shared {
 	const struct audit_ask *ask;
 	struct target t;
+	enum ranks_copy copy;
 	double fpr;
 	const struct epf_engine *engine;
 	struct epf_choice choice;
@@ -250,9 +252,13 @@ static int share_lines(struct shared *s)
 	struct epf_key_desc desc = t->view.desc;
 	struct epf_snap_header *h = &t->header;
 	size_t bytes = epf_snap_lines_bytes(&h->params);
-	void *lines = ranks_memory(bytes);
+	void *lines;
 	int err;
 
+	s->copy = ranks_copy_choose(s->ask->copy, bytes);
+	lines = ranks_memory(bytes, s->copy);
+	if (ranks_failed(!lines))
+		return lines ? EXIT_FAIL : fail("no memory for a copy of the snapshot");
 	if (!ranks->rank) {
 		memcpy(lines, t->view.lines, bytes);
 		epf_view_close(&t->view);
@@ -536,6 +542,11 @@ static void do_units(struct shared *s)
 
 /* Results, in rank 0 */
 
+static const char *copy_text(const struct shared *s)
+{
+	return s->copy == RANKS_COPY_SHARED ? "one copy for each node" : "one copy for each rank";
+}
+
 static int end_part(struct shared *s, int nr)
 {
 	struct part *p = &s->part[nr];
@@ -557,7 +568,7 @@ static int end_part(struct shared *s, int nr)
 	};
 	int i;
 
-	snprintf(r.why, sizeof(r.why), "%d ranks; %.120s", ranks->nr,
+	snprintf(r.why, sizeof(r.why), "%d ranks, %s; %.100s", ranks->nr, copy_text(s),
 		 s->ask->spec.engine ? "as asked" : s->choice.why);
 	for (i = 0; i < AUDIT_ANSWERS; i++)
 		r.out[i] = s->ask->nr_out[i] ? s->ask->out[i][nr] : NULL;

@@ -141,6 +141,8 @@ int run_command(int argc, char **argv);
 
 /* NULL: this process is alone; else it is one of epfmpi, which has "audit" and "merge". */
 extern const struct ranks *ranks;
+/* The name of this program: epfctl or epfmpi. */
+const char *program_name(void);
 
 /* words.c: command lines from a file */
 

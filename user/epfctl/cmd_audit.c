@@ -26,6 +26,7 @@ enum {
 	OPT_ANY_KEYS,
 	OPT_PLOT,
 	OPT_UNIT,
+	OPT_COPY,
 };
 
 static const struct option longs[] = {
@@ -48,6 +49,7 @@ static const struct option longs[] = {
 	{ "any-keys", no_argument, NULL, OPT_ANY_KEYS },
 	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ "unit", required_argument, NULL, OPT_UNIT },
+	{ "copy", required_argument, NULL, OPT_COPY },
 	{ 0 },
 };
 
@@ -81,7 +83,10 @@ PKT_HELP("frame")
 "                      what that takes; for a snapshot, with -b\n"
 "  --agent SOCKET      let epfagent do the audit, through this socket\n"
 "  --unit N            under MPI: keys of a column that a rank takes at a time\n"
-"                      (default: 64Mi)\n"
+"                      (default: about 256 units)\n"
+"  --copy shared|own   under MPI: one copy of the snapshot for each node, or for\n"
+"                      each rank, which is faster; auto (default): own where all\n"
+"                      of a node take at most a quarter of its free memory\n"
 "  --any-keys          ask although the filter's keys are made of something else\n"
 "  --no-agent          never let epfagent do the audit\n",
 	/* clang-format on */
@@ -156,6 +161,23 @@ static bool take_unit(struct audit_ask *ask, const char *arg)
 	return true;
 }
 
+static bool take_copy(struct audit_ask *ask, const char *arg)
+{
+	static const char *const names[] = {
+		[RANKS_COPY_AUTO] = "auto", [RANKS_COPY_SHARED] = "shared", [RANKS_COPY_OWN] = "own"
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(arg, names[i]))
+			continue;
+		ask->copy = (enum ranks_copy)i;
+		return true;
+	}
+	fail("--copy '%s' is none of auto, shared, own", arg);
+	return false;
+}
+
 static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 {
 	struct rec_spec *r = &ask->spec.records;
@@ -177,6 +199,8 @@ static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
 	case OPT_UNIT:
 		return take_unit(ask, arg);
+	case OPT_COPY:
+		return take_copy(ask, arg);
 	case OPT_ENGINE:
 		return take_engine(ask, arg);
 	case OPT_DEVICES:

@@ -31,6 +31,7 @@ enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_ANSWERS, OUT_PLOT = AUDIT_ANSWER
  * @keys: files; "-": standard input
  * @nr_keys: how many
  * @unit_keys: of a column, keys that a rank takes at a time; 0: the usual number
+ * @copy: by ranks: how many copies of the snapshot
  * @out: files to write, one for each of @keys and kind of output
  * @nr_out: how many: none, or @nr_keys
  */
@@ -47,6 +48,7 @@ struct audit_ask {
 	const char *keys[AUDIT_KEYS_MAX];
 	int nr_keys;
 	__u64 unit_keys;
+	enum ranks_copy copy;
 	const char *out[AUDIT_OUTS][AUDIT_KEYS_MAX];
 	int nr_out[AUDIT_OUTS];
 };

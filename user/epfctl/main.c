@@ -57,6 +57,11 @@ static bool offered(const char *verb)
 	return !ranks || !strcmp(verb, "audit") || !strcmp(verb, "merge");
 }
 
+const char *program_name(void)
+{
+	return ranks ? "epfmpi" : "epfctl";
+}
+
 static void print_help(void)
 {
 	size_t i;
@@ -81,7 +86,8 @@ static void print_help(void)
 	       "\nexit status: 0 done or all present, 1 definitely absent, "
 	       "2 failure,\n"
 	       "3 not known (saturated), 128 + N interrupted by signal N\n"
-	       "See 'epfctl VERB --help' and epfctl(8) for more.\n");
+	       "See '%s VERB --help' and %s for more.\n",
+	       program_name(), ranks ? "epfmpi(1)" : "epfctl(8)");
 }
 
 /* Edits (insert, delete, replace) between two short words. */
@@ -127,7 +133,7 @@ static int unknown_verb(const char *word)
 	}
 	if (best)
 		return fail("unknown verb '%s': did you mean '%s'?", word, best->name);
-	return fail("unknown verb '%s': 'epfctl --help' lists them", word);
+	return fail("unknown verb '%s': '%s --help' lists them", word, program_name());
 }
 
 static int run_verb(int argc, char **argv)
@@ -185,9 +191,9 @@ static int help_on(int argc, char **argv)
 	char *asked[] = { argc > 1 ? argv[1] : NULL, option, NULL };
 
 	if (argc > 2)
-		return fail("'%s' is one argument too many: usage: epfctl help "
+		return fail("'%s' is one argument too many: usage: %s help "
 			    "[VERB]",
-			    argv[2]);
+			    argv[2], program_name());
 	if (argc == 2)
 		return run_verb(2, asked);
 	print_help();
@@ -198,7 +204,7 @@ static int help_on(int argc, char **argv)
 static void print_version(void)
 {
 	if (out_mode == OUT_TEXT)
-		printf("epfctl %s\n", EPF_VERSION);
+		printf("%s %s\n", program_name(), EPF_VERSION);
 	else
 		out_json(json_pack("{ss si}", "version", EPF_VERSION, "json", JSON_VERSION));
 }
@@ -226,7 +232,7 @@ static int run_words(int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	if (!argc)
-		return fail("no verb given: 'epfctl --help' lists them");
+		return fail("no verb given: '%s --help' lists them", program_name());
 	if (!strcmp(argv[0], "help"))
 		return help_on(argc, argv);
 	return run_verb(argc, argv);

@@ -64,7 +64,7 @@ void options_from(char *const *where)
 
 static void print_usage(const struct spec *spec)
 {
-	print_wrapped(14, "usage: epfctl %s", spec->usage);
+	print_wrapped(14, "usage: %s %s", program_name(), spec->usage);
 	printf("%s", spec->help);
 	help_printed = true;
 }
@@ -180,9 +180,9 @@ bool operands(int argc, char **argv, int min, int max, const struct spec *spec)
 	if (n >= min && n <= max)
 		return true;
 	if (n > max)
-		fail("'%s' is one argument too many: usage: epfctl %s", argv[optind + max],
-		     spec->usage);
+		fail("'%s' is one argument too many: usage: %s %s", argv[optind + max],
+		     program_name(), spec->usage);
 	else
-		fail("too few arguments: usage: epfctl %s", spec->usage);
+		fail("too few arguments: usage: %s %s", program_name(), spec->usage);
 	return false;
 }

@@ -16,16 +16,14 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "ranks_mpi.h"
 
 /* MPI counts in int; pieces of a power of two keep memory aligned. */
 #define PIECE_BYTES ((size_t)1 << 30)
-#define LINE_BYTES 64u
 
 static struct ranks self;
-static MPI_Comm node, leaders; /* leaders: the first rank of each node */
+struct ranks_comms comms;
 static MPI_Win counter;
-static MPI_Win memory;
-static bool have_memory;
 static int saved_stderr = -1;
 static char at_rank[32];
 static char why[MPI_MAX_ERROR_STRING];
@@ -61,10 +59,11 @@ void ranks_speak(void)
 
 static void find_nodes(void)
 {
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, self.rank, MPI_INFO_NULL, &node);
-	MPI_Comm_rank(node, &self.on_node);
-	MPI_Comm_size(node, &self.nr_on_node);
-	MPI_Comm_split(MPI_COMM_WORLD, self.on_node ? MPI_UNDEFINED : 0, self.rank, &leaders);
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, self.rank, MPI_INFO_NULL,
+			    &comms.node);
+	MPI_Comm_rank(comms.node, &self.on_node);
+	MPI_Comm_size(comms.node, &self.nr_on_node);
+	MPI_Comm_split(MPI_COMM_WORLD, self.on_node ? MPI_UNDEFINED : 0, self.rank, &comms.leaders);
 }
 
 static void make_counter(void)
@@ -100,11 +99,10 @@ void ranks_end(void)
 {
 	MPI_Win_unlock_all(counter);
 	MPI_Win_free(&counter);
-	if (have_memory)
-		MPI_Win_free(&memory);
-	if (leaders != MPI_COMM_NULL)
-		MPI_Comm_free(&leaders);
-	MPI_Comm_free(&node);
+	ranks_memory_end();
+	if (comms.leaders != MPI_COMM_NULL)
+		MPI_Comm_free(&comms.leaders);
+	MPI_Comm_free(&comms.node);
 	MPI_Finalize();
 }
 
@@ -123,7 +121,7 @@ bool ranks_failed(bool failed)
 	return any;
 }
 
-static void tell(void *data, size_t bytes, MPI_Comm to)
+void ranks_tell_comm(void *data, size_t bytes, MPI_Comm to)
 {
 	size_t at, n;
 
@@ -135,7 +133,7 @@ static void tell(void *data, size_t bytes, MPI_Comm to)
 
 void ranks_tell(void *data, size_t bytes)
 {
-	tell(data, bytes, MPI_COMM_WORLD);
+	ranks_tell_comm(data, bytes, MPI_COMM_WORLD);
 }
 
 void ranks_gather(void *to, const void *part, size_t bytes)
@@ -162,29 +160,6 @@ void ranks_add(__u64 *words, size_t nr)
 void ranks_or(__u64 *words, size_t nr)
 {
 	reduce(words, nr, MPI_BOR);
-}
-
-/* Room to align is asked for, too: the mappings of all ranks begin at page boundaries, so
- * that the aligned address has the same offset in each.
- */
-void *ranks_memory(size_t bytes)
-{
-	MPI_Aint size;
-	char *base;
-	int unit;
-
-	MPI_Win_allocate_shared(self.on_node ? 0 : (MPI_Aint)(bytes + LINE_BYTES), 1, MPI_INFO_NULL,
-				node, &base, &memory);
-	have_memory = true;
-	MPI_Win_shared_query(memory, 0, &size, &unit, &base);
-	return base + (-(size_t)base & (LINE_BYTES - 1));
-}
-
-void ranks_tell_nodes(void *data, size_t bytes)
-{
-	if (leaders != MPI_COMM_NULL)
-		tell(data, bytes, leaders);
-	MPI_Win_fence(0, memory);
 }
 
 __u64 ranks_next(void)
