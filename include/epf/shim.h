@@ -574,16 +574,6 @@ EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 #if defined(__x86_64__) && !defined(__CUDA_ARCH__)
 	__asm__("btsq %1, %0" : "+r"(v) : "r"(n) : "cc"); /* gcc emits three instructions */
 	return v;
-#elif defined(__bpf__) && defined(__TARGET_ARCH_x86)
-	__u64 bit = 1;
-
-	/* BPF takes the number modulo 64 by itself (RFC 9669, section 4.1), and so do x86's
-	 * shifts; clang would emit two more instructions for it. Other machines were not
-	 * checked. Not "volatile": clang 14 would not unroll epf_probe_more(), and Linux 6.1
-	 * would refuse the loop in socket filters.
-	 */
-	__asm__("%0 <<= %1" : "+r"(bit) : "r"(n));
-	return v | bit;
 #else
 	return v | 1ULL << (n & 63);
 #endif
