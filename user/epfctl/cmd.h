@@ -134,15 +134,15 @@ bool choose_backend(const char *what, const char *name);
 /* Are there @min to @max operands from optind on? If not, prints an error. */
 bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
 
-/* main.c: the table of verbs */
-
-/* Run one command line: argv[0] is the program. Return: exit status. */
-int run_command(int argc, char **argv);
-
 /* NULL: this process is alone; else it is one of epfmpi, which has "audit" and "merge". */
 extern const struct ranks *ranks;
 /* The name of this program: epfctl or epfmpi. */
 const char *program_name(void);
+
+/* main.c: the table of verbs */
+
+/* Run one command line: argv[0] is the program. Return: exit status. */
+int run_command(int argc, char **argv);
 
 /* words.c: command lines from a file */
 

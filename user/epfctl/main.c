@@ -49,17 +49,10 @@ static const struct verb verbs[] = {
 	{ "export", cmd_export, "print what there is, as a configuration" },
 };
 
-const struct ranks *ranks;
-
 /* May the verb run? */
 static bool offered(const char *verb)
 {
 	return !ranks || !strcmp(verb, "audit") || !strcmp(verb, "merge");
-}
-
-const char *program_name(void)
-{
-	return ranks ? "epfmpi" : "epfctl";
 }
 
 static void print_help(void)

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct ranks *ranks;
+
+const char *program_name(void)
+{
+	return ranks ? "epfmpi" : "epfctl";
+}
+
 #define LONGS_MAX 48
 
 static const struct option common[] = {
