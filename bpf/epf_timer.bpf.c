@@ -241,6 +241,9 @@ EPF_FN_APART int epf_tick_rotate(__u32 at, __u64 now_ns)
 	before = sum_of(table, at);
 	__u64 inserts = inserts_of(s, &before);
 	epf_state_rotate(&s->state, now_ns);
+	epf_bpf_fence();
+	epf_state_date(&s->state, bpf_ktime_get_ns());
+	s->dated = e + 1;
 	s->state.ring[e & 7].inserts = inserts;
 	after = sum_of(table, at);
 	if (limited)

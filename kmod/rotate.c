@@ -93,8 +93,10 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 
 	lockdep_assert_held(&t->lock);
 	epf_state_rotate(&t->state, now_ns);
+	smp_mb(); /* see epf_state_date() */
+	epf_state_date(&t->state, ktime_get_ns());
 	t->ops->ended(t, e);
-	epf_journal_rotated(t, now_ns);
+	epf_journal_rotated(t, t->state.ring[(e + 1) & 7].start_ns);
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
 	t->est.lane_fpr[(e + 1) & 7] = 0;

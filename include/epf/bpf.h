@@ -108,6 +108,8 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @open_at: see above; read-mostly, like @until
  * @until: see above
  * @began: see above
+ * @dated: the epoch whose start was stored after it began (epf_state_date()); another one than
+ *	@state.epoch: whoever stored that epoch was killed, and the next lock holder stores it
  * @keys: see above; written by programs
  * @unrecorded: insertions that should be in the journal, by programs without its map;
  *	user space takes them to the ring's head
@@ -153,7 +155,8 @@ struct epf_bpf_slot {
 	__u64 open_at;
 	__u64 until;
 	__u64 began;
-	__u64 apart1[5];
+	__u64 dated;
+	__u64 apart1[4];
 
 	__u64 keys;
 	__u64 unrecorded;

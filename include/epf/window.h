@@ -451,6 +451,28 @@ EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
 }
 
 /**
+ * epf_state_date() - say when the epoch that epf_state_rotate() has begun did begin
+ * @s: state
+ * @now_ns: the owner's clock, read after a full barrier that follows epf_state_rotate()
+ *
+ * An owner with concurrent inserters may lose its CPU between reading the clock and storing
+ * the epoch. Keys still go into the epoch before, which would be over too early by that time.
+ *
+ *   rotator   store epoch e + 1; full barrier; read the clock; store the start
+ *   inserter  begin; load epoch e
+ *
+ * So whoever still finds e began before the start that is stored here. A later start only
+ * delays the next rotation, which is always safe.
+ */
+EPF_FN void epf_state_date(struct epf_state *s, __u64 now_ns)
+{
+	struct epf_past *past = &s->ring[s->epoch & 7];
+
+	if ((__s64)(now_ns - past->start_ns) > 0)
+		epf_store_release(&past->start_ns, now_ns);
+}
+
+/**
  * epf_state_covered() - how far back the filter is certain to remember
  * @s: state; the caller keeps it from changing, or re-reads the epoch
  * @now_ns: on the owner's clock

@@ -9,6 +9,7 @@
 #include "death.h"
 #include "drive.h"
 
+#include "common/clock.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -219,6 +220,58 @@ static void deaths_of_rotator(void)
 	drive_end(&d);
 }
 
+/* The last time that a process which ends an epoch saw the one before. */
+static struct still {
+	__u64 epoch;
+	__u64 ns;
+} * still;
+
+static void see(const void *at)
+{
+	const struct timespec moment = { .tv_nsec = 200000 };
+
+	(void)at;
+	nanosleep(&moment, NULL);
+	if (epf_load(&ebpf_slot(d.filter)->state.epoch) == still->epoch)
+		still->ns = now_ns();
+}
+
+/* An epoch ends, and the process that ends it dies at its @n-th step, or does not. Return:
+ * does the next epoch begin at a time at which the one before was over?
+ */
+static bool begins_later(__u64 n, bool *died)
+{
+	const struct epf_state *s = &ebpf_slot(d.filter)->state;
+	bool good;
+
+	*still = (struct still){ .epoch = s->epoch };
+	*died = dies(rotate_once, n);
+	good = !ebpf_begin(d.filter);
+	ebpf_end(d.filter);
+	return good && (s->epoch == still->epoch ||
+			(still->ns && s->ring[s->epoch & 7].start_ns >= still->ns));
+}
+
+/* The process takes time between any two of its steps. */
+static void starts(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	bool good = begin("steps-start", &p), died = true;
+	__u64 n = 0;
+
+	still = death_page();
+	death.alone = true;
+	death.meanwhile = see;
+	while (good && died)
+		good = begins_later(++n, &died);
+	printf("# %llu steps\n", n);
+	tap_ok(good && n > 16,
+	       "an epoch begins when the one before is over, however long that takes, and whoever dies");
+	death.meanwhile = NULL;
+	death.alone = false;
+	drive_end(&d);
+}
+
 /* Restore the initial state, but for the key. */
 static void empty(void)
 {
@@ -380,7 +433,7 @@ static const struct drive_part parts[] = {
 	{ "late", 1, late_grace },     { "rotator", 1, deaths_of_rotator },
 	{ "deaths", 1, deaths_alone }, { "look", 1, deaths_looked_at },
 	{ "flood", 1, flood_alone },   { "held", 1, flood_held },
-	{ "overdue", 1, overdue },
+	{ "overdue", 1, overdue },     { "starts", 1, starts },
 };
 
 /* usage: steps [PART] */

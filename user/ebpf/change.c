@@ -191,6 +191,7 @@ static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d, __u64 
 		s->align_ns =
 			epf_align_pitch((p->window_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS);
 	s->began = EPF_BEGAN_NEVER;
+	s->dated = s->state.epoch;
 	ebpf_slots_until(f, until);
 	ret = ebpf_timer_adopt(f, slot);
 	epf_bpf_set_open_at(s, (__u64)f->shared->cpus * (s->keys_step - 1));

@@ -180,6 +180,8 @@ __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns);
 bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns);
 /* -EBUSY: a snapshot blocks it; -EAGAIN: scan or grace period is not finished. */
 int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns);
+/* Store the start of the current epoch (epf_state_date()), unless that is done. */
+void ebpf_date(struct ebpf_filter *f);
 int ebpf_scan(struct ebpf_filter *f);  /* the chunk that is due; takes the lock itself */
 int ebpf_grace(struct ebpf_filter *f); /* takes the lock itself, and waits */
 int ebpf_estimate(struct ebpf_filter *f);

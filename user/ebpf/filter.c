@@ -149,11 +149,14 @@ int ebpf_begin(struct ebpf_filter *f)
 		ret = -EUCLEAN;
 	else if (f->shared->changing)
 		ret = ebpf_slots_repair(f);
-	if (ret)
+	if (ret) {
 		ebpf_end(f);
-	else if (ebpf_slot(f)->pin_until_ns)
+		return ret;
+	}
+	if (ebpf_slot(f)->pin_until_ns)
 		ebpf_snap_repair(f);
-	return ret;
+	ebpf_date(f);
+	return 0;
 }
 
 void ebpf_end(const struct ebpf_filter *f)

@@ -143,6 +143,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	s->created_ns = now_ns();
 	epf_state_init(&s->state, s->created_ns);
 	s->began = s->created_ns;
+	s->dated = s->state.epoch;
 	s->quiet = EPF_EPOCH_FIRST;
 	return ret ?: ebpf_timer_adopt(f, slot);
 }

@@ -14,9 +14,12 @@
  *   - @room may be that of the previous epoch, so @open_at is never computed from a stored
  *     @room: set_room() computes both anew. @keys_before is stored after @share; otherwise
  *     the new epoch would have room for keys that the previous one has used up;
+ *   - the start of the epoch is stored once more after the epoch, by a clock that is read
+ *     then (epf_state_date()), and @dated after it; until then the next process repeats it;
  *   - @quiet is stored after the grace period, @scanned after the scan; until then both
  *     are repeated.
  */
+#include "common/clock.h"
 #include "ebpf.h"
 
 #include <bpf/bpf.h>
@@ -117,6 +120,17 @@ static void set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
 	set_open_at(f, s);
 }
 
+void ebpf_date(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+
+	if (s->dated == s->state.epoch)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	epf_state_date(&s->state, now_ns());
+	s->dated = s->state.epoch;
+}
+
 int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
@@ -128,6 +142,7 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 	if (ret)
 		return ret;
 	epf_state_rotate(&s->state, now_ns);
+	ebpf_date(f);
 	s->state.ring[e & 7].inserts = inserts;
 	s->lane_fill[(e + 1) & 7] = 0;
 	s->lane_fpr[(e + 1) & 7] = 0;
