@@ -25,7 +25,7 @@ EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
 AGENT = os.environ.get("EPF_AGENT", os.path.join(BUILD, "user/epfagent"))
 LIBRARY = os.path.join(BUILD, "user/libepf.so.1")
 PINS = "/sys/fs/bpf/epochfilter-cluster"
-SYS_BPF, BPF_OBJ_GET, MAGIC = 321, 7, 0x3152564F43465045
+SYS_BPF, BPF_OBJ_GET, MAGIC = 321, 7, 0x3252564F43465045
 BACKEND = os.environ.get("EPF_CLUSTER_BACKEND", "bpf")
 TICK_NS = 10_000_000  # the programs' clock may be so late
 

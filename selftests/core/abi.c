@@ -56,9 +56,9 @@ static const struct field fields[] = {
 	STRUCT(epf_epoch_info, 40, epoch, inserts, age_ns, fill_ppt, fpr_ppt)
 	STRUCT(epf_stats, 64, inserts, hits, misses, rotations, delayed, saturations,
 	       failed_open, scanned)
-	STRUCT(epf_info, 616, size, flags, id, users, params, epoch, memory_bytes,
+	STRUCT(epf_info, 624, size, flags, id, users, params, epoch, memory_bytes,
 	       covered_inserts, covered_ns, fpr_ppt, age_ns, stats, epochs, shape, needs,
-	       window_epochs, slices, waits, desc)
+	       window_epochs, slices, waits, desc, kept_ns)
 	STRUCT(epf_batch, 56, size, flags, count, key_len, keys, lens, bitmap, ages, done,
 	       present)
 	STRUCT(epf_rotate_args, 24, size, flags, count, reserved, epoch)
@@ -88,7 +88,7 @@ static const struct {
 	unsigned long got, want;
 } numbers[] = {
 	N(EPF_IOC_CREATE, 0xc0b0ef00) N(EPF_IOC_DESTROY, 0x4030ef01) N(EPF_IOC_LIST, 0xc018ef02)
-	N(EPF_IOC_OPEN, 0x4030ef03) N(EPF_IOC_SWAP, 0x4058ef04) N(EPF_IOC_INFO, 0xc268ef10)
+	N(EPF_IOC_OPEN, 0x4030ef03) N(EPF_IOC_SWAP, 0x4058ef04) N(EPF_IOC_INFO, 0xc270ef10)
 	N(EPF_IOC_TEST, 0xc038ef11) N(EPF_IOC_INSERT, 0xc038ef12)
 	N(EPF_IOC_TEST_AND_INSERT, 0xc038ef13) N(EPF_IOC_ROTATE, 0xc018ef14)
 	N(EPF_IOC_CLEAR, 0xef15) N(EPF_IOC_KEY, 0xc018ef16) N(EPF_IOC_SNAP_BEGIN, 0xc148ef17)

@@ -269,7 +269,7 @@ def python():
 def mpi():
     """epochfilter-mpi brings the MPI that starts its ranks."""
     told = root.run("UCX_LOG_LEVEL=fatal mpirun --allow-run-as-root --oversubscribe -n 2 epfmpi --version 2> /dev/null")
-    return None if told == f"epfctl {VERSION}\n" else told
+    return None if told == f"epfmpi {VERSION}\n" else told
 
 
 def card():
