@@ -27,8 +27,6 @@
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45    /* BPF_NETFILTER */
 #define INSNS_MAX 100000       /* limit for a program; the verifier's own is a million */
-/* The same of a cluster without CAP_PERFMON: the verifier of 7.2 follows more there. */
-#define INSNS_MAX_BARE_CLUSTER 110000
 
 /* The constant "action" of bpf/xdp_dedup.bpf.c; each with the program for marks or
  * without.
@@ -268,8 +266,7 @@ static void claim(const char *path, const char *name, const struct variant *v, b
 	else if (err)
 		tap_ok(false, "%s does not load here: %s: %s", what, strerror(-err), reason);
 	else
-		tap_ok(info.verified_insns <
-			       (bare && v->cluster ? INSNS_MAX_BARE_CLUSTER : INSNS_MAX),
+		tap_ok(info.verified_insns < INSNS_MAX,
 		       "%s: %u instructions verified, %u bytes of machine code", what,
 		       info.verified_insns, info.jited_prog_len);
 	bpf_object__close(obj);
