@@ -510,19 +510,19 @@ EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns, __u64 *in
  *
  *   rotator   store start of epoch e + 1 over that of e - 7; store epoch e + 1 (release)
  *   inserter  load epoch e + 1; reuse a lane of epoch e - 7 (CAS, full barrier)
- *   this      load lanes; full barrier; load epoch; load the start (address dependency)
+ *   this      load lanes; then load epoch (epf_load_later); load the start (address dependency)
  *
- * If the answer missed a key because a lane was reused or its epoch was over, then the
- * barrier makes this load of the epoch find e + 1 or later, and so a start that is later
- * than the key. The start of another epoch may be found in its place only if that is a later
- * one. Starts only increase, so whatever is found is no earlier than what the answer used.
+ * If the answer missed a key because a lane was reused or its epoch was over, then this load
+ * of the epoch finds e + 1 or later, and so a start that is later than the key. The start of
+ * another epoch may be found in its place only if that is a later one. Starts only increase,
+ * so whatever is found is no earlier than what the answer used.
  *
  * Return: time, on the owner's clock. Compare it as signed: a restored epoch may have begun
  * before the clock's zero.
  */
 EPF_FN __u64 epf_state_since(const struct epf_state *s, __u64 began)
 {
-	__u64 e = epf_load_ordered(&s->epoch);
+	__u64 e = epf_load_later(&s->epoch);
 	__u64 start = epf_load(&s->ring[(e + 1) & 7].start_ns); /* of e - 7; 0: no such epoch */
 
 	return (__s64)start > (__s64)began ? start : began;
