@@ -445,7 +445,7 @@ EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
 
 	s->ring[e & 7].inserts = epf_count_of(epf_load(&s->count), e);
 	s->ring[(e + 1) & 7].inserts = 0;
-	s->ring[(e + 1) & 7].start_ns = now_ns;
+	epf_store_release(&s->ring[(e + 1) & 7].start_ns, now_ns);
 	epf_store_release(&s->count, epf_count_pack(e + 1, 0));
 	epf_store_release(&s->epoch, e + 1);
 }

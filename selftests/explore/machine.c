@@ -74,11 +74,23 @@ bool mc_is_count(long word)
 	       word == mc_word(&mc_world.table[1].state.count);
 }
 
+/* Is it of the ring of a table of lanes? */
+static bool in_ring(long word)
+{
+	long at = word - mc_word(mc_world.table[0].state.ring);
+	long size = sizeof(struct mc_table) / sizeof(__u64);
+	long ring = sizeof(mc_world.table[0].state.ring) / (sizeof(__u64));
+
+	return at >= 0 && at < MC_TABLES * size && at % size < ring;
+}
+
 /* Do the properties read this word, even if only one thread accesses it? */
 static bool watched(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
+	if (!mc.scene->elastic && in_ring(word))
+		return false;
 	return word < MC_TABLES * size && !mc_is_count(word);
 }
 
