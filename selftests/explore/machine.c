@@ -75,7 +75,7 @@ bool mc_is_count(long word)
 }
 
 /* Is it of the ring of a table of lanes? */
-static bool in_ring(long word)
+bool mc_in_ring(long word)
 {
 	long at = word - mc_word(mc_world.table[0].state.ring);
 	long size = sizeof(struct mc_table) / sizeof(__u64);
@@ -89,8 +89,8 @@ static bool watched(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
-	if (!mc.scene->elastic && in_ring(word))
-		return false;
+	if (!mc.scene->elastic && mc_in_ring(word))
+		return mc.scene->dates;
 	return word < MC_TABLES * size && !mc_is_count(word);
 }
 
@@ -430,6 +430,8 @@ static int oldest(const struct mc_thread *t, int id)
 		first = t->know.epoch[table];
 	if (t->op.depends && first < t->dated.at[id])
 		first = t->dated.at[id];
+	if (t->op.later && first < t->loaded.at[id])
+		first = t->loaded.at[id];
 	return first;
 }
 
@@ -470,6 +472,16 @@ static void load_in_bpf(struct mc_thread *t, const struct mc_value *v)
 		t->dated = v->know;
 }
 
+/* By a thread that calls epf_state_since(), where a load depends on the epoch. */
+static void load_dated(struct mc_thread *t, const struct mc_value *v)
+{
+	join(&t->loaded, &v->know);
+	if (t->op.later)
+		join(&t->know, &t->loaded);
+	if (mc_epoch_of(t->op.word) >= 0)
+		t->dated = v->know;
+}
+
 static struct mc_answer do_load(int t, int id, int index)
 {
 	struct mc_thread *th = &mc.thread[t];
@@ -484,6 +496,8 @@ static struct mc_answer do_load(int t, int id, int index)
 		join(&th->know, &v->know);
 	else if (mc.scene->bpf)
 		load_in_bpf(th, v);
+	if (scene_asks_since(t))
+		load_dated(th, v);
 	return a;
 }
 
@@ -731,8 +745,10 @@ __u64 mc_fingerprint(void)
 		h = mc_mix(h ^ th->hash) + th->over;
 		if (!th->over || mc.awaited >> t & 1)
 			h = hash_bytes(h, &th->know, sizeof(th->know) + 2);
-		if (mc.scene->bpf)
+		if (mc.scene->bpf || mc.scene->dates)
 			h = hash_bytes(h, &th->dated, sizeof(th->dated));
+		if (mc.scene->dates)
+			h = hash_bytes(h, &th->loaded, sizeof(th->loaded));
 	}
 	return h;
 }

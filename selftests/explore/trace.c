@@ -34,6 +34,7 @@ static const char *const acts[] = {
 	[ACT_MIRROR] = "mirror",
 	[ACT_MIRROR_NEW] = "mirror-new",
 	[ACT_ESTIMATE] = "estimate",
+	[ACT_SINCE] = "since",
 };
 
 static bool has_key(enum scene_act act)
@@ -75,6 +76,8 @@ static bool table_word(int word, char *to)
 		snprintf(to, TEXT, "epoch");
 	else if (word == mc_word(&t->state.count))
 		snprintf(to, TEXT, "count");
+	else if (mc_in_ring(word))
+		snprintf(to, TEXT, "a start (word %d)", word);
 	else if (lane >= 0)
 		snprintf(to, TEXT, "lane %d of line %d", lane % (int)EPF_LANES,
 			 lane / (int)EPF_LANES);
@@ -137,6 +140,10 @@ static bool word_name(int word, char *to)
 
 	if (mc.scene->elastic) {
 		elastic_name(word, to);
+		return false;
+	}
+	if (word == mc_word(&mc_world.clock)) {
+		snprintf(to, TEXT, "clock");
 		return false;
 	}
 	if (word >= mc_word(&mc_world.journal)) {
@@ -270,6 +277,13 @@ static void note_step(const struct mc_op *op)
 		break;
 	case MC_EMPTIED:
 		printf("begins lane %d again", op->key);
+		break;
+	case MC_DATED:
+		printf("=> epoch %llu has its start", op->old);
+		break;
+	case MC_SINCE:
+		printf("=> k%d is told %s, all since %llu", op->key,
+		       op->verdict ? "present" : "absent", op->old);
 		break;
 	}
 }
