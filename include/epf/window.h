@@ -516,9 +516,10 @@ EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns, __u64 *in
  * of the epoch finds e + 1 or later, and so a start that is later than the key. The start of
  * another epoch may be found in its place only if that is a later one. Starts only increase,
  * so whatever is found is no earlier than what the answer used. Cases: since-early,
- * since-order, bpf-since-order, since-epoch-order, since-date (explore). That the start of an
- * epoch is stored before the epoch does not matter here (since-start): the one that is read
- * was stored seven rotations ago. It matters to an owner that may die in between.
+ * since-order, bpf-since-order, since-epoch-order, since-date; for @began since-late, since-now,
+ * since-change-order (explore). That the start of an epoch is stored before the epoch does not
+ * matter here (since-start): the one that is read was stored seven rotations ago. It matters
+ * to an owner that may die in between.
  *
  * Return: time, on the owner's clock. Compare it as signed: a restored epoch may have begun
  * before the clock's zero.

@@ -47,7 +47,9 @@
 
 #define MIRROR(n, await) { ACT_MIRROR, 0, n, 0, await }
 #define MIRROR_NEW(n, await) { ACT_MIRROR_NEW, 0, n, 0, await }
-#define SINCE(key, await) { ACT_SINCE, key, 1, 0, await }
+#define SINCE(key, await) { ACT_SINCE, key, 0, 0, await }
+#define SINCE_INSIDE(key, await) { ACT_SINCE, key, 1, 0, await }
+#define CHANGE { ACT_CHANGE, 0, 0, 0, 0 }
 #define ESTIMATE { ACT_ESTIMATE, 0, 0, 0, 0 }
 
 #define SCENE(name, grace, full, nr, ...) \
@@ -202,6 +204,10 @@ const struct case_scene case_scenes[] = {
 		INSERT(0), ROTATE(8), SINCE(0, A)), 1, EMPTY, 2, 3, 0 },
 	{ "date", DATED("inserter, 2 rotations, starts of epochs", false, false, 2,
 		INSERT(0), ROTATE(2)), 1, EMPTY, ALL },
+	{ "since-change", DATED("inserter, other contents, since when?", true, false, 3,
+		FILTER_INSERT(0, 0), CHANGE, SINCE_INSIDE(0, A)), 1 | 2, EMPTY, ALL },
+	{ "bpf-since-change", DATED("BPF: inserter, other contents, since when?", true, true, 3,
+		FILTER_INSERT(0, 0), CHANGE, SINCE_INSIDE(0, A)), 1 | 2, EMPTY, ALL },
 };
 /* clang-format on */
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
@@ -344,6 +350,16 @@ const struct case_variant case_variants[] = {
 	  DATE_EARLY, "since-window", SC)
 	V("since-start", "since: the start stored after the epoch", START_LATE,
 	  "since-window", NONE)
+	V("since-late", "since: other contents visible before the filter has none for certain",
+	  BEGAN_LATE, "since-change", SC)
+	V("since-now", "since: no grace period before other contents count", NO_GRACE,
+	  "since-change", SC)
+	V("bpf-since-late", "BPF: since: other contents visible before it has none for certain",
+	  BEGAN_LATE, "bpf-since-change", SC)
+	V("bpf-since-now", "BPF: since: no grace period before other contents count", NO_GRACE,
+	  "bpf-since-change", SC)
+	V("since-change-order", "since: other contents made visible by a relaxed store",
+	  RLX_TABLE, "since-change", WEAK)
 	V("date-early", "date: the clock read before the epoch is stored", DATE_EARLY, "date", SC)
 	V("date-order", "date: no barrier before the clock is read", DATE_LOOSE, "date", WEAK)
 };

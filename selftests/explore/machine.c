@@ -472,14 +472,14 @@ static void load_in_bpf(struct mc_thread *t, const struct mc_value *v)
 		t->dated = v->know;
 }
 
-/* By a thread that calls epf_state_since(), where a load depends on the epoch. */
+/* By a thread that calls epf_state_since(), where loads depend on the epoch and the table. */
 static void load_dated(struct mc_thread *t, const struct mc_value *v)
 {
 	join(&t->loaded, &v->know);
 	if (t->op.later)
 		join(&t->know, &t->loaded);
-	if (mc_epoch_of(t->op.word) >= 0)
-		t->dated = v->know;
+	if (mc_epoch_of(t->op.word) >= 0 || t->op.word == mc_word(&mc_world.handle[0]))
+		join(&t->dated, &v->know);
 }
 
 static struct mc_answer do_load(int t, int id, int index)
@@ -494,7 +494,7 @@ static struct mc_answer do_load(int t, int id, int index)
 	th->know.at[id] = (__u8)index;
 	if (th->op.kind == MC_ACQUIRE && th->op.order)
 		join(&th->know, &v->know);
-	else if (mc.scene->bpf)
+	else if (mc.scene->bpf && !scene_asks_since(t))
 		load_in_bpf(th, v);
 	if (scene_asks_since(t))
 		load_dated(th, v);

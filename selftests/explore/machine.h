@@ -127,14 +127,15 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_ESTIMATE_LOOSE (1ULL << 59)  /* it is stored without the lock */
 #define MC_ESTIMATE_OFF (1ULL << 60)    /* also dropped for the current epoch */
 #define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation does not reset it */
-/* Those of the start of an epoch and of epf_state_since() share bits with the estimate: no
- * scene has both.
+/* Those of the start of an epoch and of epf_state_since() share bits with the estimate and a
+ * mirror: no scene has both.
  */
 #define MC_SINCE_EARLY MC_ESTIMATE_KEEP  /* it is asked before the answer */
 #define MC_RLX_LATER MC_ESTIMATE_LATE    /* its load of the epoch */
 #define MC_START_LATE MC_ESTIMATE_LOOSE  /* the start is stored after the epoch */
 #define MC_DATE_EARLY MC_ESTIMATE_OFF    /* the clock is read before the epoch is stored */
 #define MC_DATE_LOOSE MC_ESTIMATE_ROTATE /* no full barrier before it is read */
+#define MC_BEGAN_LATE MC_MIRROR_LATE     /* other contents are visible before @began is never */
 /* For the sections of a filter that a timer rotates, variants are MC_NO_GRACE, MC_RLX_LOCK
  * (no fence when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and
  * MC_RLX_HEAD (no fence before the timer checks them).
@@ -240,6 +241,7 @@ struct mc_world {
 	__u64 pending;            /* count of the one CPU that threads share */
 	__u64 inside[MC_THREADS]; /* sections of each thread, if a timer rotates */
 	__u64 clock;
+	__u64 began[MC_TABLES]; /* @began of epf_state_since() */
 	struct mc_journal journal;
 };
 #define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))

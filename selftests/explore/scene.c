@@ -151,7 +151,7 @@ void scene_set_up(const struct mc_scene *s)
 		journal_set_up(s);
 	else
 		set_up_table(0, s->before);
-	if (scene_swaps(s))
+	if (scene_swaps(s) || has(s, ACT_CHANGE))
 		set_up_table(1, s->before);
 	if (s->mirror)
 		mirror_set_up(s);
@@ -551,10 +551,8 @@ static void run(const struct scene_role *r)
 	case ACT_ESTIMATE:
 		worker_estimate();
 		break;
-	case ACT_SINCE:
-		since_ask(r);
-		break;
 	default: /* those of other scenes */
+		since_run(r);
 		break;
 	}
 }

@@ -34,7 +34,8 @@ enum scene_act {
 	ACT_MIRROR,     /* copy the lines and follow, as ACT_FOLLOW */
 	ACT_MIRROR_NEW, /* the same, and begin the journal */
 	ACT_ESTIMATE,   /* estimate how full the lanes are */
-	ACT_SINCE,      /* test, then ask since when all is retained */
+	ACT_SINCE,      /* test, then ask since when all is retained; @n: in a section */
+	ACT_CHANGE,     /* give filter 0 other contents */
 };
 
 /**

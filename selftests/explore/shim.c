@@ -46,7 +46,8 @@ static struct mc_answer access_word(enum mc_kind kind, const __u64 *p, __u64 val
 		.where = where,
 	};
 
-	op.depends = (mc.scene->bpf && by_epoch(where)) || is(where, "epf_state_since");
+	op.depends = (mc.scene->bpf && by_epoch(where)) || is(where, "epf_state_since") ||
+		     is(where, "since_ask");
 	return mc_access(&op);
 }
 

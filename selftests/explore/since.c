@@ -59,22 +59,65 @@ void since_rotate(struct epf_state *s)
 	mc_note(MC_DATED, 0, 0, 0, s->epoch);
 }
 
-/**
- * since_ask() - is a key there, and since when would it be?
- */
-void since_ask(const struct scene_role *r)
+/* epf_filter_swap(), and replace() of user/ebpf/change.c */
+static void change(void)
 {
-	struct epf_lanes f = scene_lanes(0);
-	struct epf_probe p = scene_probe(table->line, r->key);
-	__u64 since = 0;
-	int verdict;
+	__u64 *began = &mc_world.began[1];
+	bool late = mc.out & MC_BEGAN_LATE;
 
-	if (mc.out & MC_SINCE_EARLY)
-		since = epf_state_since(&table->state, 0);
+	if (!late)
+		epf_store_release(began, EPF_BEGAN_NEVER);
+	epf_store_release(&mc_world.handle[0], 1);
+	if (late)
+		epf_store_release(began, EPF_BEGAN_NEVER);
+	if (!(mc.out & MC_NO_GRACE)) {
+		mc_do(MC_GRACE_START, 0);
+		mc_do(MC_GRACE_WAIT, 0);
+	}
+	epf_store_release(began, clock(MC_LOAD));
+}
+
+/* The load of @began is before the fence in epf_state_since(); its address depends on the table. */
+static __u64 since(int number)
+{
+	return epf_state_since(&table[number].state, mc_load(&mc_world.began[number], "since_ask"));
+}
+
+/* Is the key there, and since when are all keys? */
+static void since_ask(const struct scene_role *r)
+{
+	bool early = mc.out & MC_SINCE_EARLY;
+	struct epf_lanes f;
+	struct epf_probe p;
+	__u64 ns = 0;
+	int number = 0, verdict;
+
+	if (r->n) {
+		scene_enter();
+		number = (int)epf_load_acquire(&mc_world.handle[0]);
+	}
+	f = scene_lanes(number);
+	p = scene_probe(table[number].line, r->key);
+	if (early)
+		ns = since(number);
 	verdict = epf_lanes_test(&f, &p);
-	if (!(mc.out & MC_SINCE_EARLY))
-		since = epf_state_since(&table->state, 0);
-	mc_note(MC_SINCE, r->key, 0, verdict, since);
+	if (!early)
+		ns = since(number);
+	mc_note(MC_SINCE, r->key, 0, verdict, ns);
+	if (r->n)
+		scene_leave();
+}
+
+/**
+ * since_run() - run the program of a thread
+ * @r: its role
+ */
+void since_run(const struct scene_role *r)
+{
+	if (r->act == ACT_SINCE)
+		since_ask(r);
+	else if (r->act == ACT_CHANGE)
+		change();
 }
 
 /* ---- properties ---- */

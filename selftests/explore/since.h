@@ -14,7 +14,9 @@
  *
  *   since   If a key is told absent although its insertion had returned before, then
  *           epf_state_since() returns no earlier time than that of the beginning of that
- *           insertion.
+ *           insertion, into whatever contents.
+ *           A filter may get other contents meanwhile, as by user/ebpf/change.c and
+ *           kmod/filter.c.
  *   date    The start of epoch e+1, once dated, is no earlier than the beginning of any
  *           insertion into epoch e.
  */
@@ -29,7 +31,7 @@
 void since_set_up(void);
 __u64 since_begin(void);
 void since_rotate(struct epf_state *s);
-void since_ask(const struct scene_role *r);
+void since_run(const struct scene_role *r);
 void since_starts(void);
 void since_note(int t, const struct mc_op *op);
 

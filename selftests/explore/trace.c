@@ -35,6 +35,7 @@ static const char *const acts[] = {
 	[ACT_MIRROR_NEW] = "mirror-new",
 	[ACT_ESTIMATE] = "estimate",
 	[ACT_SINCE] = "since",
+	[ACT_CHANGE] = "change",
 };
 
 static bool has_key(enum scene_act act)
@@ -51,6 +52,7 @@ static bool has_key(enum scene_act act)
 	case ACT_MIRROR:
 	case ACT_MIRROR_NEW:
 	case ACT_ESTIMATE:
+	case ACT_CHANGE:
 		return false;
 	default:
 		return true;
@@ -144,6 +146,10 @@ static bool word_name(int word, char *to)
 	}
 	if (word == mc_word(&mc_world.clock)) {
 		snprintf(to, TEXT, "clock");
+		return false;
+	}
+	if (word == mc_word(&mc_world.began[1])) {
+		snprintf(to, TEXT, "began of table 1");
 		return false;
 	}
 	if (word >= mc_word(&mc_world.journal)) {
