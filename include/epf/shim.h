@@ -32,6 +32,8 @@
  *   epf_load_ordered(p)    the same; it is performed only after every earlier epf_or,
  *                          epf_fetch_or, successful epf_cas and epf_load_acquire of this
  *                          thread took effect
+ *   epf_load_later(p)      the same; it is performed only after every earlier load of this
+ *                          thread. A load whose address depends on it comes after it
  *   epf_store_release(p,v) one untorn 64-bit store, after everything earlier
  *   epf_or(p,v)            atomic OR; ordered only with a later epf_load_ordered(),
  *                          epf_fetch_or() or successful epf_cas()
@@ -122,6 +124,12 @@ EPF_FN __u64 epf_load_acquire(const __u64 *p)
 EPF_FN __u64 epf_load_ordered(const __u64 *p)
 {
 	smp_mb__after_atomic();
+	return READ_ONCE(*p);
+}
+
+EPF_FN __u64 epf_load_later(const __u64 *p)
+{
+	smp_rmb();
 	return READ_ONCE(*p);
 }
 
@@ -256,6 +264,12 @@ EPF_FN __u64 epf_load_ordered(const __u64 *p)
 	return *(const volatile __u64 *)p;
 }
 
+EPF_FN __u64 epf_load_later(const __u64 *p)
+{
+	epf_bpf_fence();
+	return *(const volatile __u64 *)p;
+}
+
 EPF_FN void epf_store_release(__u64 *p, __u64 v)
 {
 	epf_bpf_fence();
@@ -364,6 +378,12 @@ EPF_FN __u64 epf_load_ordered(const __u64 *p)
 	return *(const volatile __u64 *)p;
 }
 
+EPF_FN __u64 epf_load_later(const __u64 *p)
+{
+	__threadfence_system();
+	return *(const volatile __u64 *)p;
+}
+
 EPF_FN void epf_store_release(__u64 *p, __u64 v)
 {
 	__threadfence_system();
@@ -432,6 +452,11 @@ EPF_FN __u64 epf_load_ordered(const __u64 *p)
 	return *p;
 }
 
+EPF_FN __u64 epf_load_later(const __u64 *p)
+{
+	return *p;
+}
+
 EPF_FN void epf_store_release(__u64 *p, __u64 v)
 {
 	*p = v;
@@ -475,6 +500,12 @@ EPF_FN __u64 epf_load_acquire(const __u64 *p)
 EPF_FN __u64 epf_load_ordered(const __u64 *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+EPF_FN __u64 epf_load_later(const __u64 *p)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
 EPF_FN void epf_store_release(__u64 *p, __u64 v)

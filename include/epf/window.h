@@ -445,7 +445,7 @@ EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
 
 	s->ring[e & 7].inserts = epf_count_of(epf_load(&s->count), e);
 	s->ring[(e + 1) & 7].inserts = 0;
-	s->ring[(e + 1) & 7].start_ns = now_ns;
+	epf_store_release(&s->ring[(e + 1) & 7].start_ns, now_ns);
 	epf_store_release(&s->count, epf_count_pack(e + 1, 0));
 	epf_store_release(&s->epoch, e + 1);
 }
@@ -462,7 +462,7 @@ EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
  *   inserter  begin; load epoch e
  *
  * So whoever still finds e began before the start that is stored here. A later start only
- * delays the next rotation, which is always safe.
+ * delays the next rotation, which is always safe. Cases: date-early, date-order (explore).
  */
 EPF_FN void epf_state_date(struct epf_state *s, __u64 now_ns)
 {
@@ -510,19 +510,23 @@ EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns, __u64 *in
  *
  *   rotator   store start of epoch e + 1 over that of e - 7; store epoch e + 1 (release)
  *   inserter  load epoch e + 1; reuse a lane of epoch e - 7 (CAS, full barrier)
- *   this      load lanes; full barrier; load epoch; load the start (address dependency)
+ *   this      load lanes; then load epoch (epf_load_later); load the start (address dependency)
  *
- * If the answer missed a key because a lane was reused or its epoch was over, then the
- * barrier makes this load of the epoch find e + 1 or later, and so a start that is later
- * than the key. The start of another epoch may be found in its place only if that is a later
- * one. Starts only increase, so whatever is found is no earlier than what the answer used.
+ * If the answer missed a key because a lane was reused or its epoch was over, then this load
+ * of the epoch finds e + 1 or later, and so a start that is later than the key. The start of
+ * another epoch may be found in its place only if that is a later one. Starts only increase,
+ * so whatever is found is no earlier than what the answer used. Cases: since-early,
+ * since-order, bpf-since-order, since-epoch-order, since-date; for @began since-late, since-now,
+ * since-change-order (explore). That the start of an epoch is stored before the epoch does not
+ * matter here (since-start): the one that is read was stored seven rotations ago. It matters
+ * to an owner that may die in between.
  *
  * Return: time, on the owner's clock. Compare it as signed: a restored epoch may have begun
  * before the clock's zero.
  */
 EPF_FN __u64 epf_state_since(const struct epf_state *s, __u64 began)
 {
-	__u64 e = epf_load_ordered(&s->epoch);
+	__u64 e = epf_load_later(&s->epoch);
 	__u64 start = epf_load(&s->ring[(e + 1) & 7].start_ns); /* of e - 7; 0: no such epoch */
 
 	return (__s64)start > (__s64)began ? start : began;

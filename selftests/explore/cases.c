@@ -4,6 +4,7 @@
  */
 #include "cases.h"
 #include "search.h"
+#include "since.h"
 
 #define A (1 << 0)
 #define B (1 << 1)
@@ -46,25 +47,32 @@
 
 #define MIRROR(n, await) { ACT_MIRROR, 0, n, 0, await }
 #define MIRROR_NEW(n, await) { ACT_MIRROR_NEW, 0, n, 0, await }
+#define SINCE(key, await) { ACT_SINCE, key, 0, 0, await }
+#define SINCE_INSIDE(key, await) { ACT_SINCE, key, 1, 0, await }
+#define CHANGE { ACT_CHANGE, 0, 0, 0, 0 }
 #define ESTIMATE { ACT_ESTIMATE, 0, 0, 0, 0 }
 
 #define SCENE(name, grace, full, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0, 0, \
-	  false }
+	  false, false }
 #define LINE(name, epoch, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0, 0, \
-	  false }
+	  false, false }
 #define RING(name, slots, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots, 0, \
-	  false }
+	  false, false }
 #define RING_BPF(name, grace, slots, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, slots, 0, \
-	  true }
+	  true, false }
 #define KEPT(name, grace, slots, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, slots, \
-	  false }
+	  false, false }
 #define IN_BPF(name, grace, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, 0, true }
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, 0, true, \
+	  false }
+#define DATED(name, grace, bpf, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, 0, bpf, \
+	  true }
 #define SWEPT 255     /* a line of kind elastic is swept at the end of this epoch */
 #define NOT_SWEPT 300 /* it is not swept soon */
 
@@ -188,6 +196,18 @@ const struct case_scene case_scenes[] = {
 		FILTER_INSERT(0, 0), SWAP, MIRROR_NEW(1, A)), 1, EMPTY, ALL },
 	{ "estimate", SCENE("estimate, inserter, 2 rotations", false, 0, 3,
 		ESTIMATE, INSERT(0), ROTATE(2)), 1, ANY, ALL },
+	{ "since", DATED("inserter, 2 rotations, since when is all retained?", false, false, 3,
+		INSERT(0), ROTATE(2), SINCE(SINCE_PAST, 0)), 1 | 2, EMPTY, ALL },
+	{ "bpf-since", DATED("BPF: inserter, 2 rotations, since when?", false, true, 3,
+		INSERT(0), ROTATE(2), SINCE(SINCE_PAST, 0)), 1 | 2, EMPTY, ALL },
+	{ "since-window", DATED("inserter, 8 rotations, since when?", true, false, 3,
+		INSERT(0), ROTATE(8), SINCE(0, A)), 1, EMPTY, 2, 3, 0 },
+	{ "date", DATED("inserter, 2 rotations, starts of epochs", false, false, 2,
+		INSERT(0), ROTATE(2)), 1, EMPTY, ALL },
+	{ "since-change", DATED("inserter, other contents, since when?", true, false, 3,
+		FILTER_INSERT(0, 0), CHANGE, SINCE_INSIDE(0, A)), 1 | 2, EMPTY, ALL },
+	{ "bpf-since-change", DATED("BPF: inserter, other contents, since when?", true, true, 3,
+		FILTER_INSERT(0, 0), CHANGE, SINCE_INSIDE(0, A)), 1 | 2, EMPTY, ALL },
 };
 /* clang-format on */
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
@@ -320,6 +340,28 @@ const struct case_variant case_variants[] = {
 	  ESTIMATE_OFF, "estimate", SC)
 	V("estimate-rotate", "estimate: a rotation leaves it as it is",
 	  ESTIMATE_ROTATE, "estimate", SC)
+	V("since-early", "since: asked before the answer", SINCE_EARLY, "since", SC)
+	V("since-order", "since: the epoch seen with a plain load", RLX_LATER, "since", WEAK)
+	V("bpf-since-order", "BPF: since: no fence before the epoch", RLX_LATER,
+	  "bpf-since", WEAK)
+	V("since-epoch-order", "since: a relaxed store of the epoch", RLX_EPOCH,
+	  "since-window", WEAK)
+	V("since-date", "since: starts by a clock that is read before the epoch is stored",
+	  DATE_EARLY, "since-window", SC)
+	V("since-start", "since: the start stored after the epoch", START_LATE,
+	  "since-window", NONE)
+	V("since-late", "since: other contents visible before the filter has none for certain",
+	  BEGAN_LATE, "since-change", SC)
+	V("since-now", "since: no grace period before other contents count", NO_GRACE,
+	  "since-change", SC)
+	V("bpf-since-late", "BPF: since: other contents visible before it has none for certain",
+	  BEGAN_LATE, "bpf-since-change", SC)
+	V("bpf-since-now", "BPF: since: no grace period before other contents count", NO_GRACE,
+	  "bpf-since-change", SC)
+	V("since-change-order", "since: other contents made visible by a relaxed store",
+	  RLX_TABLE, "since-change", WEAK)
+	V("date-early", "date: the clock read before the epoch is stored", DATE_EARLY, "date", SC)
+	V("date-order", "date: no barrier before the clock is read", DATE_LOOSE, "date", WEAK)
 };
 /* clang-format on */
 const int case_nr_variants = sizeof(case_variants) / sizeof(case_variants[0]);

@@ -2,10 +2,10 @@
 /*
  * Explores small cases under every interleaving: the protocols of epf/lanes.h and
  * epf/window.h, the line lock of epf/elastic.h, the ring of epf/journal.h and its
- * reader, and the worker's estimate. The memory models are sequential consistency and a
- * weak model, in some cases as weak as that of BPF on arm64. Each case also runs with
- * each protection disabled, which some case must notice. With EPF_THOROUGH it also explores
- * the widest case, and the variants that must break nothing.
+ * reader, the worker's estimate, and the start of epochs. The memory models are sequential
+ * consistency and a weak model, in some cases as weak as that of BPF on arm64. Each case
+ * also runs with each protection disabled, which some case must notice. With EPF_THOROUGH
+ * it also explores the widest case, and the variants that must break nothing.
  *
  * The cases are in cases.c, the properties in laws.c, the memory models in machine.h.
  */

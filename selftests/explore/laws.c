@@ -2,7 +2,7 @@
 /*
  * The properties of every execution on lanes. Those of kind elastic are in
  * elastic_laws.c, those of a journal in journal.c, of its reader in mirror.h, and of
- * the estimate in worker.h.
+ * the estimate in worker.h, of the start of epochs in since.h.
  *
  *   window     For an insert that returns e there is a moment, not after its end, at
  *              which e is current and the key is in all lanes of e. e is not older
@@ -26,6 +26,7 @@
 #include "journal.h"
 #include "mirror.h"
 #include "scene.h"
+#include "since.h"
 #include "worker.h"
 
 /* Only the first violation is reported. */
@@ -210,6 +211,7 @@ static void add_done(int t, const struct mc_op *op)
 	d->thread = (__u8)t;
 	d->verdict = (__u8)op->verdict;
 	d->start = mc.ghost.start[t];
+	d->began = mc.ghost.began[t];
 	d->sight = op->value == MC_SIGHTED;
 	mc.ghost.inserts[op->old] += op->old != 0;
 }
@@ -219,6 +221,7 @@ static void start(int t, const struct mc_op *op)
 	int id = mc.word_id[mc_word(&mc_world.table[op->table].state.epoch)];
 
 	mc.ghost.active[op->key] += op->verdict >= 0;
+	mc.ghost.began[t] = (__u8)op->old;
 	if (mc.model == MC_SC || id < 0)
 		mc.ghost.start[t] = (__u8)mc_epoch_index(op->table);
 	else
@@ -267,11 +270,17 @@ void law_note(int t, const struct mc_op *op)
 	case MC_EMPTIED:
 		worker_note(op);
 		return;
+	case MC_DATED:
+	case MC_SINCE:
+		since_note(t, op);
+		return;
 	}
 	if (op->old)
 		epoch_holds(t, op);
 	add_done(t, op);
-	mc.ghost.start[t] = 0;
+	mc.ghost.start[t] = mc.ghost.began[t] = 0;
+	if (mc.scene->dates)
+		since_starts();
 	if (op->value == MC_SIGHTED)
 		sightings_hold(op);
 }

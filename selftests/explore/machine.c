@@ -74,11 +74,23 @@ bool mc_is_count(long word)
 	       word == mc_word(&mc_world.table[1].state.count);
 }
 
+/* Is it of the ring of a table of lanes? */
+bool mc_in_ring(long word)
+{
+	long at = word - mc_word(mc_world.table[0].state.ring);
+	long size = sizeof(struct mc_table) / sizeof(__u64);
+	long ring = sizeof(mc_world.table[0].state.ring) / (sizeof(__u64));
+
+	return at >= 0 && at < MC_TABLES * size && at % size < ring;
+}
+
 /* Do the properties read this word, even if only one thread accesses it? */
 static bool watched(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
+	if (!mc.scene->elastic && mc_in_ring(word))
+		return mc.scene->dates;
 	return word < MC_TABLES * size && !mc_is_count(word);
 }
 
@@ -418,6 +430,8 @@ static int oldest(const struct mc_thread *t, int id)
 		first = t->know.epoch[table];
 	if (t->op.depends && first < t->dated.at[id])
 		first = t->dated.at[id];
+	if (t->op.later && first < t->loaded.at[id])
+		first = t->loaded.at[id];
 	return first;
 }
 
@@ -458,6 +472,16 @@ static void load_in_bpf(struct mc_thread *t, const struct mc_value *v)
 		t->dated = v->know;
 }
 
+/* By a thread that calls epf_state_since(), where loads depend on the epoch and the table. */
+static void load_dated(struct mc_thread *t, const struct mc_value *v)
+{
+	join(&t->loaded, &v->know);
+	if (t->op.later)
+		join(&t->know, &t->loaded);
+	if (mc_epoch_of(t->op.word) >= 0 || t->op.word == mc_word(&mc_world.handle[0]))
+		join(&t->dated, &v->know);
+}
+
 static struct mc_answer do_load(int t, int id, int index)
 {
 	struct mc_thread *th = &mc.thread[t];
@@ -470,8 +494,10 @@ static struct mc_answer do_load(int t, int id, int index)
 	th->know.at[id] = (__u8)index;
 	if (th->op.kind == MC_ACQUIRE && th->op.order)
 		join(&th->know, &v->know);
-	else if (mc.scene->bpf)
+	else if (mc.scene->bpf && !scene_asks_since(t))
 		load_in_bpf(th, v);
+	if (scene_asks_since(t))
+		load_dated(th, v);
 	return a;
 }
 
@@ -719,8 +745,10 @@ __u64 mc_fingerprint(void)
 		h = mc_mix(h ^ th->hash) + th->over;
 		if (!th->over || mc.awaited >> t & 1)
 			h = hash_bytes(h, &th->know, sizeof(th->know) + 2);
-		if (mc.scene->bpf)
+		if (mc.scene->bpf || mc.scene->dates)
 			h = hash_bytes(h, &th->dated, sizeof(th->dated));
+		if (mc.scene->dates)
+			h = hash_bytes(h, &th->loaded, sizeof(th->loaded));
 	}
 	return h;
 }

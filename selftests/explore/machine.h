@@ -127,6 +127,15 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_ESTIMATE_LOOSE (1ULL << 59)  /* it is stored without the lock */
 #define MC_ESTIMATE_OFF (1ULL << 60)    /* also dropped for the current epoch */
 #define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation does not reset it */
+/* Those of the start of an epoch and of epf_state_since() share bits with the estimate and a
+ * mirror: no scene has both.
+ */
+#define MC_SINCE_EARLY MC_ESTIMATE_KEEP  /* it is asked before the answer */
+#define MC_RLX_LATER MC_ESTIMATE_LATE    /* its load of the epoch */
+#define MC_START_LATE MC_ESTIMATE_LOOSE  /* the start is stored after the epoch */
+#define MC_DATE_EARLY MC_ESTIMATE_OFF    /* the clock is read before the epoch is stored */
+#define MC_DATE_LOOSE MC_ESTIMATE_ROTATE /* no full barrier before it is read */
+#define MC_BEGAN_LATE MC_MIRROR_LATE     /* other contents are visible before @began is never */
 /* For the sections of a filter that a timer rotates, variants are MC_NO_GRACE, MC_RLX_LOCK
  * (no fence when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and
  * MC_RLX_HEAD (no fence before the timer checks them).
@@ -166,6 +175,8 @@ enum mc_note {
 	MC_MIRRORED, /* mirror.c */
 	MC_ESTIMATED,
 	MC_EMPTIED, /* worker.c */
+	MC_DATED,
+	MC_SINCE, /* since.c */
 };
 
 /**
@@ -178,6 +189,7 @@ enum mc_note {
  * @awaited: for MC_OR without @order: an ordered load comes after it nevertheless
  * @without: a load waits for a value that has none of these bits
  * @depends: its address depends on the epoch that was loaded last
+ * @later: it is performed after every earlier load
  * @key: for MC_NOTE
  * @table: for MC_NOTE
  * @verdict: for MC_NOTE
@@ -192,6 +204,7 @@ struct mc_op {
 	bool awaited;
 	__u64 without;
 	bool depends;
+	bool later;
 	int key;
 	int table;
 	int verdict;
@@ -227,6 +240,8 @@ struct mc_world {
 	__u64 handle[MC_TABLES];  /* the table of each filter */
 	__u64 pending;            /* count of the one CPU that threads share */
 	__u64 inside[MC_THREADS]; /* sections of each thread, if a timer rotates */
+	__u64 clock;
+	__u64 began[MC_TABLES]; /* @began of epf_state_since() */
 	struct mc_journal journal;
 };
 #define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))
@@ -265,7 +280,8 @@ struct mc_value {
  * @hash: hash of everything that its function depends on from here
  * @over: its function has returned
  * @op: its next step
- * @dated: in BPF: the view of the epoch that it loaded last
+ * @dated: in BPF, and by epf_state_since(): the view of the epoch that it loaded last
+ * @loaded: joined views of the values that it loaded, if it calls epf_state_since()
  */
 struct mc_thread {
 	struct mc_know know;
@@ -275,7 +291,7 @@ struct mc_thread {
 	__u64 hash;
 	bool over;
 	struct mc_op op;
-	struct mc_know dated;
+	struct mc_know dated, loaded;
 };
 
 /**
@@ -299,9 +315,10 @@ struct mc_sync {
  * struct mc_done - an operation that is over
  * @epoch: epoch that has the key, or 0
  * @start: index of the epoch that was known at its start
+ * @began: the clock at its start
  */
 struct mc_done {
-	__u8 key, table, thread, sight, verdict, epoch, start;
+	__u8 key, table, thread, sight, verdict, epoch, start, began;
 };
 
 /**
@@ -309,8 +326,10 @@ struct mc_done {
  * @live: epochs in which a key was in all its lanes while they were current
  * @inserts: operations that are over, by the epoch that has the key
  * @start: as in struct mc_done, for each thread's latest operation
+ * @began: likewise
  * @active: number of operations under way, by key
  * @estimate: set bits stored for each lane
+ * @dated: the latest epoch that has its start
  * @nr_done: number of operations in @done
  * @done: operations in the order of their ends
  */
@@ -318,8 +337,10 @@ struct mc_ghost {
 	__u64 live[MC_TABLES][MC_KEYS];
 	__u8 inserts[MC_EPOCHS];
 	__u8 start[MC_THREADS];
+	__u8 began[MC_THREADS];
 	__u8 active[MC_KEYS];
 	__u8 estimate[EPF_LANES];
+	__u8 dated;
 	__u8 nr_done;
 	struct mc_done done[MC_DONE];
 };
@@ -352,11 +373,12 @@ struct mc_machine {
  * struct mc_noted - what the shim remembers of the operation under way
  * @begun: epoch, or phase, that it loaded
  * @scanned: word that the scan loaded last
+ * @late: start of an epoch that is not stored yet
  * @head: for a line, the head that a test loaded first in a try; for a slot, its seq
  * @sure: the test was not disturbed
  */
 struct mc_noted {
-	__u64 begun, scanned, head, sure;
+	__u64 begun, scanned, late, head, sure;
 };
 
 extern struct mc_machine mc;
@@ -389,6 +411,7 @@ __u64 mc_newest(const __u64 *p);
 __u64 *mc_epoch_word(int table);
 int mc_epoch_of(long word);
 bool mc_is_count(long word);
+bool mc_in_ring(long word);
 int mc_epoch_index(int table);
 __u64 mc_epoch_value(int table, int index);
 

@@ -7,6 +7,7 @@
 #include "elastic.h"
 #include "journal.h"
 #include "mirror.h"
+#include "since.h"
 #include "worker.h"
 
 static struct mc_table *const tables = mc_world.table;
@@ -72,6 +73,11 @@ int scene_sights(const struct mc_scene *s)
 bool scene_rotates(int t)
 {
 	return mc.scene->role[t].act == ACT_ROTATE;
+}
+
+bool scene_asks_since(int t)
+{
+	return mc.scene->role[t].act == ACT_SINCE;
 }
 
 /* Did @earlier end before @t began, whatever the schedule? */
@@ -145,10 +151,12 @@ void scene_set_up(const struct mc_scene *s)
 		journal_set_up(s);
 	else
 		set_up_table(0, s->before);
-	if (scene_swaps(s))
+	if (scene_swaps(s) || has(s, ACT_CHANGE))
 		set_up_table(1, s->before);
 	if (s->mirror)
 		mirror_set_up(s);
+	if (s->dates)
+		since_set_up();
 	mc_world.handle[1] = 1;
 	mc.first = mc_world;
 }
@@ -192,7 +200,10 @@ static void rotate(int table)
 	struct epf_state *s = &tables[table].state;
 	__u64 e = s->epoch;
 
-	epf_state_rotate(s, 0);
+	if (mc.scene->dates)
+		since_rotate(s);
+	else
+		epf_state_rotate(s, 0);
 	if (waits())
 		mc_do(MC_GRACE_START, e & 7);
 }
@@ -219,10 +230,10 @@ __u64 scene_insert(int table, int key, __u64 *lanes)
 {
 	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, key);
+	__u64 e, began = mc.scene->dates ? since_begin() : 0;
 	bool grew = false;
-	__u64 e;
 
-	mc_note(MC_STARTS, key, table, 0, 0);
+	mc_note(MC_STARTS, key, table, 0, began);
 	e = epf_lanes_insert_into(&f, &p, lanes, &grew);
 	mc_note(MC_INSERTED, key, table, 0, e);
 	return e;
@@ -541,6 +552,7 @@ static void run(const struct scene_role *r)
 		worker_estimate();
 		break;
 	default: /* those of other scenes */
+		since_run(r);
 		break;
 	}
 }

@@ -34,6 +34,8 @@ enum scene_act {
 	ACT_MIRROR,     /* copy the lines and follow, as ACT_FOLLOW */
 	ACT_MIRROR_NEW, /* the same, and begin the journal */
 	ACT_ESTIMATE,   /* estimate how full the lanes are */
+	ACT_SINCE,      /* test, then ask since when all is retained; @n: in a section */
+	ACT_CHANGE,     /* give filter 0 other contents */
 };
 
 /**
@@ -76,6 +78,7 @@ enum scene_before {
  * @mirror: the same for a journal of lanes
  * @role: threads
  * @bpf: runs in BPF on arm64, except threads that rotate or scan
+ * @dates: there is a clock, and epochs have their starts
  */
 struct mc_scene {
 	const char *name;
@@ -89,6 +92,7 @@ struct mc_scene {
 	__u8 journal;
 	__u8 mirror;
 	bool bpf;
+	bool dates;
 };
 
 int scene_threads(const struct mc_scene *s);
@@ -98,6 +102,7 @@ __u64 scene_mask(int key);
 unsigned int scene_awaited(const struct mc_scene *s);
 int scene_sights(const struct mc_scene *s);
 bool scene_rotates(int t);
+bool scene_asks_since(int t);
 bool scene_swaps(const struct mc_scene *s);
 bool scene_estimates(const struct mc_scene *s);
 struct epf_lanes scene_lanes(int table);

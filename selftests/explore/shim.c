@@ -46,7 +46,8 @@ static struct mc_answer access_word(enum mc_kind kind, const __u64 *p, __u64 val
 		.where = where,
 	};
 
-	op.depends = mc.scene->bpf && by_epoch(where);
+	op.depends = (mc.scene->bpf && by_epoch(where)) || is(where, "epf_state_since") ||
+		     is(where, "since_ask");
 	return mc_access(&op);
 }
 
@@ -224,11 +225,38 @@ __u64 mc_load_ordered(const __u64 *p, const char *where)
 	return access_word(MC_ORDERED, p, 0, 0, !out(MC_RLX_ORDERED), where).value;
 }
 
+__u64 mc_load_later(const __u64 *p, const char *where)
+{
+	struct mc_op op = {
+		.kind = MC_LOAD, .word = mc_word(p), .later = !out(MC_RLX_LATER), .where = where
+	};
+
+	return mc_access(&op).value;
+}
+
+/* Store the epoch, and after it the start that should have been stored before. */
+static void store_start_late(__u64 *epoch, __u64 v, const char *where)
+{
+	struct mc_table *t = &mc_world.table[mc_epoch_of(mc_word(epoch))];
+
+	access_word(MC_STORE, epoch, v, 0, true, where);
+	access_word(MC_STORE, &t->state.ring[v & 7].start_ns, mc_noted.late, 0, false, where);
+}
+
 /* In BPF it is a fence and then a plain store, which order at least as much. */
 void mc_store_release(__u64 *p, __u64 v, const char *where)
 {
+	bool late = out(MC_START_LATE) && mc.scene->dates && is(where, "epf_state_rotate");
 	__u64 relaxed = MC_RLX_TABLE;
 
+	if (late && mc_in_ring(mc_word(p))) {
+		mc_noted.late = v;
+		return;
+	}
+	if (late && mc_epoch_of(mc_word(p)) >= 0) {
+		store_start_late(p, v, where);
+		return;
+	}
 	if (p == &mc_world.journal.kept)
 		relaxed = MC_RLX_END;
 	else if (in_journal(p))

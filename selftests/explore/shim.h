@@ -15,6 +15,7 @@
 __u64 mc_load(const __u64 *p, const char *where);
 __u64 mc_load_acquire(const __u64 *p, const char *where);
 __u64 mc_load_ordered(const __u64 *p, const char *where);
+__u64 mc_load_later(const __u64 *p, const char *where);
 void mc_store_release(__u64 *p, __u64 v, const char *where);
 void mc_or(__u64 *p, __u64 v, const char *where);
 __u64 mc_fetch_or(__u64 *p, __u64 v, const char *where);
@@ -25,6 +26,7 @@ bool mc_beyond(__u32 round, __u32 most, const char *where);
 #define epf_load(p) mc_load(p, __func__)
 #define epf_load_acquire(p) mc_load_acquire(p, __func__)
 #define epf_load_ordered(p) mc_load_ordered(p, __func__)
+#define epf_load_later(p) mc_load_later(p, __func__)
 #define epf_store_release(p, v) mc_store_release(p, v, __func__)
 #define epf_or(p, v) mc_or(p, v, __func__)
 #define epf_fetch_or(p, v) mc_fetch_or(p, v, __func__)

@@ -34,6 +34,8 @@ static const char *const acts[] = {
 	[ACT_MIRROR] = "mirror",
 	[ACT_MIRROR_NEW] = "mirror-new",
 	[ACT_ESTIMATE] = "estimate",
+	[ACT_SINCE] = "since",
+	[ACT_CHANGE] = "change",
 };
 
 static bool has_key(enum scene_act act)
@@ -50,6 +52,7 @@ static bool has_key(enum scene_act act)
 	case ACT_MIRROR:
 	case ACT_MIRROR_NEW:
 	case ACT_ESTIMATE:
+	case ACT_CHANGE:
 		return false;
 	default:
 		return true;
@@ -75,6 +78,8 @@ static bool table_word(int word, char *to)
 		snprintf(to, TEXT, "epoch");
 	else if (word == mc_word(&t->state.count))
 		snprintf(to, TEXT, "count");
+	else if (mc_in_ring(word))
+		snprintf(to, TEXT, "a start (word %d)", word);
 	else if (lane >= 0)
 		snprintf(to, TEXT, "lane %d of line %d", lane % (int)EPF_LANES,
 			 lane / (int)EPF_LANES);
@@ -137,6 +142,14 @@ static bool word_name(int word, char *to)
 
 	if (mc.scene->elastic) {
 		elastic_name(word, to);
+		return false;
+	}
+	if (word == mc_word(&mc_world.clock)) {
+		snprintf(to, TEXT, "clock");
+		return false;
+	}
+	if (word == mc_word(&mc_world.began[1])) {
+		snprintf(to, TEXT, "began of table 1");
 		return false;
 	}
 	if (word >= mc_word(&mc_world.journal)) {
@@ -270,6 +283,13 @@ static void note_step(const struct mc_op *op)
 		break;
 	case MC_EMPTIED:
 		printf("begins lane %d again", op->key);
+		break;
+	case MC_DATED:
+		printf("=> epoch %llu has its start", op->old);
+		break;
+	case MC_SINCE:
+		printf("=> k%d is told %s, all since %llu", op->key,
+		       op->verdict ? "present" : "absent", op->old);
 		break;
 	}
 }
