@@ -412,6 +412,7 @@ static pid_t meddler(const struct progs *p, int dev)
 	for (;;) {
 		take(p, 0);
 		epf_dev_destroy(dev, NAME, true);
+		usleep(2000); /* packets come while there is none */
 		if (epf_dev_create(dev, &again, NULL, &id) || !take(p, id) ||
 		    epf_dev_create(dev, &other, NULL, &id) || epf_dev_swap(dev, NAME, other.name) ||
 		    epf_dev_swap(dev, NAME, other.name) || !take(p, id) ||
@@ -426,7 +427,10 @@ static void meddled(const struct progs *p, int dev, __u32 sends)
 	pid_t pid = meddler(p, dev);
 	__u64 lost = r->lost + r->flood_lost;
 	bool good = race(p, sends);
+	int more = 10;
 
+	while (good && !r->gone && more--)
+		good = race(p, sends);
 	/* it must still run, because nothing has failed */
 	good &= !waitpid(pid, NULL, WNOHANG) && !kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
