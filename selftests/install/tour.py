@@ -290,7 +290,7 @@ class Tour:
     def units(self):
         """systemd finds nothing wrong with the units"""
         units = [os.path.basename(path) for path in self.root.run(
-            f"dpkg -L epochfilter | grep '^{UNITS}/'").split()]
+            f"dpkg -L epochfilter | grep -E '^(/usr)?{UNITS}/'").split()]
         if (self.root.path / "usr/bin/systemd-analyze").exists():
             done = run("chroot", self.root.path, "systemd-analyze", "verify", "--man=no", *units)
         else:
