@@ -27,7 +27,8 @@ int cover_map_of(const char *local, const char *all, struct epf_cluster_cover *o
  * @name: of the cluster
  * @create: NULL: it must exist, and is mapped for reading; otherwise what cover_map_of() has
  *	returned: a map that says the same, with the same window, is used again, with its
- *	@until_ns; any other one is expired and replaced, and programs that have it answer "do not know" from then on
+ *	@until_ns; any other one is expired and replaced, and programs that have it answer
+ *	"do not know" from then on
  * @map: the value, mapped until cover_map_close()
  * @fd: descriptor of the map
  *
