@@ -189,10 +189,13 @@ def flood(p):
 def silent(p):
     """a host that is silent is named, and nothing is covered"""
     c = p.c
-    fault = c.go_on(lambda: not any(c.each("covered")), "that promises expire")
-    told = of_peer(c, 0, GHOST)
-    if not fault and (told["covered"] or told["why"] != "silent"):
-        fault = f"status: {told}"
+
+    def named():
+        of = [of_peer(c, i, GHOST) for i in range(HOSTS)]
+        return all(h["why"] == "silent" and not h["covered"] for h in of)
+    fault = c.go_on(named, "that it is named")
+    if not fault and any(c.each("covered")):
+        fault = "covered without what it has to say"
     return fault or p.covered()
 
 
