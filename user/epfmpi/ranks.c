@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/error.h"
@@ -20,6 +21,9 @@
 
 /* MPI counts in int; pieces of a power of two keep memory aligned. */
 #define PIECE_BYTES ((size_t)1 << 30)
+/* MPI waits without sleeping, and a rank that waits so takes a CPU from one that works. */
+#define NAP_FIRST_NS 20000 /* then twice as long each time, */
+#define NAP_MOST_NS 640000 /* up to this */
 
 static struct ranks self;
 struct ranks_comms comms;
@@ -113,11 +117,28 @@ void ranks_give_up(int status)
 	abort(); /* MPI_Abort() does not return */
 }
 
+static void sleep_until_done(MPI_Request *request)
+{
+	struct timespec nap = { .tv_nsec = NAP_FIRST_NS };
+	int done;
+
+	for (;;) {
+		MPI_Test(request, &done, MPI_STATUS_IGNORE);
+		if (done)
+			return;
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < NAP_MOST_NS)
+			nap.tv_nsec *= 2;
+	}
+}
+
 bool ranks_failed(bool failed)
 {
 	int mine = failed, any;
+	MPI_Request request;
 
-	MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	MPI_Iallreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+	sleep_until_done(&request);
 	return any;
 }
 
