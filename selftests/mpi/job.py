@@ -23,6 +23,7 @@ ENV = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONF
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm_rsh_agent": "",
        "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 COLUMN = ["--digests", "-F", "column", "--unit", str(UNIT)]
+LINES = 3000
 FORMATS = {"csv": ["-F", "csv", "--fields", "2"], "json": ["-F", "json", "--fields", "key"],
            "pcap": ["-F", "pcap"]}
 home = pathlib.Path(tempfile.mkdtemp(prefix="epf-mpi-"))
@@ -60,6 +61,37 @@ def expected():
     for name, words in FORMATS.items():
         epf("audit", "--no-agent", *words, "-b", f"want.{name}.b", "-a", f"want.{name}.a", "-o",
             f"want.{name}.o", "--absent", "snap", f"keys.{name}")
+
+
+def line_of(key, kind):
+    """Line @key of a file of lines: some have no key, or are bad, or empty, or are longer than a unit."""
+    if key % 41 == 0:
+        return {"csv": ",\n", "quoted": '"","x"\r\n', "json": "{}\n", "text": "\n"}[kind]
+    if key % 97 == 0:
+        return {"csv": "1\n", "quoted": 'a"b,c\n' if key % 2 else 'a"b"c,d\n', "json": "[\n", "text": "x" * 999 + "\n"}[kind]
+    if key % 103 == 0:
+        return "\n"
+    long = "z" * (700 if key % 211 == 0 else key % 30)
+    return {"csv": f"{key},k{key},{long}\n", "quoted": f'"{key},""","k{key}",{long}\r\n',
+            "json": f'{{"key": "k{key}", "x": "{long}"}}\n', "text": f"k{key}\n"}[kind]
+
+
+LINE_FORMATS = {"csv": ["-F", "csv", "--header", "--fields", "key"], "quoted": ["-F", "csv", "--fields", "2"],
+                "json": ["--fields", "key"], "text": ["-F", "csv"]}
+
+
+@functools.cache
+def expected_lines():
+    """Files of lines, a snapshot that has some of their keys, and the answers of epfctl."""
+    (home / "some").write_text("".join(f"{1_700_000_000 + key // 99},k{key}\n" for key in range(0, LINES, 3)))
+    epf("build", "lines.epf", "--time", "1h", "--rate", "1k", "-F", "csv", "--stamp", "1", "--stamp-format", "s",
+        "--fields", "2", "some")
+    for kind, words in LINE_FORMATS.items():
+        text = "".join(line_of(key, kind) for key in range(LINES))
+        text = ("n,key,more\n" if kind == "csv" else "") + (text.rstrip() if kind == "json" else text)
+        (home / f"lines.{kind}").write_text(text, newline="")
+        epf("audit", "--no-agent", *words, "--skip-bad", "-b", f"want.lines.{kind}.b", "-a", f"want.lines.{kind}.a",
+            "-o", f"want.lines.{kind}.o", "lines.epf", f"lines.{kind}")
 
 
 def differ(*pairs):

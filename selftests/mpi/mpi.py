@@ -17,8 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "dedup")
 
 import tap
 from job import (
-    BUILD, COLUMN, ENV, FORMATS, KEYLESS, KINDS, MARK, UNIT, UNITS,
-    differ, epf, expected, home, mpi, program, right)
+    BUILD, COLUMN, ENV, FORMATS, KEYLESS, KINDS, LINE_FORMATS, MARK, UNIT, UNITS,
+    differ, epf, expected, expected_lines, home, mpi, program, right)
 
 
 def columns(kind):
@@ -85,6 +85,96 @@ def records(kind):
         if fault:
             return f"{name}: {fault}"
     return None
+
+
+def lines_differ(what):
+    return differ(*((f"got.{end}", f"want.lines.{what}.{end}") for end in "bao"))
+
+
+def lines(kind):
+    """one file of lines, by 1 to 8 ranks, in units of a few lines and of many"""
+    expected_lines()
+    formats, shapes = list(LINE_FORMATS.items()), [(1, 8), (3, 16), (2, 160), (8, 40)]
+    for i in range(len(formats) * (2 if kind == KINDS[0] else 1)):
+        what, words = formats[i % 4]
+        ranks, unit = shapes[i % 4 - i // 4]
+        right(mpi(kind, ranks, "audit", *words, "--skip-bad", "--unit", str(unit), "-b", "got.b", "-a", "got.a",
+                  "-o", "got.o", "lines.epf", f"lines.{what}"))
+        fault = lines_differ(what)
+        if fault:
+            return f"{ranks} ranks, units of {unit}, {what}: {fault}"
+    return None
+
+
+def lines_die(kind):
+    """a rank that dies in a unit of lines, or while answers are joined: --resume does the rest"""
+    expected_lines()
+    words = ["-j", "audit", *LINE_FORMATS["csv"], "--skip-bad", "--unit", "80", "-b", "got.b", "-a", "got.a",
+             "-o", "got.o", "lines.epf", "lines.csv"]
+    for die, least in ("unit:3", 0), ("write:4", 0), ("unit:LAST", 1):
+        units = -(-(home / "lines.csv").stat().st_size // (80 * 64))
+        done = mpi(kind, 1, *words, die=die.replace("LAST", str(units)))
+        if not done.returncode or not (home / "got.b.resume.parts").exists():
+            return f"{die}: nothing was killed"
+        told = json.loads(right(mpi(kind, 2, *words, "--resume")))
+        fault = lines_differ("csv")
+        if fault or told["work"]["resumed_at"] < least:
+            return f"{die}: {fault}, resumed {told['work']['resumed_at']}"
+    return None
+
+
+def lines_damage(kind):
+    """damaged answers of lines are found, and marks of units of another size are none"""
+    expected_lines()
+    words = ["-j", "audit", *LINE_FORMATS["json"], "--skip-bad", "-b", "got.b", "-a", "got.a", "-o", "got.o"]
+    unit = (home / "lines.json").stat().st_size // 64 // 16 * 8 + 8
+    for what, spoil, again, want in [
+            ("nothing", lambda: None, unit, "all"),
+            ("a bit of unit 0", lambda: flip(home / "got.b.resume.parts", 3), unit, "some"),
+            ("an age of unit 1", lambda: flip(home / "got.a.resume.parts", unit * 64 + 3), unit, "some"),
+            ("the records", lambda: os.truncate(home / "got.o.resume.parts", 100), unit, "none"),
+            ("the size of units", lambda: None, 2 * unit, "none")]:
+        done = mpi(kind, 1, *words, "--unit", str(unit), "lines.epf", "lines.json", die="unit:3")
+        if not done.returncode:
+            return "nothing was killed"
+        spoil()
+        told = json.loads(right(mpi(kind, 2, *words, "--unit", str(again), "--resume", "lines.epf", "lines.json")))
+        resumed, keys = told["work"]["resumed_at"], told["keys"]
+        fault = lines_differ("json")
+        if fault or want != ("all" if resumed == keys else "some" if resumed else "none"):
+            return f"{what}: {fault}, resumed {resumed} of {keys}"
+    return None
+
+
+def lines_report(kind):
+    """of one file of lines the report is that of epfctl, too, and a bad line has its number"""
+    expected_lines()
+    words = ["-j", "audit", *LINE_FORMATS["json"], "-b", "got.b"]
+    told = json.loads(right(mpi(kind, 2, *words, "--skip-bad", "--unit", "40", "lines.epf", "lines.json")))
+    want = json.loads(epf(*words, "--no-agent", "--skip-bad", "lines.epf", "lines.json"))
+    for report in told, want:
+        report.pop("work")
+        report["asked"].pop("why")
+    if told != want:
+        return f"{told}\n{want}"
+    (home / "bad.json").write_text('{"key": "a"}\n' * 999 + "[\n" + '{"key": "a"}\n' * 999)
+    said = [done.stderr for done in (
+        mpi(kind, 2, *words[1:], "--unit", "8", "lines.epf", "bad.json"),
+        subprocess.run([BUILD / "user/epfctl", *words[1:], "--no-agent", "lines.epf", "bad.json"],
+                       cwd=home, capture_output=True, text=True))]
+    for left in home.glob("got.*"):
+        left.unlink()
+    return None if all("bad.json: line 1000: not JSON" in text for text in said) else f"{said}"
+
+
+def lines_across(kind):
+    """CSV whose quoted fields have ends of lines is one unit"""
+    expected_lines()
+    (home / "across").write_text('"k3\n",x\n' * 500 + "k3,x\n" * 500)
+    words = ["audit", "-F", "csv", "--fields", "1", "-a"]
+    epf(*words, "across.a", "-b", "across.b", "--no-agent", "lines.epf", "across")
+    right(mpi(kind, 2, *words, "got.a", "-b", "got.b", "--unit", "8", "lines.epf", "across"))
+    return differ(("got.a", "across.a"), ("got.b", "across.b"))
 
 
 def reports(kind):
@@ -229,9 +319,9 @@ def main():
         tap.skip_all("no MPI is installed: scripts/deps.sh test")
     cases = [(f"{kind}: {case.__doc__.splitlines()[0]}", functools.partial(case, kind))
              for kind in KINDS
-             for case in (columns, copies, chosen, merges, resumes, damage, records, reports, others, elsewhere,
-                          refuses, names)
-             if kind == KINDS[0] or case in (columns, copies, merges) or os.environ.get("EPF_THOROUGH")]
+             for case in (columns, copies, chosen, merges, resumes, damage, records, lines, lines_die, lines_damage,
+                          lines_report, lines_across, reports, others, elsewhere, refuses, names)
+             if kind == KINDS[0] or case in (columns, copies, merges, lines) or os.environ.get("EPF_THOROUGH")]
     try:
         tap.main(tap.chosen(cases))
     finally:

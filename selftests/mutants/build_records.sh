@@ -14,7 +14,7 @@ build_readers() {
 	local name parts=()
 	script 600 READREC="$tmp/readrec"
 	for name in records record input text json nfdump keytext rec_error csv pcap capture ipfix \
-		stream stamp nfcapd child wiretap gzip xz zstd; do
+		stream stamp part nfcapd child wiretap gzip xz zstd; do
 		case " $file " in
 		*.h\ * | *" user/records/$name.c "*) parts+=("$copy/user/records/$name.c") ;;
 		*) parts+=("$build/user/obj/records/$name.o") ;;

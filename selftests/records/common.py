@@ -28,13 +28,13 @@ LINE_MAX = 1 << 20
 
 class Got:
     """The output of readrec: @pairs of digest and raw bytes, @records, @keyless, @bad and @bytes
-    counted, @calls of rec_next(), @error its number or 0, @why its text.
+    counted, @calls of rec_next(), @error its number or 0, @why its text, @plain: a part is.
 """
 
     def __init__(self, out, status):
         self.pairs, self.error, self.why = [], 0, ""
         self.records = self.keyless = self.bad = self.bytes = self.calls = 0
-        self.format, self.prologue, self.status = "", b"", status
+        self.format, self.prologue, self.status, self.plain = "", b"", status, False
         for line in out.decode("latin-1").splitlines():
             self.take(*line.split(" ", 1))
 
@@ -46,6 +46,8 @@ class Got:
         elif word == "count":
             self.records, self.keyless, self.bad, self.bytes = \
                 map(int, rest.split())
+        elif word == "cut":
+            self.plain = rest.endswith("1")
         elif word == "calls":
             self.calls = int(rest)
         elif word == "error":

@@ -4,8 +4,8 @@
  *
  * Prints what the readers read from standard input: each record as its digest and its
  * bytes in hex, then the counts, or the error. Options: fields=TEXT, separator=C,
- * joint=C, key=frame|packet|flow, strict, digest, hex, header, skip-bad, quiet (counts
- * only).
+ * joint=C, key=frame|packet|flow, part=FROM-TO, strict, digest, hex, header, skip-bad, quiet
+ * (counts only).
  *
  * Exit: 0; 1: an error was printed; 3: a guarantee of records.h was violated.
  */
@@ -49,6 +49,8 @@ static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash
 		spec->separator = *v;
 	else if ((v = value(arg, "joint")))
 		spec->joint = *v;
+	else if ((v = value(arg, "part")))
+		sscanf(v, "%llu-%llu", &spec->part.from, &spec->part.to);
 	else if ((v = value(arg, "key")))
 		spec->pkt.key = packet_key(v);
 	else if ((v = value(arg, "flags")))
@@ -137,6 +139,18 @@ static int read_all(struct rec_source *source)
 	return failed(err, &e);
 }
 
+/* May the file be read in parts, and is this one plain? */
+static void print_cut(const struct rec_source *source, const struct rec_part *part)
+{
+	bool plain = false;
+
+	if (!part->to)
+		return;
+	if (rec_is_plain(STDIN_FILENO, part->from, part->to, &plain))
+		exit(3);
+	printf("cut %d %d\n", rec_source_cut(source), plain);
+}
+
 int main(int argc, char **argv)
 {
 	struct rec_spec spec = { .format = REC_AUTO };
@@ -158,6 +172,7 @@ int main(int argc, char **argv)
 	prologue = rec_prologue(source);
 	printf("prologue ");
 	print_raw(&prologue);
+	print_cut(source, &spec.part);
 	err = read_all(source);
 	rec_close(source);
 	return err;

@@ -79,10 +79,10 @@ static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
 	return (__u64)st->st_size / len;
 }
 
-/* The files that an audit makes: an output, its name while it is incomplete, and the
- * state beside a bitmap.
+/* The files that an audit makes: an output, its name while it is incomplete, answers that are to be
+ * joined, and the state beside a bitmap.
  */
-static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_STATE,
+static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_PARTS, AUDIT_STATE,
 					     AUDIT_STATE AUDIT_MARKS };
 
 #define MADE_MAX (AUDIT_OUTS * AUDIT_KEYS_MAX * (int)ARRAY_SIZE(made_suffixes))
@@ -99,7 +99,8 @@ static int add_made(struct made *m, int what, const char *name)
 
 	/* if there is no path, opening the output reports why */
 	for (i = 0; path && i < ARRAY_SIZE(made_suffixes); i++) {
-		if (what != OUT_BITMAP && strstr(made_suffixes[i], AUDIT_STATE))
+		if (what != OUT_BITMAP && strstr(made_suffixes[i], AUDIT_STATE) &&
+		    strcmp(made_suffixes[i], AUDIT_PARTS))
 			continue;
 		if (asprintf(&m->path[m->nr], "%s%s", path, made_suffixes[i]) < 0) {
 			free(path);

@@ -32,10 +32,10 @@ static __u64 words_sum(const void *words, size_t bytes, __u64 seed)
 
 _Static_assert(sizeof(struct audit_state) <= sizeof(struct audit_mark), "words_sum() has room");
 
-static __u64 mark_sum(const struct audit_mark *m, __u64 unit, __u64 first,
+static __u64 mark_sum(const struct audit_mark *m, __u64 unit, __u64 size,
 		      const struct audit_state *s)
 {
-	__u64 place[2] = { unit, first };
+	__u64 place[2] = { unit, size };
 	__u64 seed = words_sum(s, sizeof(*s), 0);
 
 	return words_sum(m, sizeof(*m), words_sum(place, sizeof(place), seed));
@@ -74,16 +74,16 @@ void audit_marks_remove(const char *state_path)
 	free(path);
 }
 
-int audit_marks_put(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+int audit_marks_put(int fd, __u64 unit, __u64 size, const struct audit_state *s,
 		    const struct audit_mark *m)
 {
-	struct marked f = { .mark = *m, .sum = mark_sum(m, unit, first, s) };
+	struct marked f = { .mark = *m, .sum = mark_sum(m, unit, size, s) };
 
 	epf_order_words(&f, &f, sizeof(f));
 	return epf_file_write_at(fd, &f, sizeof(f), (off_t)(unit * sizeof(f)));
 }
 
-bool audit_marks_get(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+bool audit_marks_get(int fd, __u64 unit, __u64 size, const struct audit_state *s,
 		     struct audit_mark *m)
 {
 	struct marked f;
@@ -92,7 +92,7 @@ bool audit_marks_get(int fd, __u64 unit, __u64 first, const struct audit_state *
 		return false;
 	epf_order_words(&f, &f, sizeof(f));
 	*m = f.mark;
-	return f.sum == mark_sum(m, unit, first, s) && job_checkpoint_sound(&m->mark);
+	return f.sum == mark_sum(m, unit, size, s) && job_checkpoint_sound(&m->mark);
 }
 
 void audit_mark_add(struct audit_mark *to, const struct audit_mark *m)

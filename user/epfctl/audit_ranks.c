@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An audit by all ranks of an MPI job. The work is cut into units: a file of records, or
- * some million keys of a column. Ranks take one unit after another (ranks_next()), look its
- * keys up in lines that each has, or that those of a node share, and write the answers where they
- * belong. Rank 0 gives the files their names when all units are done.
+ * An audit by all ranks of an MPI job. The work is cut into units: some million keys of a
+ * column, lines (audit_lines.c), or a whole file of other records. Ranks take one unit after
+ * another (ranks_next()), look its keys up in lines that each has, or that those of a node
+ * share, and write the answers where they belong. Rank 0 gives the files their names when all
+ * units are done.
  *
  * A unit that is done gets a mark (audit_marks.c), which has the sum of its answers. So
  * --resume after the death of a rank or of a machine repeats the units whose mark or
  * answers are not there, whatever of them reached the disk.
  */
-#include "cmd_audit.h"
+#include "audit_ranks.h"
 
 #include "desc.h"
 #include "libepf/snap.h"
@@ -31,34 +32,6 @@
 #define UNITS_WANTED 256u    /* so that ranks end at nearly the same time */
 #define STEP_KEYS (4u << 20) /* between two calls of ranks_serve() */
 #define SUM_BYTES (1u << 20)
-
-/**
- * struct part - a file of keys, and what is written of it
- * @fd: the file
- * @st: its status
- * @units: units that it is cut into
- * @unit_keys: keys of each but the last
- * @out: outputs, in rank 0
- * @path: names of the unfinished outputs
- * @file: of bitmap and ages
- * @state: what the audit is about
- * @state_path: where that is saved
- * @fresh: no interrupted audit left one, so that a start that fails removes it
- * @marks: marks of its units
- */
-struct part {
-	int fd;
-	struct stat st;
-	__u64 units;
-	__u64 unit_keys;
-	struct audit_out out[AUDIT_OUTS];
-	char *path[AUDIT_ANSWERS];
-	struct ranks_file *file[AUDIT_ANSWERS];
-	struct audit_state state;
-	char *state_path;
-	bool fresh;
-	int marks;
-};
 
 /**
  * struct shared - the audit, as one rank sees it
@@ -86,11 +59,11 @@ struct shared {
 
 /* Only rank 0 */
 
-static char *partial_name(const char *name)
+static char *name_beside(const char *name, const char *suffix)
 {
 	char *path = epf_file_resolve(name), *made = NULL;
 
-	if (path && asprintf(&made, "%s" AUDIT_PARTIAL, path) < 0)
+	if (path && asprintf(&made, "%s%s", path, suffix) < 0)
 		made = NULL;
 	free(path);
 	return made;
@@ -175,8 +148,8 @@ static void cut_column(struct part *p, const struct audit_ask *ask)
 	__u64 bytes = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
 	__u64 keys = (__u64)p->st.st_size / bytes;
 
-	p->unit_keys = ask->unit_keys ? ask->unit_keys : usual_unit(keys);
-	p->units = (keys + p->unit_keys - 1) / p->unit_keys;
+	p->unit = ask->unit_keys ? ask->unit_keys : usual_unit(keys);
+	p->units = (keys + p->unit - 1) / p->unit;
 }
 
 static int open_keys(struct shared *s)
@@ -194,7 +167,7 @@ static int open_keys(struct shared *s)
 			return fail("%s is not a regular file: epfmpi reads regular files only",
 				    ask->keys[i]);
 		p->units = 1;
-		p->unit_keys = 0;
+		p->unit = 0;
 		if (ask->spec.records.format == REC_COLUMN)
 			cut_column(p, ask);
 	}
@@ -217,8 +190,9 @@ static int name_outputs(struct shared *s)
 		for (i = 0; i < AUDIT_ANSWERS; i++) {
 			if (!ask->nr_out[i])
 				continue;
-			p->path[i] = partial_name(ask->out[i][k]);
-			if (!p->path[i])
+			p->path[i] = name_beside(ask->out[i][k], AUDIT_PARTIAL);
+			p->piece[i] = name_beside(ask->out[i][k], AUDIT_PARTS);
+			if (!p->path[i] || !p->piece[i])
 				return fail_errno(errno, "%s: %m", ask->out[i][k]);
 		}
 	}
@@ -310,14 +284,19 @@ static void choose(struct shared *s, unsigned int threads)
 	s->engine = s->choice.engine;
 }
 
-/* Open an output in all ranks; those in which it fails say why. */
-static int open_shared(struct ranks_file **file, const char *path)
+int audit_open_shared(struct ranks_file **file, const char *path)
 {
 	int err = ranks_open(file, path);
 
 	if (err)
 		fail("%s: %s", path, ranks_why());
 	return ranks_failed(err) ? EXIT_FAIL : 0;
+}
+
+/* Where units write their answers. */
+static const char *answers_path(const struct part *p, int what)
+{
+	return p->lines ? p->piece[what] : p->path[what];
 }
 
 static int open_files(struct shared *s)
@@ -328,7 +307,7 @@ static int open_files(struct shared *s)
 		struct part *p = &s->part[k];
 
 		for (i = OUT_BITMAP; i <= OUT_AGES; i++)
-			if (p->path[i] && open_shared(&p->file[i], p->path[i]))
+			if (p->path[i] && audit_open_shared(&p->file[i], answers_path(p, i)))
 				return EXIT_FAIL;
 		if (ranks->rank)
 			p->marks = audit_marks_open(p->state_path);
@@ -348,8 +327,9 @@ static int open_files(struct shared *s)
  * @p: its file
  * @file: number of that
  * @nr: its number among those of the file
- * @first: its first key
+ * @first: its first key, or of lines its first byte
  * @keys: number of keys, of a column
+ * @records: where its records begin
  * @ages: sum of its ages
  * @records_fd: its records; -1: none
  */
@@ -360,6 +340,7 @@ struct unit {
 	__u64 nr;
 	__u64 first;
 	__u64 keys;
+	__u64 records;
 	XXH3_state_t *ages;
 	int records_fd;
 };
@@ -407,7 +388,7 @@ static bool unit_done(const struct unit *u, struct audit_mark *m)
 	struct stat st;
 	__u64 sum;
 
-	if (!u->s->ask->resume || !audit_marks_get(u->p->marks, u->nr, u->first, &u->p->state, m))
+	if (!u->s->ask->resume || !audit_marks_get(u->p->marks, u->nr, u->p->unit, &u->p->state, m))
 		return false;
 	if (u->keys && u->keys != m->mark.keys)
 		return false;
@@ -417,8 +398,8 @@ static bool unit_done(const struct unit *u, struct audit_mark *m)
 	if (u->p->file[OUT_AGES] &&
 	    (!sum_there(u->p->file[OUT_AGES], u->first, m->mark.keys, &sum) || sum != m->ages))
 		return false;
-	return u->records_fd < 0 ||
-	       (!fstat(u->records_fd, &st) && (__u64)st.st_size >= m->mark.record_bytes);
+	return u->records_fd < 0 || (!fstat(u->records_fd, &st) &&
+				     (__u64)st.st_size >= u->records + m->mark.record_bytes);
 }
 
 static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
@@ -445,9 +426,24 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 	m->ages = XXH3_64bits_digest(u->ages);
 	err = u->records_fd >= 0 ? epf_file_sync(u->records_fd) : 0;
 	if (err)
-		return fail_errno(err, "%s: %m", u->p->path[OUT_RECORDS]);
-	err = audit_marks_put(u->p->marks, u->nr, u->first, &u->p->state, m);
+		return fail_errno(err, "%s: %m", answers_path(u->p, OUT_RECORDS));
+	err = audit_marks_put(u->p->marks, u->nr, u->p->unit, &u->p->state, m);
 	return err ? fail_errno(err, "%s" AUDIT_MARKS ": %m", u->p->state_path) : 0;
+}
+
+static struct rec_part part_of(const struct unit *u)
+{
+	__u64 end = (__u64)u->p->st.st_size, to = u->first + u->p->unit;
+
+	return (struct rec_part){ u->first, to < end ? to : end };
+}
+
+/* Return: 0; -1 with errno set. */
+static int place_records(const struct unit *u)
+{
+	if (u->p->lines)
+		return lseek(u->records_fd, (off_t)u->records, SEEK_SET) < 0 ? -1 : 0;
+	return ftruncate(u->records_fd, 0);
 }
 
 static int answer_unit(struct unit *u, struct audit_mark *m)
@@ -467,8 +463,10 @@ static int answer_unit(struct unit *u, struct audit_mark *m)
 	spec.first = u->first;
 	spec.nr = u->keys;
 	spec.sink = &sink;
-	if (u->records_fd >= 0 && ftruncate(u->records_fd, 0))
-		return fail_errno(errno, "%s: %m", u->p->path[OUT_RECORDS]);
+	if (u->p->lines)
+		spec.records.part = part_of(u);
+	if (u->records_fd >= 0 && place_records(u))
+		return fail_errno(errno, "%s: %m", answers_path(u->p, OUT_RECORDS));
 	if (lseek(u->p->fd, 0, SEEK_SET) || job_open(&job, &u->s->t.view, &spec, &e))
 		return fail("%s: %s", u->s->ask->keys[u->file], e.text);
 	ret = ask_unit(u, job, m);
@@ -479,7 +477,7 @@ static int answer_unit(struct unit *u, struct audit_mark *m)
 static int do_unit(struct unit *u)
 {
 	struct audit_mark m = { 0 };
-	const char *records = u->p->path[OUT_RECORDS];
+	const char *records = answers_path(u->p, OUT_RECORDS);
 	int ret = 0;
 
 	u->records_fd = records ? open(records, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -496,6 +494,10 @@ static int do_unit(struct unit *u)
 	if (u->records_fd >= 0 && close(u->records_fd) && !ret)
 		ret = fail_errno(errno, "%s: %m", records);
 	audit_mark_add(&u->s->mark[u->file], &m);
+	if (u->p->lines) {
+		u->p->count[u->nr] = m.mark.keys;
+		u->p->count[u->p->units + u->nr] = m.mark.record_bytes;
+	}
 	return ret;
 }
 
@@ -512,10 +514,12 @@ static bool find_unit(struct shared *s, __u64 nr, struct unit *u)
 		return false;
 	u->p = &s->part[u->file];
 	u->nr = nr;
-	u->first = nr * u->p->unit_keys;
-	if (u->p->unit_keys) {
+	u->first = nr * u->p->unit;
+	if (u->p->lines) {
+		u->records = audit_records_at(u->p, nr);
+	} else if (u->p->unit) {
 		all = (__u64)u->p->st.st_size / bytes;
-		u->keys = all - u->first < u->p->unit_keys ? all - u->first : u->p->unit_keys;
+		u->keys = all - u->first < u->p->unit ? all - u->first : u->p->unit;
 	}
 	return true;
 }
@@ -547,6 +551,13 @@ static const char *copy_text(const struct shared *s)
 	return s->copy == RANKS_COPY_SHARED ? "one copy for each node" : "one copy for each rank";
 }
 
+static enum rec_format format_of(const struct shared *s, int nr)
+{
+	if (s->ask->spec.records.format == REC_COLUMN)
+		return REC_COLUMN;
+	return s->part[nr].lines ? s->part[nr].format : (enum rec_format)s->mark[nr].format;
+}
+
 static int end_part(struct shared *s, int nr)
 {
 	struct part *p = &s->part[nr];
@@ -557,9 +568,7 @@ static int end_part(struct shared *s, int nr)
 			   .keyless = m->keyless,
 			   .bad = m->bad,
 			   .left_out = m->left_out,
-			   .format = s->ask->spec.records.format == REC_COLUMN ?
-					     REC_COLUMN :
-					     (enum rec_format)m->format,
+			   .format = format_of(s, nr),
 			   .engine = s->engine },
 		.epoch = s->t.view.epoch,
 		.fpr = s->fpr,
@@ -578,6 +587,7 @@ static int end_part(struct shared *s, int nr)
 		return EXIT_FAIL;
 	unlink(p->state_path);
 	audit_marks_remove(p->state_path);
+	audit_remove_pieces(p); /* also those of an interrupted audit that had other units */
 	audit_report(&s->t, &r);
 	return 0;
 }
@@ -595,6 +605,9 @@ static int finish(struct shared *s)
 	if (ranks_failed(ret))
 		return EXIT_FAIL;
 	ranks_add((__u64 *)s->mark, (size_t)s->ask->nr_keys * sizeof(*s->mark) / sizeof(__u64));
+	for (k = 0; k < s->ask->nr_keys && !stopped; k++)
+		if (s->part[k].lines && audit_join_lines(&s->part[k]))
+			return EXIT_FAIL;
 	if (ranks->rank)
 		return stopped ? EXIT_FAIL : 0;
 	if (stopped)
@@ -622,13 +635,17 @@ static void close_part(struct part *p, bool began)
 	if (p->fresh && !began) {
 		unlink(p->state_path);
 		audit_marks_remove(p->state_path);
+		if (p->lines)
+			audit_remove_pieces(p);
 	}
 	for (i = 0; i < AUDIT_ANSWERS; i++) {
 		p->out[i].kept &= !p->fresh || began;
 		if (p->out[i].name)
 			audit_out_close(&p->out[i]);
 		free(p->path[i]);
+		free(p->piece[i]);
 	}
+	free(p->count);
 	free(p->state_path);
 	if (p->marks >= 0)
 		close(p->marks);
@@ -645,6 +662,15 @@ static int begin(struct shared *s)
 	return ret || ranks->rank ? ret : begin_first(s);
 }
 
+static int cut_lines(struct shared *s)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < s->ask->nr_keys && !ret; i++)
+		ret = audit_cut_lines(&s->part[i], s->ask, &s->t);
+	return ret;
+}
+
 /* Each step ends when all ranks have done it. Rank 0 begins, so that what all find wrong is
  * said once.
  */
@@ -658,7 +684,7 @@ static int audit_shared(struct shared *s)
 	if (ranks_failed(same_keys(s)) || ranks_failed(share_snapshot(s)))
 		return EXIT_FAIL;
 	choose(s, threads_of(s->ask));
-	if (ranks_failed(open_files(s)))
+	if (cut_lines(s) || ranks_failed(open_files(s)))
 		return EXIT_FAIL;
 	s->began_ns = now_ns();
 	do_units(s);

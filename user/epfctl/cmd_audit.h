@@ -30,7 +30,8 @@ enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_ANSWERS, OUT_PLOT = AUDIT_ANSWER
  * @resume: continue an interrupted audit, and keep what a later continuation needs
  * @keys: files; "-": standard input
  * @nr_keys: how many
- * @unit_keys: of a column, keys that a rank takes at a time; 0: the usual number
+ * @unit_keys: by ranks: keys of a column that one takes at a time; of lines, as many times
+ *	64 bytes; 0: the usual number
  * @copy: by ranks: how many copies of the snapshot
  * @out: files to write, one for each of @keys and kind of output
  * @nr_out: how many: none, or @nr_keys
@@ -111,6 +112,7 @@ struct audit_out {
 #define AUDIT_PARTIAL ".partial"
 #define AUDIT_STATE ".resume"
 #define AUDIT_MARKS ".marks" /* after that of the state */
+#define AUDIT_PARTS AUDIT_STATE ".parts"
 
 /* Begin an output. @resume: continue an unfinished file, if there is one; @known: a state
  * describes it. Return: 0, or EXIT_FAIL with an error printed.
@@ -212,16 +214,16 @@ void audit_marks_remove(const char *state_path);
  * audit_marks_put() - mark a unit as done
  * @fd: marks
  * @unit: its number
- * @first: its first key
+ * @size: of the units: marks of others are not found
  * @s: what the audit is about: marks of another one are not found
  * @m: the mark
  *
  * Return: 0, or a negative errno.
  */
-int audit_marks_put(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+int audit_marks_put(int fd, __u64 unit, __u64 size, const struct audit_state *s,
 		    const struct audit_mark *m);
 /* Return: is there an undamaged mark of this unit? */
-bool audit_marks_get(int fd, __u64 unit, __u64 first, const struct audit_state *s,
+bool audit_marks_get(int fd, __u64 unit, __u64 size, const struct audit_state *s,
 		     struct audit_mark *m);
 /* Add @m, number by number. */
 void audit_mark_add(struct audit_mark *to, const struct audit_mark *m);

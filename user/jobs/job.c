@@ -494,7 +494,8 @@ static int open_records(struct job *j, struct rec_error *e)
 	if (S_ISREG(st.st_mode) && !rec_packed(j->source) && j->spec.from.keys > j->state.bytes_all)
 		return few_records(e);
 	j->room = REC_BATCH;
-	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes;
+	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes &&
+		      !j->spec.records.part.from;
 	return 0;
 }
 

@@ -63,8 +63,9 @@ struct job_sink {
  * @threads: as in struct epf_answer
  * @from: where an audit of the same keys and view was interrupted; zeros: start at
  *	the beginning. What the files have beyond it is overwritten
- * @first: of a column, without @from: the first key to look up, a multiple of 8.
- *	Marks count from there, outputs are written where the key belongs
+ * @first: without @from: the number of the first key, a multiple of 8. Marks count from
+ *	there, outputs are written where the key belongs. A column is looked up from there on;
+ *	of records, those of @records.part are
  * @nr: of a column: how many keys from there on; 0: all
  * @sink: takes the answers for @bitmap_fd and @ages_fd, which are then only asked
  *	whether they are -1; NULL: they are written to these

@@ -219,17 +219,16 @@ static int csv_put_record(struct rec_source *s, struct rec_batch *b, struct rec_
 	unsigned int i;
 
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	for (i = 0; i < s->nr_parts; i++)
 		if (c->column[i] >= c->columns)
 			return rec_bad(s, e,
 				       "line %llu: it has %zu fields, but the "
 				       "key includes field %zu",
-				       (unsigned long long)s->in.line, c->columns,
-				       c->column[i] + 1);
+				       rec_line_nr(s), c->columns, c->column[i] + 1);
 	why = rec_stamp(s, c->part + s->nr_fields);
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	return rec_key(s, b, raw, c->part, e);
 }
 

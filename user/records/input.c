@@ -47,6 +47,7 @@ static int read_to(struct rec_input *in, size_t end)
 		return (int)n;
 	in->eof = !n;
 	in->end += in->aligned ? squeeze(in->buf + in->end, (size_t)n) : (size_t)n;
+	rec_input_limit(in);
 	return 0;
 }
 
@@ -108,7 +109,7 @@ void rec_skip_mark(struct rec_input *in)
 int rec_too_long(const struct rec_source *s, struct rec_error *e)
 {
 	return rec_error_set(e, -EBADMSG, "line %llu: record longer than %u bytes",
-			     (unsigned long long)s->in.line + 1, REC_LINE_MAX);
+			     rec_line_nr(s) + 1, REC_LINE_MAX);
 }
 
 bool rec_goes_on(struct rec_source *s, const struct rec_batch *b)

@@ -66,8 +66,8 @@ static int put_members(struct rec_source *s, struct rec_batch *b, struct rec_raw
 		}
 		why = set_part(&part[i], room[i], one);
 		if (why)
-			return rec_bad(s, e, "line %llu: member %u is %s",
-				       (unsigned long long)s->in.line, i + 1, why);
+			return rec_bad(s, e, "line %llu: member %u is %s", rec_line_nr(s), i + 1,
+				       why);
 	}
 	return rec_key(s, b, raw, part, e);
 }
@@ -106,7 +106,7 @@ static int put_insert(struct rec_source *s, struct rec_batch *b, struct rec_raw 
 	const char *why = keytext_json(&key, v, s->spec.digest);
 
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	rec_put_key(s, b, raw, &key);
 	return 0;
 }
@@ -132,14 +132,13 @@ static int put_line(struct rec_source *s, struct rec_batch *b, struct rec_raw li
 	int err;
 
 	if (too_many_values(line))
-		return rec_bad(s, e, "line %llu: more than %u values",
-			       (unsigned long long)s->in.line, VALUES_MAX);
+		return rec_bad(s, e, "line %llu: more than %u values", rec_line_nr(s), VALUES_MAX);
 	v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
 	if (!v)
-		return rec_bad(s, e, "line %llu: not JSON", (unsigned long long)s->in.line);
+		return rec_bad(s, e, "line %llu: not JSON", rec_line_nr(s));
 	why = put_stamp(s, v);
 	if (why)
-		err = rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		err = rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	else
 		err = s->nr_fields ? put_members(s, b, line, v, e) : put_insert(s, b, line, v, e);
 	json_decref(v);

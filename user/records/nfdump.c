@@ -290,7 +290,7 @@ static int put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw li
 	if (!why && s->spec.stamps)
 		why = read_end(nf->text, &s->ns);
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	if (rec_flow(s, &flow, &digest))
 		rec_put(s, b, digest, line);
 	return 0;
@@ -325,7 +325,7 @@ static int nfdump_take_line(struct rec_source *s, struct rec_batch *b, struct re
 	const char *why = split(s->own, line.data, line.len);
 
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	return nfdump_skip(s->own, line) ? 0 : put_flow(s, b, line, e);
 }
 

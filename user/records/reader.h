@@ -35,7 +35,9 @@
  * @at: offset of the first byte that is not consumed
  * @end: end of the bytes in @buf
  * @before: consumed bytes that are not in @buf any more
- * @line: number of the last line consumed
+ * @line: number of the last line consumed, from @origin
+ * @origin: offset where lines are counted from: of a part
+ * @limit: no line begins here or behind; 0: none
  */
 struct rec_input {
 	int fd;
@@ -48,6 +50,8 @@ struct rec_input {
 	size_t end;
 	__u64 before;
 	__u64 line;
+	__u64 origin;
+	__u64 limit;
 };
 
 /**
@@ -171,6 +175,15 @@ int rec_too_long(const struct rec_source *s, struct rec_error *e);
 
 /* May this call take another record? If not, sets @more for the next call. */
 bool rec_goes_on(struct rec_source *s, const struct rec_batch *b);
+
+/* part.c: a part of a file */
+
+/* Leave only the part of an input whose prologue was read. Return: 0; an errno of stream_read(). */
+int rec_input_part(struct rec_input *in, const struct rec_part *part);
+/* End the input behind the last line of the part, if it is there. */
+void rec_input_limit(struct rec_input *in);
+/* The number of the last line consumed, for an error: it takes time. */
+unsigned long long rec_line_nr(const struct rec_source *s);
 
 /* record.c: processing of a record */
 

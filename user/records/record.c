@@ -98,7 +98,7 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	else if (part->len)
 		why = keytext_digest(&key, part->data, part->len);
 	if (why)
-		return rec_bad(s, e, "line %llu: %s", (unsigned long long)s->in.line, why);
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
 	if (key.len)
 		rec_put_key(s, b, raw, &key);
 	else

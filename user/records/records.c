@@ -337,6 +337,20 @@ static void settle_key(struct rec_source *s)
 		s->spec.pkt = flow;
 }
 
+/* The prologue was read. */
+static int begin_part(struct rec_source *s, struct rec_error *e)
+{
+	const struct rec_part *part = &s->spec.part;
+	int err;
+
+	if (!part->from && !part->to)
+		return 0;
+	if (rec_source_cut(s) == REC_CUT_NOT)
+		return rec_error_set(e, -EINVAL, "it cannot be read in parts");
+	err = rec_input_part(&s->in, part);
+	return err ? rec_input_failed(&s->in, err, e) : 0;
+}
+
 static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 {
 	int err = rec_input_open(&s->in, fd,
@@ -357,7 +371,9 @@ static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 		err = check_spec(s, e);
 	if (!err && for_nfdump(s))
 		err = nfcapd_start(s, e);
-	return err ? err : s->reader->open(s, e);
+	if (!err)
+		err = s->reader->open(s, e);
+	return err ? err : begin_part(s, e);
 }
 
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,

@@ -47,6 +47,16 @@ enum rec_child {
 	REC_CHILD_NONE,   /* not at all */
 };
 
+/**
+ * struct rec_part - a part of a file, see enum rec_cut: its lines that begin there
+ * @from: offset in the file
+ * @to: offset of the end; 0: that of the file
+ */
+struct rec_part {
+	__u64 from;
+	__u64 to;
+};
+
 /* Approximate memory of a reader, independent of the input. A compressed input takes its
  * window in addition.
  */
@@ -74,6 +84,7 @@ enum rec_child {
  * @window_max: refuse compressed input with a longer window, see stream_open();
  *	0: STREAM_WINDOW_MAX
  * @child: whether a program may run that prints the file
+ * @part: zeros: all of it. Each part has the prologue, and counts of its own
  * @any_keys: look keys up even if the filter's are made of something else
  */
 struct rec_spec {
@@ -93,6 +104,7 @@ struct rec_spec {
 	bool any_keys;
 	size_t window_max;
 	enum rec_child child;
+	struct rec_part part;
 };
 
 /* One line without a newline: position and error ("line 17: ..."). */
@@ -153,9 +165,9 @@ const char *rec_format_name(enum rec_format format);
  * @hash: hash function of digests
  * @e: set to the error text on failure
  *
- * Return: 0; -EINVAL: @spec is inconsistent; -EBADMSG: not of this format, or
- * REC_AUTO cannot detect it; -EOPNOTSUPP: built without the library, or @spec->child
- * forbids it; -ENOMEM; an errno of stream_read().
+ * Return: 0; -EINVAL: @spec is inconsistent, or asks for a part where there is none;
+ * -EBADMSG: not of this format, or REC_AUTO cannot detect it; -EOPNOTSUPP: built without the
+ * library, or @spec->child forbids it; -ENOMEM; an errno of stream_read().
  */
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 	     const struct epf_hash *hash, struct rec_error *e);
@@ -176,6 +188,30 @@ const char *rec_note(const struct rec_source *source);
  * not matter, and stays.
  */
 bool rec_needs_child(int fd, enum rec_format format);
+
+/**
+ * enum rec_cut - may a file be read in parts?
+ * @REC_CUT_NOT: no: it is compressed, printed by a program, or its records are not lines
+ * @REC_CUT_LINES: yes
+ * @REC_CUT_PLAIN: if its lines are plain, see rec_is_plain()
+ */
+enum rec_cut { REC_CUT_NOT, REC_CUT_LINES, REC_CUT_PLAIN };
+
+enum rec_cut rec_source_cut(const struct rec_source *source);
+
+/**
+ * rec_is_plain() - is each line a record of CSV, or a bad one?
+ * @fd: regular file, whose position does not matter, and stays
+ * @from: offset of the first byte of a part
+ * @to: of its end
+ * @plain: result: all lines that begin there have an even number of quotes, and a carriage
+ *	return at their end only
+ *
+ * A file all of whose parts are plain may be read in parts.
+ *
+ * Return: 0; -ENOMEM; an errno of pread().
+ */
+int rec_is_plain(int fd, __u64 from, __u64 to, bool *plain);
 
 /* The description of its keys. */
 struct epf_key_desc rec_source_desc(const struct rec_source *source);

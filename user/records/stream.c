@@ -297,6 +297,18 @@ static ssize_t read_packed(struct stream *s, void *to, size_t room)
 	return s->err;
 }
 
+int stream_seek(struct stream *s, __u64 at)
+{
+	if (lseek(s->fd, (off_t)at, SEEK_SET) < 0) {
+		snprintf(s->why, sizeof(s->why), "%s", strerror(errno));
+		return -errno;
+	}
+	s->before = at;
+	s->at = s->end = 0;
+	s->eof = false;
+	return 0;
+}
+
 ssize_t stream_read(struct stream *s, void *to, size_t room)
 {
 	int err = s->err;

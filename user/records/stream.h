@@ -43,6 +43,9 @@ struct stream;
 struct stream *stream_open(int fd, size_t window_max);
 void stream_close(struct stream *s); /* @s may be NULL */
 
+/* Read from offset @at of a regular file that is not compressed. Return: 0; -errno of lseek(). */
+int stream_seek(struct stream *s, __u64 at);
+
 /**
  * stream_on_idle() - say what to do before waiting for input
  * @s: stream
