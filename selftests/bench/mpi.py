@@ -6,7 +6,8 @@ commands in turn. CPU time says more on a busy machine, but has the time for whi
 for the last one, since MPI waits without sleeping.
 
 usage: mpi.py [RUNS]     (default 5)
-Environment: KEYS, digests of the column (default 200 million); CPUS, that all may use."""
+Environment: KEYS, digests of the column (default 200 million); TIMES, how often a command audits it
+(default 1; with more the start of MPI counts less); CPUS, that all may use; COPIES (default "own shared")."""
 
 import array
 import os
@@ -22,10 +23,13 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 USER = pathlib.Path(os.environ.get("BUILD") or TOP / "build") / "user"
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 KEYS = int(os.environ.get("KEYS") or 200_000_000)
+TIMES = int(os.environ.get("TIMES") or 1)
+COPIES = (os.environ.get("COPIES") or "own shared").split()
 CPUS = os.environ.get("CPUS") or ",".join(map(str, sorted(os.sched_getaffinity(0))))
 ENV = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPI = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
-AUDIT = ["--digests", "-F", "column", "-b", "bits", "snap", "digests"]
+AUDIT = ["--digests", "-F", "column", *sum((["-b", f"bits{i}"] for i in range(TIMES)), []), "snap",
+         *["digests"] * TIMES]
 
 
 def make(home):
@@ -56,7 +60,7 @@ def main():
         home = pathlib.Path(name)
         make(home)
         commands = {"epfctl audit": [USER / "epfctl", "audit", "--no-agent", *AUDIT]}
-        for copy in "own", "shared":
+        for copy in COPIES:
             for ranks in 1, 2, 4:
                 commands[f"epfmpi, {ranks} ranks, {copy}"] = [
                     *MPI, str(ranks), USER / "mpi/epfmpi", "audit", "--copy", copy, *AUDIT]
@@ -64,11 +68,11 @@ def main():
         for _ in range(RUNS):
             for what, command in commands.items():
                 taken[what].append(seconds(["taskset", "-c", CPUS, *command], home))
-        print(f"{KEYS:,} digests, CPUs {CPUS}, {RUNS} runs; efficiency beside epfctl, by the clock and by CPU time")
+        print(f"{KEYS:,} digests {TIMES} times, CPUs {CPUS}, {RUNS} runs; efficiency beside epfctl, by the clock and by CPU time")
         median = {what: [statistics.median(column) for column in zip(*times)] for what, times in taken.items()}
         base = median["epfctl audit"]
         for what, (wall, cpu) in median.items():
-            print(f"{what:24} {wall:8.3f} s {cpu:8.3f} s of CPU {KEYS / wall / 1e6:6.0f} M keys/s "
+            print(f"{what:24} {wall:8.3f} s {cpu:8.3f} s of CPU {KEYS * TIMES / wall / 1e6:6.0f} M keys/s "
                   f"{base[0] / wall:6.2f} {base[1] / cpu:6.2f}")
 
 

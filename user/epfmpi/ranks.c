@@ -88,6 +88,8 @@ const struct ranks *ranks_begin(int *argc, char ***argv)
 {
 	int level;
 
+	/* Open MPI: where it waits without sleeping, it lets others run */
+	setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 	MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &self.nr);
