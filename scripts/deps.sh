@@ -15,6 +15,7 @@ PATH=$PATH:/usr/sbin:/sbin
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 data=$top/build/data
 captures='real.pcap random.pcap icmp_ttl.pcap'
+older=bookworm # the last release that has the package with the captures
 tools=$top/build/tools
 servers='bin/prometheus bin/promtool'
 loaders='shimx64.efi.signed grubx64.efi.signed'
@@ -48,7 +49,7 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|deb|vm|test|firewall|bench|paper|all|debug|cross]...
+                       [build|deb|vm|test|firewall|bench|paper|captures|all|debug|cross]...
 
   --install   (the default) install missing packages, fetch the test captures
               and Prometheus; without root, print the apt line instead of
@@ -59,7 +60,8 @@ usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
   --upgrade   choose the newest kernel apt offers, not the newest installed
 
   EPF_KERNEL=RELEASE overrides the choice of kernel. The default purpose is
-  all, which is all but debug and cross; bench needs what test needs.
+  all, which is all but debug and cross; bench needs what test needs. Captures are real
+  traffic for the tests, make demo and make bench.
 USAGE
 }
 
@@ -170,7 +172,7 @@ missing_packages() {
 }
 
 missing_captures() {
-	want test bench || return 0
+	want test bench captures || return 0
 	for file in $captures; do
 		[ -s "$data/$file" ] || echo "build/data/$file"
 	done
@@ -210,13 +212,30 @@ install_packages() {
 	log=$(apt install --no-install-recommends $missing 2>&1)
 }
 
+# usage: older OPTION...: apt, in the current folder, for Debian $older of the archive that this machine uses
+older() {
+	# shellcheck disable=SC2016 # of apt
+	archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' |
+		grep -E '/debian/?$' | head -n 1)
+	mkdir -p lists/partial cache/partial
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive $older main" > sources.list
+	apt -o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$PWD/lists" \
+		-o "Dir::Cache=$PWD/cache" "$@"
+}
+
+# usage: download PACKAGE: into the current folder
+download() {
+	apt download "$1" && return
+	! apt-cache policy "$1" | grep -q 'Candidate: [0-9]' && older update && older download "$1"
+}
+
 # usage: fetch PACKAGE DIR FILE...: extracts files from a package without installing it
 fetch() {
 	tmp=$(mktemp -d) || return 1
 	log=$(
 		package=$1 dir=$2
 		shift 2
-		cd "$tmp" && apt download "$package" 2>&1 &&
+		cd "$tmp" && download "$package" 2>&1 &&
 			dpkg -x "$package"_*.deb root 2>&1 && mkdir -p "$dir" 2>&1 &&
 			for file in "$@"; do
 				find root -path "*/$file" -exec cp {} "$dir/" \; 2>&1
@@ -271,7 +290,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | deb | vm | test | firewall | bench | paper | all | debug | cross) purposes="$purposes $arg" ;;
+	build | deb | vm | test | firewall | bench | paper | captures | all | debug | cross) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -326,7 +345,7 @@ absent=$(missing_captures | paste -s -d ' ')
 unserved=$(missing_servers | paste -s -d ' ')
 unloaded=$(missing_loaders | paste -s -d ' ')
 [ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
-[ -z "$absent" ] || say "missing test captures: $absent (from Debian's package pathspider)"
+[ -z "$absent" ] || say "missing test captures: $absent (from the package pathspider of Debian $older)"
 [ -z "$unserved" ] || say "missing: $unserved (from Debian's package prometheus)"
 [ -z "$unloaded" ] || say "missing: $unloaded (from Debian's packages shim-signed and grub-efi-amd64-signed)"
 [ -z "$missing$absent$unserved$unloaded" ] && say 'everything is there'

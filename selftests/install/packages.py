@@ -354,6 +354,17 @@ def secure():
     return guest("packages_secure.sh", "--secure-boot", root.path / "var/lib/dkms/mok.pub")
 
 
+def needs():
+    """the archive has the packages that tests, demo and benchmarks take, and the captures"""
+    root = Root(suite, "needs")
+    run(HERE / "root.sh", "--tree", root.path)
+    absent = root.run(f"cd {HOME} && for name in $(scripts/deps.sh --print all debug cross); do apt-cache policy $name |"
+                      "grep -q 'Candidate: [0-9]' || echo $name; done")
+    fetched = root.run(f"cd {HOME} && scripts/deps.sh --install captures 2>&1 && ls build/data")
+    root.remove()
+    return f"absent: {absent}" if absent else None if "real.pcap" in fetched else fetched
+
+
 def main():
     if os.geteuid() or not shutil.which("mmdebstrap"):
         print("1..0 # SKIP needs root and mmdebstrap")
@@ -368,7 +379,7 @@ def main():
     if suite == "--build":
         print(packages())
         return
-    more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
+    more = {"bookworm": [lintian, secure, upgrades], "trixie": [needs, survives]}[suite]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
                    for cases in ([builds, installs, clusters, python, mpi, card], more + [removes, purges]))
     tap.main(first + tour.cases(toured) + last)
