@@ -4,6 +4,7 @@ that is checked with every answer.
 """
 
 import atexit
+import json
 import os
 import re
 import select
@@ -18,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "dedup"))
 import broker  # noqa: E402
 import host  # noqa: E402
 import lan  # noqa: E402
+import raw  # noqa: E402
 import tap  # noqa: E402
 from exact import Oracle  # noqa: E402
 
@@ -148,6 +150,20 @@ class Cluster:
         if self.nkeys:
             users = re.sub(r'user: "CN=(\w+)"', lambda m: f"nkey: {self.authority.publics[m[1]]}", users)
         return users
+
+    def ask_server(self, node, what, **of):
+        """A request to the API of streams of a server. A stream that is not there is deleted."""
+        with raw.Connection((node.address, broker.PORT), self.authority.tls(CHAOS)) as line:
+            told = line.request(f"$JS.API.STREAM.{what}", json.dumps(of).encode())
+        if "error" in told and (told["error"]["code"] != 404 or not what.startswith("DELETE")):
+            raise RuntimeError(f"{what}: {told['error']}")
+
+    def make_stream(self, node, **of):
+        """One with the settings that agents want, except for @of."""
+        ask = {"name": f"epf-{NAME}", "storage": "memory", "discard": "old",
+               "max_age": 4 * self.window * 10**9, "max_bytes": 64 << 20, "num_replicas": 1,
+               "retention": "limits", "max_consumers": -1, "max_msgs": -1, **of}
+        self.ask_server(node, f"CREATE.{ask['name']}", **ask)
 
     # The agents
 

@@ -16,7 +16,6 @@ import cluster
 import faults
 import lan
 import law
-import raw
 import tap
 
 LEAVES, BEHIND = 2, 2  # hosts behind each leaf
@@ -97,16 +96,6 @@ class Cluster(cluster.Cluster):
         self.make_stream(self.leaves[i], mirror={
             "name": f"epf-{cluster.NAME}",
             "external": {"api": "$JS.hub.API", "deliver": f"mirror.leaf{i}"}})
-
-    def make_stream(self, node, **of):
-        ask = {"name": f"epf-{cluster.NAME}", "storage": "memory", "discard": "old",
-               "max_age": 4 * self.window * 10**9, "max_bytes": 64 << 20, "num_replicas": 1,
-               "retention": "limits", "max_consumers": -1, "max_msgs": -1, **of}
-        with raw.Connection((node.address, broker.PORT),
-                            self.authority.tls(cluster.CHAOS)) as line:
-            told = line.request(f"$JS.API.STREAM.CREATE.{ask['name']}", json.dumps(ask).encode())
-        if "error" in told:
-            raise RuntimeError(f"stream: {told['error']}")
 
     def settings(self, i, **other):
         leaf = self.leaves[i // BEHIND]

@@ -27,6 +27,32 @@ def overwritten():
             c.until_covered() or c.until_answers()
 
 
+def settings():
+    """a stream with settings by which messages are lost is refused, and the setting is named"""
+    name, subjects = f"epf-{cluster.NAME}", {"subjects": [f"epf.{cluster.NAME}.d.*"]}
+    with cluster.Cluster(2) as c:
+        c.hosts[1].ask("signal", signal.SIGTERM)
+        c.make_stream(c.node, name="other", max_bytes=1 << 20, subjects=["other"])
+        for wrong, said in [({"subjects": ["epf.else.>"]}, "has subject 'epf.else.>'"),
+                            ({**subjects, "storage": "file", "max_bytes": 1 << 19}, "in files"),
+                            ({**subjects, "discard": "new"}, "does not discard its oldest"),
+                            ({**subjects, "retention": "workqueue"}, "does not discard its oldest"),
+                            ({**subjects, "max_age": 10**9}, "keeps messages for 1000000000 ns"),
+                            ({**subjects, "max_bytes": 1 << 20}, "fewer than stream-bytes"),
+                            ({**subjects, "max_msgs": 99}, "limits the number of messages"),
+                            ({"mirror": {"name": "other"}}, "mirrors other, not the hub's")]:
+            c.hosts[0].ask("signal", signal.SIGTERM)
+            c.ask_server(c.node, f"DELETE.{name}")
+            c.make_stream(c.node, **wrong)
+            c.start_agent(0)
+            fault = c.go_on(lambda said=said: said in (c.status(0)["trouble"] or ""), f"'{said}'")
+            if fault or any(c.each("covered")):
+                return f"{wrong}: {fault}, {c.status(0)['trouble']}"
+        c.ask_server(c.node, f"DELETE.{name}")
+        c.start_agent(1)
+        return c.until_covered()
+
+
 def gaps(c, i):
     return sum(h["gaps"] for h in c.status(i)["hosts"])
 
@@ -50,7 +76,8 @@ def never():
     with cluster.Cluster(2, roster=["h0", "h1", "late"]) as c:
         # Each host covers the other one, after a window.
         def complete(i):
-            return all(h["covered"] for h in c.status(i)["hosts"] if h["host"] != "late")
+            told = c.status(i)["hosts"]  # none when the agent begins
+            return len(told) == 3 and all(h["covered"] for h in told if h["host"] != "late")
         fault = c.go_on(lambda: complete(0) and complete(1), "that the others are covered")
         told = next(h for h in c.status(0)["hosts"] if h["host"] == "late")
         if told["why"] != "never heard" or any(c.each("covered")) or c.said["absent"]:
@@ -76,4 +103,4 @@ def other_authority():
 if __name__ == "__main__":
     cluster.require()
     tap.main(tap.chosen([(case.__doc__, case) for case in
-                         (overwritten, no_memory, never, other_authority)]))
+                         (overwritten, settings, no_memory, never, other_authority)]))

@@ -384,12 +384,25 @@ static void stream_wanted(struct cluster_nats *n, const char **subjects, jsStrea
 	c->MaxBytes = (int64_t)n->conf.max_bytes;
 }
 
+/* A mirror, of a leaf node, has no subjects; its messages have the stamps of its origin. */
+static int mirror_compare(const jsStreamSource *of, const char *name, struct rec_error *e)
+{
+	if (!of->Name || strcmp(of->Name, name))
+		return rec_error_set(e, -EINVAL, "stream %s mirrors %s, not the hub's %s", name,
+				     of->Name ? of->Name : "nothing", name);
+	if (of->OptStartSeq || of->OptStartTime || (of->FilterSubject && *of->FilterSubject))
+		return rec_error_set(e, -EINVAL, "stream %s mirrors some messages only", name);
+	return 0;
+}
+
 /* Name the first setting by which the stream would lose messages, or stall. */
 static int stream_compare(const jsStreamConfig *is, const jsStreamConfig *want, struct rec_error *e)
 {
 	const char *name = want->Name;
+	int err = is->Mirror ? mirror_compare(is->Mirror, name, e) : 0;
 
-	/* A mirror, of a leaf node, has no subjects; its messages have the stamps of its origin. */
+	if (err)
+		return err;
 	if (!is->Mirror && (is->SubjectsLen != 1 || strcmp(is->Subjects[0], want->Subjects[0])))
 		return rec_error_set(e, -EINVAL, "stream %s has subject '%s', not '%s'", name,
 				     is->SubjectsLen ? is->Subjects[0] : "", want->Subjects[0]);
