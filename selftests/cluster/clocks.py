@@ -5,13 +5,11 @@ must promise nothing. The clock of the day may be wrong, and jump (day.c), witho
 those of a whole machine, its broker's among them: day_vm.py.
 """
 
-import os
-import struct
-
 import cluster
+import faults
 import tap
+from days import Days
 
-DAY = os.path.join(cluster.host.BUILD, "selftests/cluster/day.so")
 HOUR = 3600
 
 
@@ -23,45 +21,30 @@ def ahead():
         return fault or (c.covered([0]) and "it promises") or c.for_seconds(2 * c.lag)
 
 
-class Days:
-    """The clocks of the day of hosts, in seconds that they are wrong by."""
-
-    def __init__(self, folder, wrong):
-        self.paths = [os.path.join(folder, f"epf-day-{os.getpid()}-{i}") for i in range(len(wrong))]
-        self.set(wrong)
-
-    def set(self, wrong):
-        for path, by in zip(self.paths, wrong):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            os.pwrite(fd, struct.pack("=q", by * 10**9), 0)
-            os.close(fd)
-
-    def env(self):
-        return {i: {"LD_PRELOAD": DAY, "EPF_DAY": path} for i, path in enumerate(self.paths)}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for path in self.paths:
-            os.unlink(path)
-
-
 def days():
     """agents whose clocks of the day are wrong, each by another time, and jump by hours"""
-    with Days("/dev/shm", [HOUR, 0, 30]) as day, cluster.Cluster(3, env=day.env()) as c:
-        fault = c.until_covered() or c.until_answers()
-        for wrong in [0, -HOUR, 3 * HOUR], [-2 * HOUR, 3, 0]:
-            day.set(wrong)
-            fault = fault or c.for_seconds(c.lag) or c.until_covered() or c.until_answers()
+    with Days([HOUR, 0, 30]) as day, cluster.Cluster(3, env=day.env()) as c:
+        for wrong in None, [0, -HOUR, 3 * HOUR], [-2 * HOUR, 3, 0]:
+            if wrong:
+                day.set(wrong)
+            fault = c.for_seconds(c.lag) or faults.endure(c, faults.agent_stopped)
             if fault:
-                return f"wrong by {wrong} s: {fault}"
+                return f"wrong by {wrong or 'other times from the start'}: {fault}"
         if c.hosts[0].ask("message", {"op": "status"})["status"]["uptime_ns"] > -HOUR * 10**9:
             return "the clock of host 0 was not set back"
         told = [c.status(i)["trouble"] for i in range(3)]
         return f"trouble: {told}" if any(told) else None
 
 
+def behind():
+    """an agent whose clock of the day is before the certificates says so, and goes on when it is set"""
+    with Days([-HOUR, 0]) as day, cluster.Cluster(2, env=day.env()) as c:
+        fault = c.go_on(lambda: c.status(0)["trouble"] or c.covered([0]), "that the agent says so")
+        fault = fault or (c.covered([0]) and "it promises") or c.for_seconds(c.lag)
+        day.set([0, 0])
+        return fault or c.until_covered() or c.until_answers()
+
+
 if __name__ == "__main__":
     cluster.require()
-    tap.main(tap.chosen([(case.__doc__, case) for case in (ahead, days)]))
+    tap.main(tap.chosen([(case.__doc__, case) for case in (ahead, days, behind)]))

@@ -4,8 +4,10 @@
  * in the file EPF_DAY, a word that others may change at any time. Deadlines by that clock
  * are translated when they are passed to the C library.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,7 +16,8 @@
 #include <unistd.h>
 
 #define SEC 1000000000LL
-#define DAYS_FROM_SEC 1000000000LL /* CLOCK_MONOTONIC has less, after 31 years of uptime more */
+#define SLICE_NS (SEC / 100)
+#define DAYS_FROM_SEC 1000000000LL /* a deadline below this is one by CLOCK_MONOTONIC */
 
 static const long long *wrong_by;
 
@@ -71,13 +74,33 @@ time_t time(time_t *to)
 	return ts.tv_sec;
 }
 
+static bool before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+/* Slices by a clock that nobody sets, because the wrong one may jump meanwhile. */
+static int wait_wrong(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+	struct timespec ts;
+	int ret;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	while (before(&ts, until)) {
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+		shift(&ts, SLICE_NS);
+		ret = pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &ts);
+		if (ret != ETIMEDOUT)
+			return ret;
+		clock_gettime(CLOCK_REALTIME, &ts);
+	}
+	return ETIMEDOUT;
+}
+
 int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 			   const struct timespec *until)
 {
-	struct timespec ts = *until;
-
-	if (ts.tv_sec < DAYS_FROM_SEC)
-		return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &ts);
-	shift(&ts, -now_wrong_by());
-	return pthread_cond_clockwait(cond, lock, CLOCK_REALTIME, &ts);
+	if (until->tv_sec < DAYS_FROM_SEC)
+		return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, until);
+	return wait_wrong(cond, lock, until);
 }

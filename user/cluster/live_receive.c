@@ -259,6 +259,8 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 		if (!ret)
 			ret = check_filters(r, e);
 	}
+	if (!ret && cluster_nats_closed(r->c->nats))
+		ret = rec_error_set(e, -ENOTCONN, "not connected to a server: login or TLS fails");
 	if (ret)
 		return ret;
 	ret = stay_joined(r, &why);

@@ -207,8 +207,8 @@ static int log_in(natsOptions *o, const struct cluster_login *l, struct rec_erro
 	return ret;
 }
 
-/* Lost connections are made again for ever. Nothing is kept for them in between: the
- * publisher has a queue of its own.
+/* Lost connections are made again, unless the library gives up (cluster_nats_closed()). Nothing
+ * is kept for them in between: the publisher has a queue of its own.
  */
 static natsStatus stay(natsOptions *o, struct cluster_nats *n)
 {
@@ -367,6 +367,11 @@ unsigned int cluster_nats_connected(struct cluster_nats *n)
 	return __atomic_load_n(&n->open, __ATOMIC_ACQUIRE) ?
 		       __atomic_load_n(&n->connects, __ATOMIC_RELAXED) :
 		       0;
+}
+
+bool cluster_nats_closed(const struct cluster_nats *n)
+{
+	return __atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
 }
 
 /* Stream */

@@ -93,7 +93,7 @@ struct cluster_nats;
  * @conf: parameters; valid until cluster_nats_close()
  * @e: set to the error text on failure
  *
- * It goes on in the background, and whenever the connection is lost.
+ * It goes on in the background, and whenever the connection is lost, until cluster_nats_closed().
  *
  * Return: 0; -EINVAL: a file of the login is not usable; -ENOMEM; -EIO: anything else.
  */
@@ -104,6 +104,11 @@ void cluster_nats_close(struct cluster_nats *n) __attribute__((weak));
 
 /* How often a connection was made; 0 while there is none. Context: any thread. */
 unsigned int cluster_nats_connected(struct cluster_nats *n) __attribute__((weak));
+
+/* Has the library given up? It does so after some errors of TLS and logins; only another
+ * cluster_nats_open() helps then. Context: any thread.
+ */
+bool cluster_nats_closed(const struct cluster_nats *n) __attribute__((weak));
 
 /**
  * cluster_nats_join() - make sure that the stream exists, and receive what it has
