@@ -255,6 +255,9 @@ fetch_captures() {
 fetch_servers() {
 	# shellcheck disable=SC2086
 	fetch prometheus "$tools" $servers
+	# On Debian 13 promtool is a package of its own.
+	# shellcheck disable=SC2086
+	[ -z "$(missing_servers)" ] || fetch promtool "$tools" $servers
 	[ -z "$(missing_servers)" ]
 }
 
@@ -346,6 +349,6 @@ unserved=$(missing_servers | paste -s -d ' ')
 unloaded=$(missing_loaders | paste -s -d ' ')
 [ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
 [ -z "$absent" ] || say "missing test captures: $absent (from the package pathspider of Debian $older)"
-[ -z "$unserved" ] || say "missing: $unserved (from Debian's package prometheus)"
+[ -z "$unserved" ] || say "missing: $unserved (from Debian's packages prometheus and promtool)"
 [ -z "$unloaded" ] || say "missing: $unloaded (from Debian's packages shim-signed and grub-efi-amd64-signed)"
 [ -z "$missing$absent$unserved$unloaded" ] && say 'everything is there'
