@@ -381,7 +381,7 @@ def main():
         print(packages())
         return
     more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
-    if not lends(): # a lent root has no lists of the archive
+    if not lends():  # a lent root has no lists of the archive
         more.insert(0, needs)
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
                    for cases in ([builds, installs, clusters, python, mpi, card], more + [removes, purges]))
