@@ -15,7 +15,7 @@ import host
 import tap
 import wires
 
-sys.path.append(os.path.join(host.ROOT, "selftests/model"))
+sys.path.insert(0, os.path.join(host.ROOT, "selftests/model"))  # its packets, not those beside this file
 
 import packets as model  # noqa: E402
 import pcap  # noqa: E402
