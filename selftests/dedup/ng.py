@@ -171,13 +171,17 @@ def numbers(path):
     return [int(b.options[COMMENT]) for b in load(path) if b.data is not None]
 
 
+def order_of(section):
+    return "<" if section[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+
+
 def load(path):
     with open(path, "rb") as f:
         raw = f.read()
     out, at, order, faces = [], 0, "<", []
     while at < len(raw):
         if raw[at:at + 4] == b"\x0a\x0d\x0d\x0a":
-            order = "<" if raw[at + 8:at + 12] == b"\x4d\x3c\x2b\x1a" else ">"
+            order = order_of(raw[at:])
             faces = []
         kind, size = struct.unpack_from(order + "II", raw, at)
         if struct.unpack_from(order + "I", raw, at + size - 4)[0] != size:

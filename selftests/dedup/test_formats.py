@@ -178,7 +178,7 @@ def to_pcapng(nano):
         got = [(b.link, b.data, b.ns) for b in blocks[2:]]
         want = [(pcap.RAW, p.data, p.ns - (0 if nano else p.ns % 1000))
                 for p in capture.packets[::2]]
-        face = ng.interface_of("<", blocks[1].raw[8:-4])
+        face = ng.interface_of(ng.order_of(blocks[0].raw), blocks[1].raw[8:-4])
         if run.returncode or got != want or \
                 face != (pcap.RAW, 1234, 9 if nano else 6, 0):
             return f"{order}: {face}, {run}"

@@ -27,11 +27,14 @@ static const char *const modes[] = { "count", "time", "either", "both" };
  * @slack: how long keys may stay, as a share of the window
  * @epochs: complete epochs in the window
  * @spare: absent keys that may still be found
+ * @lingers: a silence does not age keys, unless by chance (docs/theory/tlbf.md)
  * @nr: keys inserted; key i is i
  * @at: when each was inserted, in ns
  * @epoch: an epoch that had begun by then
  * @seen: the epoch when it was looked at last
  * @now: time
+ * @busy: the same, but that a silence is one generation long at most
+ * @busy_at: when each was inserted, by that
  * @state: of draw()
  */
 struct law {
@@ -39,10 +42,12 @@ struct law {
 	double slack;
 	unsigned int epochs;
 	unsigned int spare;
+	bool lingers;
 	uint64_t nr;
-	uint64_t at[STEPS], epoch[STEPS];
+	uint64_t at[STEPS], epoch[STEPS], busy_at[STEPS];
 	uint64_t seen;
 	uint64_t now;
+	uint64_t busy;
 	uint64_t state;
 };
 
@@ -114,6 +119,8 @@ static bool stale(const struct law *l, int mode, uint64_t i)
 	double most_keys = (W + l->epochs + 1) * (1 + l->slack) + l->epochs + 1;
 	double most_ns = (T + l->epochs + 1) * (1 + l->slack) + 4000;
 
+	if (l->lingers)
+		ns = (double)(l->busy - l->busy_at[i]);
 	switch (mode) {
 	case COUNT:
 		return keys > most_keys;
@@ -177,11 +184,12 @@ static const char *ask(struct law *l, int mode)
 /* The next moment: mostly a microsecond later, at times after a pause of some windows. */
 static void step(struct law *l)
 {
-	uint64_t r = draw(&l->state);
+	uint64_t r = draw(&l->state), ns = 1000 + (r % 8 ? 0 : r >> 32 & 1023);
 
-	l->now += 1000 + (r % 8 ? 0 : r >> 32 & 1023);
 	if (!(r >> 16 & 1023))
-		l->now += (r >> 40) % (3 * T);
+		ns += (r >> 40) % (3 * T);
+	l->now += ns;
+	l->busy += ns < T / l->epochs ? ns : T / l->epochs;
 }
 
 static const char *run(struct law *l, int mode)
@@ -193,6 +201,7 @@ static const char *run(struct law *l, int mode)
 		keys = keys_of(&l->nr, 1);
 		step(l);
 		l->at[l->nr] = l->now;
+		l->busy_at[l->nr] = l->busy;
 		if (libepf_filter_insert(l->f, &keys, l->now))
 			return libepf_error();
 		l->epoch[l->nr++] = l->seen;
@@ -257,6 +266,7 @@ static const char *law(const char *kind, int mode)
 	l.slack = size.slack;
 	l.epochs = size.epochs;
 	l.spare = p.error > 1e-9 ? FOUND_MOST : 0;
+	l.lingers = !strcmp(kind, "tlbf");
 	wrong = run(&l, mode);
 	if (!wrong)
 		wrong = snapshot(&l);
