@@ -113,7 +113,10 @@ class Cluster:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def tell(self):
-        """Print the last lines of all logs, as comments."""
+        """Print what the agents say, and the last lines of all logs, as comments."""
+        for i, node in enumerate(self.hosts):
+            if node.ask("running"):
+                print(f"# {self.names[i]}: {json.dumps(self.status(i))}")
         logs = [(n, self.path(f"{n}/agent.log")) for n in self.names]
         for name, path in [*logs, ("broker", self.path("broker.log"))]:
             if os.path.exists(path):
@@ -246,6 +249,7 @@ class Cluster:
             if fault or until():
                 return fault
             if time.monotonic() > end:
+                self.tell()
                 return f"{what} does not happen in {PATIENCE} s"
             select.select([], [], [], 0.1)
 
