@@ -37,6 +37,7 @@
 /* Linux puts heaps, stacks and mappings of a process between these addresses. */
 #define ADDRESS_MIN ((uintptr_t)5 << 44)
 #define ADDRESS_MAX ((uintptr_t)1 << 47)
+#define PADDED_MAX (1u << 20)
 
 /* ---- memory ---- */
 
@@ -376,7 +377,10 @@ static bool pinned(const void *p)
 	return find(emu.pinned, p, &at) != emu.pinned.end();
 }
 
-/* Check words that look like addresses of this process's memory. */
+/* Check words that look like addresses of this process's memory. A number of 32 bits and what
+ * was left in its padding may look like one near a multiple of 4 GiB, where the heap of a thread
+ * may begin.
+ */
 void emu_argument(const void *arg, size_t bytes)
 {
 	uintptr_t word;
@@ -388,7 +392,8 @@ void emu_argument(const void *arg, size_t bytes)
 		if (emu.device.empty())
 			return;
 		memcpy(&word, (const char *)arg + i, sizeof(word));
-		if (word < ADDRESS_MIN || word >= ADDRESS_MAX || of_device((void *)word))
+		if (word < ADDRESS_MIN || word >= ADDRESS_MAX || (uint32_t)word < PADDED_MAX ||
+		    of_device((void *)word))
 			continue;
 		if (pinned((void *)word) ||
 		    mincore((void *)(word & ~(uintptr_t)(PAGE - 1)), 1, &there))
