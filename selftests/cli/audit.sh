@@ -262,7 +262,7 @@ too_large() {
 }
 claim 'above the limit of file sizes: one line, nothing is left' too_large
 
-# Faults and signals: injected FAULT ARG...
+# Faults and signals: injected FAULT ARG... ($within is of this architecture, and not preloaded)
 export ASAN_OPTIONS=verify_asan_link_order=0
 injected() {
 	local how=--no-agent
@@ -270,7 +270,7 @@ injected() {
 	[[ " $* " != *' --agent '* ]] || how=
 	rm -f "$struck"
 	EPF_FAKE=$tmp EPF_STRUCK=$struck EPF_FAULT=$1 \
-		LD_PRELOAD=$tmp/inject.so ${within:-} "$EPFCTL" "${@:2}" $how \
+		${within:-} env LD_PRELOAD="$tmp/inject.so" "$EPFCTL" "${@:2}" $how \
 		< /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
 } 2> /dev/null # the shell reports killed children
