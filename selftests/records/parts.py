@@ -114,8 +114,10 @@ def plain():
 def numbered():
     good, bad = b'{"a":"x"}\n\n', b'{"a":1.5}\n'
     data = good * 30 + bad + good * 30
+    long = b"a\n" * 99 + b"b" * (LINE_MAX + 2) + b"\n"
     return compare(data, "json", ["fields=a"], [0, 100, len(data)]) or \
-        compare(data, "json", ["fields=a"], [0, len(data) - 5, len(data)])
+        compare(data, "json", ["fields=a"], [0, len(data) - 5, len(data)]) or \
+        compare(long, "csv", ["fields=1", "skip-bad"], [0, 100, len(long)])
 
 
 def long_lines():
@@ -142,7 +144,7 @@ CASES = [
     ("a small file, cut at each byte", everywhere),
     ("parts of a byte", one_by_one),
     (f"{FILES} random files of quotes and ends of lines: which may be cut", plain),
-    ("a bad line has its number in the file", numbered),
+    ("a bad line has its number in the file, one that is too long also where they are skipped", numbered),
     ("lines of 1 MiB", long_lines),
     ("compressed files and other formats are not read in parts", refused),
 ]

@@ -109,7 +109,7 @@ void rec_skip_mark(struct rec_input *in)
 int rec_too_long(const struct rec_source *s, struct rec_error *e)
 {
 	return rec_error_set(e, -EBADMSG, "line %llu: record longer than %u bytes",
-			     rec_line_nr(s) + 1, REC_LINE_MAX);
+			     rec_input_line(&s->in) + 1, REC_LINE_MAX);
 }
 
 bool rec_goes_on(struct rec_source *s, const struct rec_batch *b)

@@ -191,12 +191,12 @@ static __u64 lines_before(int fd, __u64 offset)
 	return lines;
 }
 
+unsigned long long rec_input_line(const struct rec_input *in)
+{
+	return in->line + (in->origin ? lines_before(in->fd, in->origin) : 0);
+}
+
 unsigned long long rec_line_nr(const struct rec_source *s)
 {
-	const struct rec_input *in = &s->in;
-
-	/* nobody reads it, and it takes long */
-	if (s->spec.skip_bad)
-		return in->line;
-	return in->line + (in->origin ? lines_before(in->fd, in->origin) : 0);
+	return s->spec.skip_bad ? s->in.line : rec_input_line(&s->in);
 }

@@ -182,7 +182,9 @@ bool rec_goes_on(struct rec_source *s, const struct rec_batch *b);
 int rec_input_part(struct rec_input *in, const struct rec_part *part);
 /* End the input behind the last line of the part, if it is there. */
 void rec_input_limit(struct rec_input *in);
-/* The number of the last line consumed, for an error: it takes time. */
+/* The number of the last line consumed. Of a part, all that is before it is read to count. */
+unsigned long long rec_input_line(const struct rec_input *in);
+/* The same for rec_bad(); where bad records are skipped nobody reads it, and nothing is counted. */
 unsigned long long rec_line_nr(const struct rec_source *s);
 
 /* record.c: processing of a record */
