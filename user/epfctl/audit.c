@@ -67,15 +67,14 @@ struct auditing {
 
 /* Input */
 
-/* The approximate number of keys in a file. */
-static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
+__u64 audit_keys_of(const struct audit_ask *ask, const struct stat *st)
 {
 	__u32 len = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
 
 	if (!S_ISREG(st->st_mode))
 		return JOB_KEYS_UNKNOWN;
 	if (ask->spec.records.format != REC_COLUMN)
-		len = 64; /* of a typical line */
+		len = JOB_RECORD_BYTES;
 	return (__u64)st->st_size / len;
 }
 
@@ -690,7 +689,7 @@ int audit_run(const struct audit_ask *ask)
 		if (fds[nr] < 0)
 			ret = EXIT_FAIL;
 		else
-			keys += keys_of(ask, &st);
+			keys += audit_keys_of(ask, &st);
 	}
 	if (!ret)
 		ret = audit_files(ask, fds, keys);

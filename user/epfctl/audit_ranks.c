@@ -275,12 +275,23 @@ static unsigned int threads_of(const struct audit_ask *ask)
 	return cpus > 1 ? (unsigned int)cpus : 1;
 }
 
+/* What each rank has to look up, if all get as much. */
+static __u64 keys_of_rank(const struct shared *s)
+{
+	__u64 all = 0;
+	int i;
+
+	for (i = 0; i < s->ask->nr_keys; i++)
+		all += audit_keys_of(s->ask, &s->part[i].st);
+	return all / (unsigned int)ranks->nr;
+}
+
 static void choose(struct shared *s, unsigned int threads)
 {
 	s->engine = s->ask->spec.engine;
 	if (s->engine)
 		return;
-	epf_audit_choose(&s->choice, &s->t.view, USUAL_MAX, false, threads, NULL);
+	epf_audit_choose(&s->choice, &s->t.view, keys_of_rank(s), false, threads, NULL);
 	s->engine = s->choice.engine;
 }
 

@@ -86,6 +86,8 @@ struct audit_result {
 int audit_run(const struct audit_ask *ask);
 /* The estimated error of an open target; negative: unknown. */
 double audit_error_of(const struct target *t, unsigned int threads);
+/* The approximate number of keys in a file. */
+__u64 audit_keys_of(const struct audit_ask *ask, const struct stat *st);
 
 /* audit_ranks.c: the same by all ranks of epfmpi; NULL in epfctl. @ret: 0, or EXIT_FAIL:
  * this rank has found an error in @ask.

@@ -26,7 +26,6 @@
 #define STEP_FAR_AGES (32u << 20)
 #define OUT_BYTES (1u << 20)   /* records buffered before they are written */
 #define PIECE_BYTES (4u << 20) /* read buffer of a job whose column is not mapped */
-#define RECORD_BYTES 64        /* guessed length of a record */
 #define SUM_BYTES (4u << 20)   /* of an old bitmap, summed in one step */
 #define CHUNK_FIRST 8192u      /* keys of the first chunk of a job; the chunk */
 #define CHUNK_NS 5000000ULL    /* doubles until one takes this long */
@@ -472,7 +471,7 @@ static int records_step(struct job *j, __u64 n, const struct job_pace *pace, str
 	do
 		ret = batch_step(j, &got, e);
 	while (!ret && !j->ended && got < n &&
-	       (rec_count(j->source).work - from) / RECORD_BYTES < n && !job_pace_over(pace));
+	       (rec_count(j->source).work - from) / JOB_RECORD_BYTES < n && !job_pace_over(pace));
 	if (!ret && j->ended && j->known)
 		return few_records(e);
 	if (!ret && j->out_len)
@@ -568,7 +567,7 @@ static int not_usable(const struct epf_engine *engine, struct rec_error *e)
 
 static int choose_engine(struct job *j, struct rec_error *e)
 {
-	__u64 n = j->source ? j->state.bytes_all / RECORD_BYTES : j->column.keys.n;
+	__u64 n = j->source ? j->state.bytes_all / JOB_RECORD_BYTES : j->column.keys.n;
 
 	if (j->source && !n)
 		n = JOB_KEYS_UNKNOWN;

@@ -15,6 +15,7 @@
 
 /* Assumed number of keys if it is unknown. */
 #define JOB_KEYS_UNKNOWN (1u << 20)
+#define JOB_RECORD_BYTES 64 /* guessed length of a record */
 
 /**
  * struct job_checkpoint - the progress of an audit
