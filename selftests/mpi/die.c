@@ -5,6 +5,7 @@
  * EPF_DIE kills this rank at a chosen call of MPI, as a failing machine would.
  * WHAT:N is the first rank that does it for the N-th time, where WHAT is "unit",
  * when it takes a unit, or "write", when half of what it should write is in the file.
+ * EPF_TORN=FILE is truncated by half when a unit is taken for the second time.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static bool dies_at(const char *what)
 {
@@ -26,11 +29,22 @@ static bool dies_at(const char *what)
 	return !strcmp(what, wanted) && ++calls == n;
 }
 
+static void tear(void)
+{
+	static int calls;
+	const char *torn = getenv("EPF_TORN");
+	struct stat st;
+
+	if (torn && ++calls == 2 && (stat(torn, &st) || truncate(torn, st.st_size / 2)))
+		abort();
+}
+
 int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int rank, MPI_Aint at,
 		     MPI_Op op, MPI_Win win)
 {
 	if (dies_at("unit"))
 		raise(SIGKILL);
+	tear();
 	return PMPI_Fetch_and_op(from, to, type, rank, at, op, win);
 }
 

@@ -255,6 +255,22 @@ def others(kind):
     return None if done.returncode and "another snapshot" in done.stderr else done.stderr
 
 
+def torn(kind):
+    """keys that another program truncates meanwhile: an error, and no answers under their name"""
+    expected()
+    expected_lines()
+    for words, keys in [(COLUMN, "digests"), ([*LINE_FORMATS["csv"], "--skip-bad"], "lines.csv")]:
+        whole = (home / keys).read_bytes()
+        done = mpi(kind, 1, "audit", *words, "--any-keys", "--unit", "64", "-b", "got.b", "lines.epf", keys, torn=keys)
+        (home / keys).write_bytes(whole)
+        left = sorted(p.name for p in home.glob("got.b*"))
+        for name in left:
+            (home / name).unlink()
+        if not done.returncode or "got.b" in left or f"{keys}: truncated" not in done.stderr:
+            return f"{keys}: exit {done.returncode}, {left}, {done.stderr}"
+    return None
+
+
 def merges(kind):
     """snapshots of seven hosts, in chunks, by 1 to 8 ranks"""
     names = [f"host{i}" for i in range(7)]
@@ -320,7 +336,7 @@ def main():
     cases = [(f"{kind}: {case.__doc__.splitlines()[0]}", functools.partial(case, kind))
              for kind in KINDS
              for case in (columns, copies, chosen, merges, resumes, damage, records, lines, lines_die, lines_damage,
-                          lines_report, lines_across, reports, others, elsewhere, refuses, names)
+                          lines_report, lines_across, reports, others, torn, elsewhere, refuses, names)
              if kind == KINDS[0] or case in (columns, copies, merges) or os.environ.get("EPF_THOROUGH")]
     try:
         tap.main(tap.chosen(cases))

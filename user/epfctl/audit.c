@@ -3,6 +3,7 @@
 #include "cmd_audit.h"
 #include "plot.h"
 
+#include "common/torn.h"
 #include "jobs/agent.h"
 #include "desc.h"
 
@@ -292,6 +293,12 @@ static void tell_fall(struct auditing *a)
 	a->r.fallen = true;
 }
 
+int audit_fails_torn(const char *keys)
+{
+	return fail("%s, or the snapshot, was truncated or could not be read while it was audited",
+		    keys);
+}
+
 static int ask_all(struct auditing *a, struct job *job)
 {
 	__u64 step = STEP_FIRST, began;
@@ -303,6 +310,8 @@ static int ask_all(struct auditing *a, struct job *job)
 		more = job_step(job, step, NULL, &e);
 		if (more < 0)
 			return fail("%s: %s", a->r.keys, e.text);
+		if (torn_file())
+			return audit_fails_torn(a->r.keys);
 		if (now_ns() - began < STEP_NS && step < STEP_MOST)
 			step *= 2;
 		job_state(job, &a->r.state);

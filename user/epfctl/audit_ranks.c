@@ -12,6 +12,7 @@
  */
 #include "audit_ranks.h"
 
+#include "common/torn.h"
 #include "desc.h"
 #include "libepf/snap.h"
 
@@ -238,6 +239,8 @@ static int share_lines(struct shared *s)
 		epf_view_close(&t->view);
 		epf_snap_close(&t->file);
 	}
+	if (ranks_failed(torn_file()))
+		return torn_file() ? audit_fails_torn(s->ask->keys[0]) : EXIT_FAIL;
 	ranks_tell(&desc, sizeof(desc));
 	ranks_tell_nodes(lines, bytes);
 	err = epf_view_init(&t->view, lines, &h->params, h->key, h->epoch_end);
@@ -413,6 +416,14 @@ static bool unit_done(const struct unit *u, struct audit_mark *m)
 				     (__u64)st.st_size >= u->records + m->mark.record_bytes);
 }
 
+/* A reader takes what was cut off for the end of its part. */
+static bool shrunk(const struct unit *u)
+{
+	struct stat st;
+
+	return fstat(u->p->fd, &st) || st.st_size < u->p->st.st_size;
+}
+
 static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 {
 	struct job_state state;
@@ -423,10 +434,14 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 		more = job_step(job, STEP_KEYS, NULL, &e);
 		if (more < 0)
 			return fail("%s: %s", u->s->ask->keys[u->file], e.text);
+		if (torn_file())
+			return audit_fails_torn(u->s->ask->keys[u->file]);
 		ranks_serve();
 		if (interrupted)
 			return 0;
 	} while (more);
+	if (shrunk(u))
+		return fail("%s: truncated while being read", u->s->ask->keys[u->file]);
 	job_state(job, &state);
 	m->mark = state.mark;
 	m->keyless = state.keyless;

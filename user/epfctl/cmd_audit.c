@@ -2,6 +2,7 @@
 /* epfctl audit: which of many keys does a filter hold? This file has the options. */
 #include "cmd_audit.h"
 #include "cmd.h"
+#include "common/torn.h"
 #include "plot.h"
 #include "recopts.h"
 
@@ -311,6 +312,7 @@ int cmd_audit(int argc, char **argv)
 	if (!pkt_options_ok(&ask.spec.records.pkt, EPF_PKT_VLAN))
 		return EXIT_FAIL;
 	catch_signals();
+	catch_torn();
 	signal(SIGPIPE, SIG_IGN); /* get a write error instead, to clean up */
 	return audit_run(&ask) ? EXIT_FAIL : EXIT_YES;
 }

@@ -88,6 +88,8 @@ int audit_run(const struct audit_ask *ask);
 double audit_error_of(const struct target *t, unsigned int threads);
 /* The approximate number of keys in a file. */
 __u64 audit_keys_of(const struct audit_ask *ask, const struct stat *st);
+/* Print that torn_file() is set. Return: EXIT_FAIL. */
+int audit_fails_torn(const char *keys);
 
 /* audit_ranks.c: the same by all ranks of epfmpi; NULL in epfctl. @ret: 0, or EXIT_FAIL:
  * this rank has found an error in @ask.

@@ -5,6 +5,7 @@
  * memory does not depend on the number of keys.
  */
 #include "jobs/job.h"
+#include "jobs/sum.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -231,6 +232,11 @@ static int job_ask(struct job *j, const struct epf_keys *keys, struct epf_answer
 
 /* Columns */
 
+static int column_truncated(struct rec_error *e)
+{
+	return rec_error_set(e, -EBADMSG, "truncated while being read");
+}
+
 /* Read @keys->n keys from key @first on. */
 static int read_piece(struct job *j, struct epf_keys *keys, __u64 first, size_t bytes,
 		      struct rec_error *e)
@@ -247,9 +253,22 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first, size_t 
 		if (n < 0)
 			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!n)
-			return rec_error_set(e, -EBADMSG, "truncated while being read");
+			return column_truncated(e);
 		got += (size_t)n;
 	}
+	return 0;
+}
+
+/* Behind the end of a file its last page is mapped as zeros. What lies in later pages is the
+ * business of whoever handles SIGBUS.
+ */
+static int check_column(const struct job *j, struct rec_error *e)
+{
+	struct stat st;
+
+	if (j->column.map && !fstat(j->spec.keys_fd, &st) &&
+	    (__u64)st.st_size < j->column.map_bytes)
+		return column_truncated(e);
 	return 0;
 }
 
@@ -271,6 +290,8 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 		ret = j->piece ? read_piece(j, &keys, j->spec.first + done, bytes, e) : 0;
 		if (!ret)
 			ret = job_ask(j, &keys, &a, e);
+		if (!ret)
+			ret = check_column(j, e);
 		if (!ret)
 			ret = put_answer(j, &a, keys.n, e);
 		if (ret)
@@ -606,31 +627,6 @@ static int job_make_room(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* Add @n bytes of a bitmap to its checksum. */
-static int sum_bytes(int fd, __u64 at, __u64 n, XXH3_state_t *sum)
-{
-	unsigned char buf[4096];
-	ssize_t got;
-
-	for (; n; n -= (__u64)got, at += (__u64)got) {
-		got = pread(fd, buf, n < sizeof(buf) ? n : sizeof(buf), (off_t)at);
-		if (got <= 0)
-			return -EINVAL;
-		XXH3_64bits_update(sum, buf, (size_t)got);
-	}
-	return 0;
-}
-
-/* Read the last byte of the bitmap, which is not full. */
-static int read_tail(int fd, __u64 keys, unsigned char *tail)
-{
-	*tail = 0;
-	if (keys % 8 && pread(fd, tail, 1, (off_t)(keys / 8)) != 1)
-		return -EINVAL;
-	*tail &= (unsigned char)((1u << keys % 8) - 1);
-	return 0;
-}
-
 static int short_bitmap(struct rec_error *e)
 {
 	return rec_error_set(e, -EINVAL,
@@ -642,7 +638,7 @@ static int sum_some(struct job *j, struct rec_error *e)
 	__u64 n = j->old < SUM_BYTES ? j->old : SUM_BYTES;
 	__u64 at = j->spec.from.keys / 8 - j->old;
 
-	if (sum_bytes(j->spec.bitmap_fd, at, n, j->sum))
+	if (sum_bits(j->spec.bitmap_fd, at, n, j->sum))
 		return short_bitmap(e);
 	j->old -= n;
 	return 0;
@@ -660,7 +656,7 @@ static int job_go_on(struct job *j, struct rec_error *e)
 	if (j->spec.bitmap_fd < 0)
 		return rec_error_set(e, -EINVAL, "resuming needs the bitmap");
 	if (fstat(j->spec.bitmap_fd, &st) || (__u64)st.st_size < m->keys / 8 ||
-	    read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
+	    sum_read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
 		return short_bitmap(e);
 	j->old = m->keys / 8;
 	if (j->spec.records_fd >= 0 && (ftruncate(j->spec.records_fd, records) ||
@@ -746,36 +742,11 @@ int job_step(struct job *job, __u64 keys, const struct job_pace *pace, struct re
 	return 0;
 }
 
-/* The final checksum, including the tail of @keys mod 8 bits. */
-static __u64 end_sum(XXH3_state_t *sum, __u64 keys, unsigned char tail)
-{
-	if (keys % 8)
-		XXH3_64bits_update(sum, &tail, 1);
-	return XXH3_64bits_digest(sum);
-}
-
-int job_bitmap_sum(int fd, __u64 keys, __u64 *sum)
-{
-	XXH3_state_t *state = XXH3_createState();
-	unsigned char tail = 0;
-	int ret;
-
-	if (!state)
-		return -ENOMEM;
-	XXH3_64bits_reset(state);
-	ret = sum_bytes(fd, 0, keys / 8, state);
-	if (!ret)
-		ret = read_tail(fd, keys, &tail);
-	*sum = end_sum(state, keys, tail);
-	XXH3_freeState(state);
-	return ret;
-}
-
 void job_state(const struct job *job, struct job_state *state)
 {
 	*state = job->state;
 	XXH3_copyState(job->end, job->sum);
-	state->bitmap_xxh3 = end_sum(job->end, state->mark.keys, job->tail);
+	state->bitmap_xxh3 = sum_end(job->end, state->mark.keys, job->tail);
 }
 
 void job_close(struct job *job)

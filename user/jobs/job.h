@@ -181,13 +181,8 @@ static inline bool job_none_present(const struct job_state *s)
 void job_state(const struct job *job, struct job_state *state);
 void job_close(struct job *job);
 
-/**
- * job_bitmap_sum() - compute @bitmap_xxh3 of the beginning of a bitmap
- * @fd: bitmap
- * @keys: number of keys
- * @sum: result
- *
- * Return: 0; -EINVAL: the bitmap has fewer keys; -ENOMEM.
+/* sum.c: job_state.bitmap_xxh3 of the first @keys keys of the bitmap @fd. Return: 0; -EINVAL:
+ * it has fewer; -ENOMEM.
  */
 int job_bitmap_sum(int fd, __u64 keys, __u64 *sum);
 

@@ -438,7 +438,7 @@ static void check_end(struct epf_work *work)
 }
 
 /* Known limitation: if another program truncates the file while it is mapped,
- * this process gets SIGBUS, as with every mapping of a file.
+ * this process gets SIGBUS, as with every mapping of a file (see also common/torn.h).
  */
 static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 {
