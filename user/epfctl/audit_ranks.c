@@ -28,7 +28,7 @@
 /* Keys of a unit, without --unit: multiples of 8, so that units share no byte of a bitmap. By the
  * column's size alone, so that --resume takes the same units with any number of ranks.
  */
-#define USUAL_MIN (1ULL << 20)
+#define USUAL_MIN (4ULL << 20)
 #define USUAL_MAX (64ULL << 20)
 #define UNITS_WANTED 256u    /* so that ranks end at nearly the same time */
 #define STEP_KEYS (4u << 20) /* between two calls of ranks_serve() */
