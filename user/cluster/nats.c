@@ -331,12 +331,12 @@ static void nats_leave(struct cluster_nats *n)
 static bool settled(struct cluster_nats *n)
 {
 	const struct timespec tick = { 0, CLOSE_TICK_NS };
-	unsigned int ticks = CLOSE_TICKS;
+	unsigned int ticks;
 
-	while (ticks-- && __atomic_load_n(&n->pending, __ATOMIC_ACQUIRE))
+	for (ticks = CLOSE_TICKS; ticks && __atomic_load_n(&n->pending, __ATOMIC_ACQUIRE); ticks--)
 		nanosleep(&tick, NULL);
 	natsConnection_Close(n->nc);
-	while (ticks-- && !__atomic_load_n(&n->closed, __ATOMIC_ACQUIRE))
+	for (ticks = CLOSE_TICKS; ticks && !__atomic_load_n(&n->closed, __ATOMIC_ACQUIRE); ticks--)
 		nanosleep(&tick, NULL);
 	return !__atomic_load_n(&n->pending, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
