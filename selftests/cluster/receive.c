@@ -43,6 +43,8 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @promised: messages after which the promise was moved on
  * @helped: a thread but the first has a chunk of this message
  * @crowd: the first thread waits for that
+ * @steps: that the receiving thread still takes without a connection; 0: there is one
+ * @tries: of them, how many follow an attempt to connect
  * @fault: what is wrong
  */
 struct run {
@@ -59,6 +61,8 @@ struct run {
 	unsigned int promised;
 	bool helped[MESSAGES * PEERS];
 	bool crowd;
+	unsigned int steps;
+	unsigned int tries;
 	const char *fault;
 };
 
@@ -205,7 +209,12 @@ bool cluster_nats_closed(const struct cluster_nats *n)
 
 unsigned int cluster_nats_connected(struct cluster_nats *n)
 {
-	return 1;
+	return !run.steps;
+}
+
+unsigned int cluster_nats_attempts(const struct cluster_nats *n)
+{
+	return run.steps > run.tries ? 0 : run.tries - run.steps;
 }
 
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
@@ -266,7 +275,7 @@ bool live_wait(const struct cluster *c, __u64 ns)
 
 bool live_over(struct cluster *c)
 {
-	return run.next == MESSAGES * PEERS;
+	return run.steps ? !--run.steps : run.next == MESSAGES * PEERS;
 }
 
 void live_say(struct cluster *c, const struct rec_error *e)
@@ -366,6 +375,41 @@ static const char *bad_runs(const struct cluster_conf *conf, unsigned int thread
 	return fault;
 }
 
+/* Steps that the receiving thread makes without a connection, while so many attempts are made. */
+static const char *lonely_run(const struct cluster_conf *conf, unsigned int tries)
+{
+	begin(conf, 1);
+	run.steps = 100;
+	run.tries = tries;
+	if (receive())
+		wrong("it fails");
+	if (run.c.beat[LIVE_MAIN].steps != (tries ? tries - 1 : 0))
+		wrong("steps are not those of the transport");
+	end();
+	return run.fault;
+}
+
+static const char *lonely_runs(const struct cluster_conf *conf)
+{
+	const char *fault = lonely_run(conf, 0);
+
+	return fault ? fault : lonely_run(conf, 10);
+}
+
+/* Looks at a thread: before it starts, while it makes steps or none, and at its end. */
+static const char *looks(void)
+{
+	struct beat b = { 0 };
+	bool good = !beat_look(&b) && !beat_look(&b);
+
+	beat_step(&b);
+	good = good && !beat_look(&b) && beat_look(&b) == 1 && beat_look(&b) == 2;
+	beat_step(&b);
+	good = good && !beat_look(&b) && beat_look(&b) == 1;
+	beat_end(&b);
+	return good && !beat_look(&b) && !beat_look(&b) ? NULL : "other looks count";
+}
+
 int main(void)
 {
 	static char *names[] = { "self", "p0", "p1" };
@@ -374,7 +418,7 @@ int main(void)
 	unsigned int i;
 
 	memcpy(conf.roster, names, sizeof(names));
-	tap_plan(8);
+	tap_plan(10);
 	for (i = 0; i < 4; i++)
 		tap_sound(good_run(&conf, threads[i]),
 			  "%u threads: a message counts when all its digests are inserted, once",
@@ -384,5 +428,7 @@ int main(void)
 			bad_runs(&conf, threads[i]),
 			"%u threads: an error of any chunk ends the run, and the message does not count",
 			threads[i]);
+	tap_sound(lonely_runs(&conf), "without a connection, only attempts to make one are steps");
+	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

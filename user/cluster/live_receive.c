@@ -22,6 +22,7 @@
  * @c: cluster
  * @digests: of the message in hand
  * @connection: number of the one that was joined by; 0: none
+ * @attempts: of the transport to connect again, when it was looked at last
  * @heard_ns: when the last message came, or it was joined
  * @check_ns: when the filters are to be looked at again
  * @warned_ns: when a refusal was logged last
@@ -30,6 +31,7 @@ struct receiver {
 	struct cluster *c;
 	__u64 *digests;
 	unsigned int connection;
+	unsigned int attempts;
 	__u64 heard_ns;
 	__u64 check_ns;
 	__u64 warned_ns;
@@ -245,6 +247,17 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 	return ret;
 }
 
+/* This thread makes steps, and the transport does: it is connected, or tries to be. */
+static void receive_beat(struct receiver *r)
+{
+	struct cluster *c = r->c;
+	unsigned int attempts = cluster_nats_attempts(c->nats);
+
+	if (cluster_nats_connected(c->nats) || attempts != r->attempts)
+		beat_step(&c->beat[LIVE_MAIN]);
+	r->attempts = attempts;
+}
+
 /* What is wrong with the servers is told, and tried again. */
 static int receive_step(struct receiver *r, struct rec_error *e)
 {
@@ -252,6 +265,7 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 	__u64 now = now_ns();
 	int ret = 0;
 
+	receive_beat(r);
 	if (now >= r->check_ns) {
 		r->check_ns = now + CHECK_NS;
 		take_rates(r->c, now);

@@ -14,7 +14,7 @@
 #include "records/rec_error.h"
 
 #define RECONNECT_MS 250
-#define JITTER_MS 100
+#define JITTER_MS 100u
 #define PING_MS 1000 /* two that are not answered end the connection */
 #define PINGS_OUT 2
 #define WRITE_MS 2000
@@ -35,6 +35,7 @@
  * @subjects: all hosts'
  * @connects: atomic: connections made
  * @open: atomic: there is one now
+ * @attempts: atomic: how often all servers were to be tried again
  * @pending: atomic: messages whose acknowledgement or failure was not told yet
  * @closed: atomic: the connection calls nothing any more
  * @lock: held while the caller is told of an acknowledgement
@@ -49,6 +50,7 @@ struct cluster_nats {
 	char subjects[192];
 	unsigned int connects;
 	bool open;
+	unsigned int attempts;
 	unsigned int pending;
 	bool closed;
 	pthread_mutex_t lock;
@@ -106,6 +108,17 @@ static void nats_over(natsConnection *nc, void *ctx)
 
 	(void)nc;
 	__atomic_store_n(&n->closed, true, __ATOMIC_RELEASE);
+}
+
+/* All servers are about to be tried. Return: how long to wait before. */
+static int64_t nats_again(natsConnection *nc, int attempts, void *ctx)
+{
+	struct cluster_nats *n = ctx;
+
+	(void)nc;
+	(void)attempts;
+	__atomic_add_fetch(&n->attempts, 1, __ATOMIC_RELAXED);
+	return RECONNECT_MS + (int64_t)(now_ns() % JITTER_MS);
 }
 
 /* Faults of the consumer: its messages are missed, and live.c joins again. */
@@ -221,9 +234,7 @@ static natsStatus stay(natsOptions *o, struct cluster_nats *n)
 	if (s == NATS_OK)
 		s = natsOptions_SetMaxReconnect(o, -1);
 	if (s == NATS_OK)
-		s = natsOptions_SetReconnectWait(o, RECONNECT_MS);
-	if (s == NATS_OK)
-		s = natsOptions_SetReconnectJitter(o, JITTER_MS, JITTER_MS);
+		s = natsOptions_SetCustomReconnectDelay(o, nats_again, n);
 	if (s == NATS_OK)
 		s = natsOptions_SetPingInterval(o, PING_MS);
 	if (s == NATS_OK)
@@ -367,6 +378,11 @@ unsigned int cluster_nats_connected(struct cluster_nats *n)
 	return __atomic_load_n(&n->open, __ATOMIC_ACQUIRE) ?
 		       __atomic_load_n(&n->connects, __ATOMIC_RELAXED) :
 		       0;
+}
+
+unsigned int cluster_nats_attempts(const struct cluster_nats *n)
+{
+	return __atomic_load_n(&n->attempts, __ATOMIC_RELAXED);
 }
 
 bool cluster_nats_closed(const struct cluster_nats *n)

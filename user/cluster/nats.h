@@ -105,6 +105,11 @@ void cluster_nats_close(struct cluster_nats *n) __attribute__((weak));
 /* How often a connection was made; 0 while there is none. Context: any thread. */
 unsigned int cluster_nats_connected(struct cluster_nats *n) __attribute__((weak));
 
+/* How often all servers were to be tried again: it grows while there is no connection. Context: any
+ * thread.
+ */
+unsigned int cluster_nats_attempts(const struct cluster_nats *n) __attribute__((weak));
+
 /* Has the library given up? It does so after some errors of TLS and logins; only another
  * cluster_nats_open() helps then. Context: any thread.
  */
