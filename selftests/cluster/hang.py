@@ -19,14 +19,6 @@ NAMES = ("h0", "h1")
 FAILURE = 2
 
 
-class Host(h.Host):
-    def inside(self, *args):
-        """Only the agent has the library."""
-        if args[0] == a.AGENT:
-            args = "env", f"LD_PRELOAD={LIBRARY}", f"EPF_HANG={self.path('hang')}", *args
-        return super().inside(*args)
-
-
 def whole(nodes):
     for node in nodes.values():
         a.poll(node.covered)
@@ -34,7 +26,7 @@ def whole(nodes):
 
 def run():
     server = h.Server(TMP.name)
-    nodes = {name: Host(TMP.name, name, NAMES, f"nats://127.0.0.1:{server.port}") for name in NAMES}
+    nodes = {name: h.Host(TMP.name, name, NAMES, f"nats://127.0.0.1:{server.port}") for name in NAMES}
 
     def hung():
         """The connection of h0 is lost, and made again in vain. Return its agent."""
@@ -48,7 +40,7 @@ def run():
 
     def back():
         """It is started again, as its unit would do it."""
-        nodes["h0"].start()
+        nodes["h0"].start({"LD_PRELOAD": LIBRARY, "EPF_HANG": nodes["h0"].path("hang")})
         whole(nodes)
 
     def by_itself():
@@ -63,7 +55,7 @@ def run():
         return f"exit {status}" if status != FAILURE else back()
 
     for node in nodes.values():
-        node.start()
+        node.start({"LD_PRELOAD": LIBRARY, "EPF_HANG": node.path("hang")})
     status = tap.run(tap.chosen([("an agent whose thread hangs ends", by_itself),
                                  ("so it does after SIGTERM", by_signal)]))
     for node in nodes.values():

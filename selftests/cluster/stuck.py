@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""A server that takes connections and then is silent for ever, in the TLS handshake or right after it. libnats
-waits for it without a limit, so the agent must end the connection, make another one, and be covered when that
-one works; and SIGTERM must end the agent meanwhile.
+"""What libnats does not do for an agent. A server takes connections and then is silent for ever, in the TLS
+handshake or right after it: the library waits without a limit, so the agent must end the connection, make
+another one, and be covered when that one works; and SIGTERM must end the agent meanwhile. A message comes
+while the consumer is given up: the library uses what the agent frees, unless the agent waits (reader.c).
 """
 
+import os
 import signal
 import sys
 
@@ -13,6 +15,8 @@ import agent as a
 import login
 import proxy
 import tap
+
+READER = os.path.join(a.BUILD, "selftests/cluster/reader.so")
 
 
 class Cluster(login.Cluster):
@@ -55,6 +59,23 @@ def ends():
     return None
 
 
+def reads():
+    with Cluster("reads") as c:
+        node, times = c.nodes["h0"], 3
+        waits = node.path("waits")
+        node.stop()
+        node.start({"LD_PRELOAD": READER, "EPF_READER": waits})
+        for _ in range(times):
+            login.whole(c.nodes)
+            os.mkdir(waits)
+            c.proxy.become(proxy.PASS)
+            a.poll(lambda: node.agent.poll() is not None or
+                   not os.path.exists(waits) and node.covered())
+            if node.agent.poll() is not None:
+                return f"the agent ends: {node.agent.returncode}"
+        return login.whole(c.nodes)
+
+
 def main():
     reason = h.needs()
     if reason:
@@ -65,6 +86,7 @@ def main():
         ("a server that is silent in a handshake", silent(proxy.HANDSHAKE)),
         ("a server that is silent after a handshake", silent(proxy.ANSWER)),
         ("SIGTERM meanwhile", ends),
+        ("a message that comes while a consumer is given up", reads),
     ]))
 
 

@@ -332,12 +332,6 @@ int cluster_nats_open(struct cluster_nats **result, const struct cluster_nats_co
 	return ret;
 }
 
-static void nats_leave(struct cluster_nats *n)
-{
-	natsSubscription_Destroy(n->sub);
-	n->sub = NULL;
-}
-
 /* Wait until all callbacks have been called. Return: were they? */
 static bool settled(struct cluster_nats *n)
 {
@@ -360,13 +354,13 @@ void cluster_nats_close(struct cluster_nats *n)
 
 	if (!n)
 		return;
-	nats_leave(n);
 	quiet = !n->nc || settled(n);
 	pthread_mutex_lock(&n->lock);
 	n->deaf = true;
 	pthread_mutex_unlock(&n->lock);
 	if (!quiet)
 		return;
+	natsSubscription_Destroy(n->sub);
 	jsCtx_Destroy(n->js);
 	natsConnection_Destroy(n->nc);
 	pthread_mutex_destroy(&n->lock);
@@ -466,6 +460,41 @@ static int stream_ensure(struct cluster_nats *n, struct rec_error *e)
 	return ret;
 }
 
+/* The reading thread of libnats before 3.6.1 finds a subscription, and locks and uses it, without
+ * holding it. It may be doing so when the subscription ends, and whoever frees that then makes the
+ * process abort. When it has read the answer to a ping that was sent after the end, it is not.
+ */
+static natsStatus nats_leave(struct cluster_nats *n)
+{
+	natsStatus s;
+
+	if (!n->sub)
+		return NATS_OK;
+	natsSubscription_Unsubscribe(n->sub); /* may fail: the consumer is gone, or this was done */
+	s = natsConnection_FlushTimeout(n->nc, API_MS);
+	if (s != NATS_OK)
+		return s;
+	natsSubscription_Destroy(n->sub);
+	n->sub = NULL;
+	return NATS_OK;
+}
+
+/* Not an ordered consumer, which the library makes anew in a thread of its own after each
+ * connection, while live.c joins again.
+ */
+static void consumer_wanted(const struct cluster_nats *n, __u64 from, jsSubOptions *o)
+{
+	jsSubOptions_Init(o);
+	o->Stream = n->conf.stream;
+	o->Config.AckPolicy = js_AckNone;
+	o->Config.FlowControl = true;
+	o->Config.Heartbeat = HEARTBEAT_NS;
+	o->Config.MemoryStorage = true;
+	o->Config.Replicas = 1;
+	o->Config.DeliverPolicy = from ? js_DeliverByStartTime : js_DeliverAll;
+	o->Config.OptStartTime = (int64_t)from;
+}
+
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
 	int ret = stream_ensure(n, e);
@@ -474,13 +503,10 @@ int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 
 	if (ret)
 		return ret;
-	nats_leave(n);
-	jsSubOptions_Init(&o);
-	o.Stream = n->conf.stream;
-	o.Ordered = true;
-	o.Config.Heartbeat = HEARTBEAT_NS;
-	o.Config.DeliverPolicy = from ? js_DeliverByStartTime : js_DeliverAll;
-	o.Config.OptStartTime = (int64_t)from;
+	s = nats_leave(n);
+	if (s != NATS_OK)
+		return stream_fault(n, s, e);
+	consumer_wanted(n, from, &o);
 	s = js_SubscribeSync(&n->sub, n->js, n->subjects, NULL, &o, NULL);
 	return s == NATS_OK ? 0 : stream_fault(n, s, e);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Transport of a cluster: a NATS connection that is made again for ever, a JetStream
- * stream in memory, and an ordered consumer of it, by libnats.
+ * stream in memory, and a consumer of it, by libnats.
  *
  * Each message is published on PREFIX.d.HOST and stored in the stream; its server gives it
  * a time stamp. Messages may come twice, in another order, or never; coverage.h copes with
