@@ -45,6 +45,7 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @crowd: the first thread waits for that
  * @steps: that the receiving thread still takes without a connection; 0: there is one
  * @tries: of them, how many follow an attempt to connect
+ * @mute: there is a connection then, but it has no answers
  * @fault: what is wrong
  */
 struct run {
@@ -63,6 +64,7 @@ struct run {
 	bool crowd;
 	unsigned int steps;
 	unsigned int tries;
+	bool mute;
 	const char *fault;
 };
 
@@ -209,7 +211,7 @@ bool cluster_nats_closed(const struct cluster_nats *n)
 
 unsigned int cluster_nats_connected(struct cluster_nats *n)
 {
-	return !run.steps;
+	return run.mute || !run.steps;
 }
 
 unsigned int cluster_nats_attempts(const struct cluster_nats *n)
@@ -219,7 +221,12 @@ unsigned int cluster_nats_attempts(const struct cluster_nats *n)
 
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
-	return 0;
+	return run.mute ? -EIO : 0;
+}
+
+bool cluster_nats_answers(struct cluster_nats *n)
+{
+	return !run.mute;
 }
 
 int cluster_nats_next(struct cluster_nats *n, unsigned int wait_ms, struct cluster_nats_msg *m)
@@ -375,15 +382,18 @@ static const char *bad_runs(const struct cluster_conf *conf, unsigned int thread
 	return fault;
 }
 
-/* Steps that the receiving thread makes without a connection, while so many attempts are made. */
-static const char *lonely_run(const struct cluster_conf *conf, unsigned int tries)
+/* Steps that the receiving thread makes without a connection, while so many attempts are made, or
+ * with one that has no answers: the first of them finds that out.
+ */
+static const char *lonely_run(const struct cluster_conf *conf, unsigned int tries, bool mute)
 {
 	begin(conf, 1);
 	run.steps = 100;
 	run.tries = tries;
+	run.mute = mute;
 	if (receive())
 		wrong("it fails");
-	if (run.c.beat[LIVE_MAIN].steps != (tries ? tries - 1 : 0))
+	if (run.c.beat[LIVE_MAIN].steps != (tries ? tries - 1 : 0) + mute)
 		wrong("steps are not those of the transport");
 	end();
 	return run.fault;
@@ -391,9 +401,11 @@ static const char *lonely_run(const struct cluster_conf *conf, unsigned int trie
 
 static const char *lonely_runs(const struct cluster_conf *conf)
 {
-	const char *fault = lonely_run(conf, 0);
+	const char *fault = lonely_run(conf, 0, false);
 
-	return fault ? fault : lonely_run(conf, 10);
+	if (!fault)
+		fault = lonely_run(conf, 10, false);
+	return fault ? fault : lonely_run(conf, 0, true);
 }
 
 /* Looks at a thread: before it starts, while it makes steps or none, and at its end. */
@@ -428,7 +440,8 @@ int main(void)
 			bad_runs(&conf, threads[i]),
 			"%u threads: an error of any chunk ends the run, and the message does not count",
 			threads[i]);
-	tap_sound(lonely_runs(&conf), "without a connection, only attempts to make one are steps");
+	tap_sound(lonely_runs(&conf),
+		  "without a connection that answers, only attempts to make one are steps");
 	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

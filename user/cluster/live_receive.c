@@ -23,6 +23,7 @@
  * @digests: of the message in hand
  * @connection: number of the one that was joined by; 0: none
  * @attempts: of the transport to connect again, when it was looked at last
+ * @mute: joining failed by the connection that there is, and a ping had no answer
  * @heard_ns: when the last message came, or it was joined
  * @check_ns: when the filters are to be looked at again
  * @warned_ns: when a refusal was logged last
@@ -32,6 +33,7 @@ struct receiver {
 	__u64 *digests;
 	unsigned int connection;
 	unsigned int attempts;
+	bool mute;
 	__u64 heard_ns;
 	__u64 check_ns;
 	__u64 warned_ns;
@@ -129,6 +131,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 
 	if (!connection) {
 		r->connection = 0;
+		r->mute = false;
 		return rec_error_set(e, -EAGAIN, "not connected to a server");
 	}
 	if (wants_replay(c, now, &replay))
@@ -138,6 +141,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	else if (silent)
 		from = 0;
 	ret = cluster_nats_join(c->nats, from, e);
+	r->mute = ret && !cluster_nats_answers(c->nats);
 	if (ret)
 		return ret;
 	r->connection = connection;
@@ -247,13 +251,15 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 	return ret;
 }
 
-/* This thread makes steps, and the transport does: it is connected, or tries to be. */
+/* This thread makes steps, and the transport does: it is connected, or tries to be. If the library
+ * does not notice for long that a connection has no answers, it hangs.
+ */
 static void receive_beat(struct receiver *r)
 {
 	struct cluster *c = r->c;
 	unsigned int attempts = cluster_nats_attempts(c->nats);
 
-	if (cluster_nats_connected(c->nats) || attempts != r->attempts)
+	if ((cluster_nats_connected(c->nats) && !r->mute) || attempts != r->attempts)
 		beat_step(&c->beat[LIVE_MAIN]);
 	r->attempts = attempts;
 }

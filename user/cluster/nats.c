@@ -511,6 +511,11 @@ int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	return s == NATS_OK ? 0 : stream_fault(n, s, e);
 }
 
+bool cluster_nats_answers(struct cluster_nats *n)
+{
+	return natsConnection_FlushTimeout(n->nc, API_MS) == NATS_OK;
+}
+
 /* Messages */
 
 /* The time stamp of a message is in the subject that it could be acknowledged on. */
