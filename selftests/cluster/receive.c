@@ -46,6 +46,8 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @steps: that the receiving thread still takes without a connection; 0: there is one
  * @tries: of them, how many follow an attempt to connect
  * @mute: there is a connection then, but it has no answers
+ * @quiet: waits in which no message comes, before the first one
+ * @joins: how often the stream was joined
  * @fault: what is wrong
  */
 struct run {
@@ -65,6 +67,8 @@ struct run {
 	unsigned int steps;
 	unsigned int tries;
 	bool mute;
+	unsigned int quiet;
+	unsigned int joins;
 	const char *fault;
 };
 
@@ -221,6 +225,7 @@ unsigned int cluster_nats_attempts(const struct cluster_nats *n)
 
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
+	run.joins++;
 	return run.mute ? -EIO : 0;
 }
 
@@ -232,7 +237,7 @@ bool cluster_nats_answers(struct cluster_nats *n)
 int cluster_nats_next(struct cluster_nats *n, unsigned int wait_ms, struct cluster_nats_msg *m)
 {
 	static __u64 digest[DIGESTS_MAX];
-	unsigned int i = run.next++;
+	unsigned int i = run.next;
 	struct cluster_msg msg = { .check = { 7, 8 },
 				   .hash_kind = 1,
 				   .window_ns = WINDOW,
@@ -244,6 +249,9 @@ int cluster_nats_next(struct cluster_nats *n, unsigned int wait_ms, struct clust
 				   .digest = digest };
 	__u32 j;
 
+	if (run.quiet && run.quiet--)
+		return -EAGAIN;
+	run.next++;
 	for (j = 0; j < msg.count; j++)
 		digest[j] = (__u64)i * DIGESTS_MAX + j;
 	strcpy(msg.host, roster[1 + i % PEERS]);
@@ -408,6 +416,26 @@ static const char *lonely_runs(const struct cluster_conf *conf)
 	return fault ? fault : lonely_run(conf, 0, true);
 }
 
+/* So many waits bring nothing: is the stream joined again? */
+static const char *quiet_run(const struct cluster_conf *conf, unsigned int waits, bool again)
+{
+	begin(conf, 1);
+	run.quiet = waits;
+	if (receive())
+		wrong("it fails");
+	if (run.joins != 1u + again)
+		wrong(again ? "it is not joined again" : "it is joined again too soon");
+	end();
+	return run.fault;
+}
+
+static const char *quiet_runs(const struct cluster_conf *conf)
+{
+	const char *fault = quiet_run(conf, 59, false);
+
+	return fault ? fault : quiet_run(conf, 60, true);
+}
+
 /* Looks at a thread: before it starts, while it makes steps or none, and at its end. */
 static const char *looks(void)
 {
@@ -430,7 +458,7 @@ int main(void)
 	unsigned int i;
 
 	memcpy(conf.roster, names, sizeof(names));
-	tap_plan(10);
+	tap_plan(11);
 	for (i = 0; i < 4; i++)
 		tap_sound(good_run(&conf, threads[i]),
 			  "%u threads: a message counts when all its digests are inserted, once",
@@ -442,6 +470,7 @@ int main(void)
 			threads[i]);
 	tap_sound(lonely_runs(&conf),
 		  "without a connection that answers, only attempts to make one are steps");
+	tap_sound(quiet_runs(&conf), "60 waits without a message are a silence");
 	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

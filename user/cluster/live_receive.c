@@ -13,7 +13,7 @@
 /* Own messages come each LIVE_INTERVAL_NS, so silence means that the consumer is dead, or
  * begins at a time to come because the server's clock was set back.
  */
-#define SILENT_NS (3 * NS_PER_SEC)
+#define SILENT_WAITS 60u /* 3 s. Counted, since this thread may be stopped, or insert for long */
 #define CHECK_NS NS_PER_SEC
 #define WARN_NS (10 * NS_PER_SEC)
 
@@ -24,7 +24,7 @@
  * @connection: number of the one that was joined by; 0: none
  * @attempts: of the transport to connect again, when it was looked at last
  * @mute: joining failed by the connection that there is, and a ping had no answer
- * @heard_ns: when the last message came, or it was joined
+ * @waits: for a message in which none came, since the last one or since it was joined
  * @check_ns: when the filters are to be looked at again
  * @warned_ns: when a refusal was logged last
  */
@@ -34,7 +34,7 @@ struct receiver {
 	unsigned int connection;
 	unsigned int attempts;
 	bool mute;
-	__u64 heard_ns;
+	unsigned int waits;
 	__u64 check_ns;
 	__u64 warned_ns;
 };
@@ -126,7 +126,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	struct cluster *c = r->c;
 	unsigned int connection = cluster_nats_connected(c->nats);
 	__u64 now = now_ns(), from = c->last_stamp, replay;
-	bool silent = now - r->heard_ns > SILENT_NS;
+	bool silent = r->waits >= SILENT_WAITS;
 	int ret;
 
 	if (!connection) {
@@ -145,7 +145,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	if (ret)
 		return ret;
 	r->connection = connection;
-	r->heard_ns = now_ns();
+	r->waits = 0;
 	return 0;
 }
 
@@ -223,7 +223,7 @@ static int take_message(struct receiver *r, const struct cluster_nats_msg *m, st
 	__u64 now = now_ns();
 	int ret = 0;
 
-	r->heard_ns = now;
+	r->waits = 0;
 	c->last_stamp = m->stamp;
 	if (!strcmp(m->host, c->conf->host))
 		take_own(c, m, now);
@@ -244,6 +244,7 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 		r->connection = 0;
 		live_wait(r->c, LIVE_INTERVAL_NS);
 	}
+	r->waits += ret == -EAGAIN;
 	if (ret)
 		return 0;
 	ret = take_message(r, &m, e);
