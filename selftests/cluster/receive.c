@@ -46,6 +46,7 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @steps: that the receiving thread still takes without a connection; 0: there is one
  * @tries: of them, how many follow an attempt to connect
  * @mute: there is a connection then, but it has no answers
+ * @late: joining has no answer
  * @quiet: waits in which no message comes, before the first one
  * @joins: how often the stream was joined
  * @fault: what is wrong
@@ -67,6 +68,7 @@ struct run {
 	unsigned int steps;
 	unsigned int tries;
 	bool mute;
+	bool late;
 	unsigned int quiet;
 	unsigned int joins;
 	const char *fault;
@@ -215,7 +217,7 @@ bool cluster_nats_closed(const struct cluster_nats *n)
 
 unsigned int cluster_nats_connected(struct cluster_nats *n)
 {
-	return run.mute || !run.steps;
+	return run.mute || run.late || !run.steps;
 }
 
 unsigned int cluster_nats_attempts(const struct cluster_nats *n)
@@ -226,7 +228,9 @@ unsigned int cluster_nats_attempts(const struct cluster_nats *n)
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
 	run.joins++;
-	return run.mute ? -EIO : 0;
+	if (run.late)
+		rec_error_set(e, -ETIMEDOUT, "no answer");
+	return run.late ? -ETIMEDOUT : run.mute ? -EIO : 0;
 }
 
 bool cluster_nats_answers(struct cluster_nats *n)
@@ -436,6 +440,18 @@ static const char *quiet_runs(const struct cluster_conf *conf)
 	return fault ? fault : quiet_run(conf, 60, true);
 }
 
+/* A server that answers pings, but no requests: the run ends. */
+static const char *late_run(const struct cluster_conf *conf)
+{
+	begin(conf, 1);
+	run.late = true;
+	run.steps = 100;
+	if (receive() != -ETIMEDOUT || run.joins != 5)
+		wrong("it does not end after five of them");
+	end();
+	return run.fault;
+}
+
 /* Looks at a thread: before it starts, while it makes steps or none, and at its end. */
 static const char *looks(void)
 {
@@ -458,7 +474,7 @@ int main(void)
 	unsigned int i;
 
 	memcpy(conf.roster, names, sizeof(names));
-	tap_plan(11);
+	tap_plan(12);
 	for (i = 0; i < 4; i++)
 		tap_sound(good_run(&conf, threads[i]),
 			  "%u threads: a message counts when all its digests are inserted, once",
@@ -471,6 +487,7 @@ int main(void)
 	tap_sound(lonely_runs(&conf),
 		  "without a connection that answers, only attempts to make one are steps");
 	tap_sound(quiet_runs(&conf), "60 waits without a message are a silence");
+	tap_sound(late_run(&conf), "joins without an answer end the run");
 	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

@@ -14,6 +14,7 @@
  * begins at a time to come because the server's clock was set back.
  */
 #define SILENT_WAITS 60u /* 3 s. Counted, since this thread may be stopped, or insert for long */
+#define LATE_JOINS 5u    /* without an answer, in a row: another connection is tried */
 #define CHECK_NS NS_PER_SEC
 #define WARN_NS (10 * NS_PER_SEC)
 
@@ -23,6 +24,7 @@
  * @digests: of the message in hand
  * @connection: number of the one that was joined by; 0: none
  * @attempts: of the transport to connect again, when it was looked at last
+ * @late: how often joining had no answer, in a row
  * @mute: joining failed by the connection that there is, and a ping had no answer
  * @waits: for a message in which none came, since the last one or since it was joined
  * @check_ns: when the filters are to be looked at again
@@ -33,6 +35,7 @@ struct receiver {
 	__u64 *digests;
 	unsigned int connection;
 	unsigned int attempts;
+	unsigned int late;
 	bool mute;
 	unsigned int waits;
 	__u64 check_ns;
@@ -132,6 +135,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	if (!connection) {
 		r->connection = 0;
 		r->mute = false;
+		r->late = 0;
 		return rec_error_set(e, -EAGAIN, "not connected to a server");
 	}
 	if (wants_replay(c, now, &replay))
@@ -141,6 +145,7 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	else if (silent)
 		from = 0;
 	ret = cluster_nats_join(c->nats, from, e);
+	r->late = ret == -ETIMEDOUT ? r->late + 1 : 0;
 	r->mute = ret && !cluster_nats_answers(c->nats);
 	if (ret)
 		return ret;
@@ -290,6 +295,10 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 		live_say(r->c, ret ? &why : NULL);
 	if (!ret)
 		return receive_one(r, e);
+	if (r->late >= LATE_JOINS) {
+		*e = why;
+		return ret;
+	}
 	live_wait(r->c, ret == -EAGAIN ? LIVE_INTERVAL_NS : LIVE_AGAIN_NS);
 	return 0;
 }

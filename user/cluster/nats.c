@@ -57,6 +57,13 @@ struct cluster_nats {
 	bool deaf;
 };
 
+static int nats_errno(natsStatus s)
+{
+	if (s == NATS_NO_MEMORY)
+		return -ENOMEM;
+	return s == NATS_TIMEOUT ? -ETIMEDOUT : -EIO;
+}
+
 /* The text of libnats begins with its place in the source, and may end with a newline. */
 static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
 {
@@ -66,8 +73,7 @@ static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
 	text = place ? place + 3 : text;
 	if (!text || !*text)
 		text = natsStatus_GetText(s);
-	return rec_error_set(e, s == NATS_NO_MEMORY ? -ENOMEM : -EIO, "%s: %.*s", what,
-			     (int)strcspn(text, "\r\n"), text);
+	return rec_error_set(e, nats_errno(s), "%s: %.*s", what, (int)strcspn(text, "\r\n"), text);
 }
 
 /* A request that the server does not permit has no answer; it says so in another message. */

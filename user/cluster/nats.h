@@ -125,7 +125,8 @@ bool cluster_nats_closed(const struct cluster_nats *n) __attribute__((weak));
  *
  * Context: waits for the server, some seconds at most.
  *
- * Return: 0; -EINVAL: the stream has other settings; -EIO: anything else.
+ * Return: 0; -EINVAL: the stream has other settings; -ETIMEDOUT: the server does not answer; -EIO:
+ * anything else.
  */
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	__attribute__((weak));
