@@ -2,8 +2,8 @@
 /*
  * To be preloaded into an agent: if there is a folder EPF_READER when the agent ends a
  * subscription, it removes the folder and waits until the reading thread of libnats has a message
- * for that subscription in hand and is about to lock it. That thread goes on when the agent waits
- * for the answer to a ping, or has freed the subscription.
+ * for that subscription in hand and is about to lock it. That thread goes on when the agent asks
+ * for the stream, or has freed the subscription.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,12 +73,14 @@ void natsSubscription_Destroy(natsSubscription *sub)
 	__atomic_store_n(&gone, true, __ATOMIC_RELEASE);
 }
 
-natsStatus natsConnection_FlushTimeout(natsConnection *nc, int64_t timeout)
+natsStatus js_GetStreamInfo(jsStreamInfo **si, jsCtx *js, const char *stream, jsOptions *o,
+			    jsErrCode *code)
 {
-	natsStatus (*next)(natsConnection *, int64_t) = next_of("natsConnection_FlushTimeout");
+	natsStatus (*next)(jsStreamInfo **, jsCtx *, const char *, jsOptions *,
+			   jsErrCode *) = next_of("js_GetStreamInfo");
 
 	__atomic_store_n(&gone, true, __ATOMIC_RELEASE);
-	return next(nc, timeout);
+	return next(si, js, stream, o, code);
 }
 
 void natsMutex_Lock(pthread_mutex_t *m)

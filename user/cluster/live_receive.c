@@ -25,7 +25,6 @@
  * @connection: number of the one that was joined by; 0: none
  * @attempts: of the transport to connect again, when it was looked at last
  * @late: how often joining had no answer, in a row
- * @mute: joining failed by the connection that there is, and a ping had no answer
  * @waits: for a message in which none came, since the last one or since it was joined
  * @check_ns: when the filters are to be looked at again
  * @warned_ns: when a refusal was logged last
@@ -36,7 +35,6 @@ struct receiver {
 	unsigned int connection;
 	unsigned int attempts;
 	unsigned int late;
-	bool mute;
 	unsigned int waits;
 	__u64 check_ns;
 	__u64 warned_ns;
@@ -134,7 +132,6 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 
 	if (!connection) {
 		r->connection = 0;
-		r->mute = false;
 		r->late = 0;
 		return rec_error_set(e, -EAGAIN, "not connected to a server");
 	}
@@ -146,7 +143,6 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 		from = 0;
 	ret = cluster_nats_join(c->nats, from, e);
 	r->late = ret == -ETIMEDOUT ? r->late + 1 : 0;
-	r->mute = ret && !cluster_nats_answers(c->nats);
 	if (ret)
 		return ret;
 	r->connection = connection;
@@ -257,15 +253,13 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 	return ret;
 }
 
-/* This thread makes steps, and the transport does: it is connected, or tries to be. If the library
- * does not notice for long that a connection has no answers, it hangs.
- */
+/* This thread makes steps, and the transport does: it is connected, or tries to be. */
 static void receive_beat(struct receiver *r)
 {
 	struct cluster *c = r->c;
 	unsigned int attempts = cluster_nats_attempts(c->nats);
 
-	if ((cluster_nats_connected(c->nats) && !r->mute) || attempts != r->attempts)
+	if (cluster_nats_connected(c->nats) || attempts != r->attempts)
 		beat_step(&c->beat[LIVE_MAIN]);
 	r->attempts = attempts;
 }

@@ -131,9 +131,6 @@ bool cluster_nats_closed(const struct cluster_nats *n) __attribute__((weak));
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	__attribute__((weak));
 
-/* Does the server answer a ping? Context: waits for it, some seconds at most. */
-bool cluster_nats_answers(struct cluster_nats *n) __attribute__((weak));
-
 /**
  * cluster_nats_next() - receive one message
  * @n: transport that has joined
