@@ -113,10 +113,15 @@ class Cluster:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def tell(self):
-        """Print what the agents say, and the last lines of all logs, as comments."""
+        """Print what the agents do and say, all connections, and the last lines of all logs, as
+        comments."""
         for i, node in enumerate(self.hosts):
+            for line in [*node.ask("threads"), *node.ask("connections")]:
+                print(f"# {self.names[i]}: {line}")
             if node.ask("running"):
                 print(f"# {self.names[i]}: {json.dumps(self.status(i))}")
+        for line in self.node.ask("connections"):
+            print(f"# broker: {line}")
         logs = [(n, self.path(f"{n}/agent.log")) for n in self.names]
         for name, path in [*logs, ("broker", self.path("broker.log"))]:
             if os.path.exists(path):

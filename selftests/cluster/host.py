@@ -6,6 +6,7 @@ who asks as a packet program does.
 import contextlib
 import ctypes
 import errno
+import glob
 import json
 import mmap
 import os
@@ -159,6 +160,23 @@ class Host(lan.Actor):
 
     def running(self):
         return self.agent is not None and self.agent.poll() is None
+
+    def threads(self):
+        """What each thread of the agent does: name, state, ticks of CPU, and what it waits for."""
+        if not self.running():
+            return [f"the agent does not run: exit {self.agent and self.agent.returncode}"]
+        out = []
+        for task in glob.glob(f"/proc/{self.agent.pid}/task/*"):
+            with contextlib.suppress(OSError):
+                told = {}
+                for name in "stat", "wchan", "syscall":
+                    with open(os.path.join(task, name)) as f:
+                        told[name] = f.read().strip()
+                name, _, stat = told["stat"].rpartition(")")
+                stat = stat.split()
+                out.append(f"thread {name}) {stat[0]} {stat[11]}+{stat[12]} {told['wchan']} "
+                           f"{told['syscall']}")
+        return out
 
     def insert(self, keys):
         """Insert each key by itself. Return (key, before, after) of each."""

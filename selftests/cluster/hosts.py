@@ -116,11 +116,12 @@ class Host:
             raise AssertionError(f"{self.name}: {args}: {done}")
         return done
 
-    def start(self):
+    def start(self, env=None):
+        """@env: variables of the agent."""
         self.log = open(self.path("log"), "w+b")
         self.agent = subprocess.Popen(
             self.inside(a.AGENT, "--config", self.path("agent.conf"), "--socket", self.path("sock")),
-            stderr=self.log, env={**os.environ, "EPF_BACKEND": "bpf"})
+            stderr=self.log, env={**os.environ, "EPF_BACKEND": "bpf", **(env or {})})
         a.poll(lambda: b"\nepfagent " in b"\n" + self.said())
 
     def said(self):

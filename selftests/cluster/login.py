@@ -52,17 +52,19 @@ def tls_keys(name, ca="ca"):
 
 
 class Cluster:
-    """Two hosts and a server, until the end of a 'with'."""
+    """Two hosts and a server, until the end of a 'with'. @in_turn: each joins before the next one
+    begins."""
 
-    def __init__(self, dir, server, url, keys):
+    def __init__(self, dir, server, url, keys, in_turn=False):
         os.mkdir(path(dir))
-        self.server, self.nodes = server, {}
+        self.server, self.nodes, self.in_turn = server, {}, in_turn
         for name in NAMES:
             self.nodes[name] = h.Host(path(dir), name, NAMES, url, more=keys(name))
 
     def __enter__(self):
         for node in self.nodes.values():
             node.start()
+            a.poll(lambda node=node: not self.in_turn or node.ask()[1]["joined"])
         return self.nodes
 
     def __exit__(self, *_):
@@ -89,9 +91,10 @@ def example_server(dir):
 
 
 def example():
-    """The example configuration serves a cluster, and nothing that it denies is tried."""
+    """The example configuration serves a cluster, and nothing that it denies is tried: h0 makes the
+    stream, and others may not."""
     server = example_server("s1")
-    with Cluster("c1", server, f"tls://localhost:{server.port}", tls_keys) as nodes:
+    with Cluster("c1", server, f"tls://localhost:{server.port}", tls_keys, in_turn=True) as nodes:
         whole(nodes)
         log = server.log()
         return log if "iolation" in log else None

@@ -43,6 +43,11 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @promised: messages after which the promise was moved on
  * @helped: a thread but the first has a chunk of this message
  * @crowd: the first thread waits for that
+ * @steps: that the receiving thread still takes without a connection; 0: there is one
+ * @tries: of them, how many follow an attempt to connect
+ * @late: joining has no answer
+ * @quiet: waits in which no message comes, before the first one
+ * @joins: how often the stream was joined
  * @fault: what is wrong
  */
 struct run {
@@ -59,6 +64,11 @@ struct run {
 	unsigned int promised;
 	bool helped[MESSAGES * PEERS];
 	bool crowd;
+	unsigned int steps;
+	unsigned int tries;
+	bool late;
+	unsigned int quiet;
+	unsigned int joins;
 	const char *fault;
 };
 
@@ -205,18 +215,26 @@ bool cluster_nats_closed(const struct cluster_nats *n)
 
 unsigned int cluster_nats_connected(struct cluster_nats *n)
 {
-	return 1;
+	return run.late || !run.steps;
+}
+
+unsigned int cluster_nats_attempts(const struct cluster_nats *n)
+{
+	return run.steps > run.tries ? 0 : run.tries - run.steps;
 }
 
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
-	return 0;
+	run.joins++;
+	if (run.late)
+		rec_error_set(e, -ETIMEDOUT, "no answer");
+	return run.late ? -ETIMEDOUT : 0;
 }
 
 int cluster_nats_next(struct cluster_nats *n, unsigned int wait_ms, struct cluster_nats_msg *m)
 {
 	static __u64 digest[DIGESTS_MAX];
-	unsigned int i = run.next++;
+	unsigned int i = run.next;
 	struct cluster_msg msg = { .check = { 7, 8 },
 				   .hash_kind = 1,
 				   .window_ns = WINDOW,
@@ -228,6 +246,9 @@ int cluster_nats_next(struct cluster_nats *n, unsigned int wait_ms, struct clust
 				   .digest = digest };
 	__u32 j;
 
+	if (run.quiet && run.quiet--)
+		return -EAGAIN;
+	run.next++;
 	for (j = 0; j < msg.count; j++)
 		digest[j] = (__u64)i * DIGESTS_MAX + j;
 	strcpy(msg.host, roster[1 + i % PEERS]);
@@ -266,7 +287,7 @@ bool live_wait(const struct cluster *c, __u64 ns)
 
 bool live_over(struct cluster *c)
 {
-	return run.next == MESSAGES * PEERS;
+	return run.steps ? !--run.steps : run.next == MESSAGES * PEERS;
 }
 
 void live_say(struct cluster *c, const struct rec_error *e)
@@ -366,6 +387,73 @@ static const char *bad_runs(const struct cluster_conf *conf, unsigned int thread
 	return fault;
 }
 
+/* Steps that the receiving thread makes without a connection, while so many attempts are made. */
+static const char *lonely_run(const struct cluster_conf *conf, unsigned int tries)
+{
+	begin(conf, 1);
+	run.steps = 100;
+	run.tries = tries;
+	if (receive())
+		wrong("it fails");
+	if (run.c.beat[LIVE_MAIN].steps != (tries ? tries - 1 : 0))
+		wrong("steps are not those of the transport");
+	end();
+	return run.fault;
+}
+
+static const char *lonely_runs(const struct cluster_conf *conf)
+{
+	const char *fault = lonely_run(conf, 0);
+
+	return fault ? fault : lonely_run(conf, 10);
+}
+
+/* So many waits bring nothing: is the stream joined again? */
+static const char *quiet_run(const struct cluster_conf *conf, unsigned int waits, bool again)
+{
+	begin(conf, 1);
+	run.quiet = waits;
+	if (receive())
+		wrong("it fails");
+	if (run.joins != 1u + again)
+		wrong(again ? "it is not joined again" : "it is joined again too soon");
+	end();
+	return run.fault;
+}
+
+static const char *quiet_runs(const struct cluster_conf *conf)
+{
+	const char *fault = quiet_run(conf, 59, false);
+
+	return fault ? fault : quiet_run(conf, 60, true);
+}
+
+/* A server that answers pings, but no requests: the run ends. */
+static const char *late_run(const struct cluster_conf *conf)
+{
+	begin(conf, 1);
+	run.late = true;
+	run.steps = 100;
+	if (receive() != -ETIMEDOUT || run.joins != 5)
+		wrong("it does not end after five of them");
+	end();
+	return run.fault;
+}
+
+/* Looks at a thread: before it starts, while it makes steps or none, and at its end. */
+static const char *looks(void)
+{
+	struct beat b = { 0 };
+	bool good = !beat_look(&b) && !beat_look(&b);
+
+	beat_step(&b);
+	good = good && !beat_look(&b) && beat_look(&b) == 1 && beat_look(&b) == 2;
+	beat_step(&b);
+	good = good && !beat_look(&b) && beat_look(&b) == 1;
+	beat_end(&b);
+	return good && !beat_look(&b) && !beat_look(&b) ? NULL : "other looks count";
+}
+
 int main(void)
 {
 	static char *names[] = { "self", "p0", "p1" };
@@ -374,7 +462,7 @@ int main(void)
 	unsigned int i;
 
 	memcpy(conf.roster, names, sizeof(names));
-	tap_plan(8);
+	tap_plan(12);
 	for (i = 0; i < 4; i++)
 		tap_sound(good_run(&conf, threads[i]),
 			  "%u threads: a message counts when all its digests are inserted, once",
@@ -384,5 +472,9 @@ int main(void)
 			bad_runs(&conf, threads[i]),
 			"%u threads: an error of any chunk ends the run, and the message does not count",
 			threads[i]);
+	tap_sound(lonely_runs(&conf), "without a connection, only attempts to make one are steps");
+	tap_sound(quiet_runs(&conf), "60 waits without a message are a silence");
+	tap_sound(late_run(&conf), "joins without an answer end the run");
+	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

@@ -12,12 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/idle.h"
 #include "cluster/live_own.h"
 #include "common/clock.h"
 #include "common/error.h"
 #include "records/rec_error.h"
 
 #define STACK_BYTES (1u << 20)
+#define SHUT_LOOKS 10u /* without a step, and then again after as many */
+#define STOP_TICK_NS 10000000L
+#define STOP_SHUT_TICKS 100u
+#define STOP_TICKS 3000u
 
 bool live_wait(const struct cluster *c, __u64 ns)
 {
@@ -314,9 +319,12 @@ static int live_once(struct cluster *c, struct rec_error *e)
 	c->sender_error = (struct rec_error){ "" };
 	c->last_stamp = c->all_since = 0;
 	if (!ret) {
+		beat_step(&c->beat[LIVE_SENDER]);
 		ret = live_start(&c->sender, live_send, c);
-		if (ret)
+		if (ret) {
+			beat_end(&c->beat[LIVE_SENDER]);
 			rec_error_set(e, ret, "thread: %s", strerror(-ret));
+		}
 	}
 	if (!ret) {
 		ret = live_receive(c, e);
@@ -337,6 +345,7 @@ static void *live_run(void *arg)
 	struct rec_error e;
 
 	do {
+		beat_step(&c->beat[LIVE_MAIN]);
 		e = (struct rec_error){ "" };
 		if (live_once(c, &e) && e.text[0])
 			live_say(c, &e);
@@ -369,13 +378,45 @@ int cluster_start(struct cluster **result, const struct cluster_conf *conf)
 	return ret;
 }
 
-void cluster_stop(struct cluster *c)
+/* Return: false: the main thread does not end. */
+static bool live_join(struct cluster *c)
+{
+	const struct timespec tick = { 0, STOP_TICK_NS };
+	unsigned int ticks = 0;
+
+	while (pthread_tryjoin_np(c->thread, NULL)) {
+		if (++ticks > STOP_TICKS)
+			return false;
+		if (!(ticks % STOP_SHUT_TICKS))
+			idle_shut(&c->conf->login);
+		nanosleep(&tick, NULL);
+	}
+	return true;
+}
+
+bool cluster_stop(struct cluster *c)
 {
 	if (!c)
-		return;
+		return true;
 	eventfd_write(c->end, 1);
-	pthread_join(c->thread, NULL);
+	if (!live_join(c))
+		return false;
 	close(c->end);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+	return true;
+}
+
+bool cluster_look(struct cluster *c)
+{
+	unsigned int i, looks, most = 0;
+
+	for (i = 0; i < sizeof(c->beat) / sizeof(c->beat[0]); i++) {
+		looks = beat_look(&c->beat[i]);
+		most = looks > most ? looks : most;
+	}
+	if (most && !(most % SHUT_LOOKS) && idle_shut(&c->conf->login))
+		warn("cluster '%s': nothing has come from a server: its connection is ended",
+		     c->conf->name);
+	return most < CLUSTER_LOOKS_MAX * c->conf->login.nr_servers;
 }

@@ -68,8 +68,27 @@ struct cluster;
  */
 int cluster_start(struct cluster **c, const struct cluster_conf *conf) __attribute__((weak));
 
-/* Withdraw the promise, and wait for the threads: some seconds at most. @c may be NULL. */
-void cluster_stop(struct cluster *c) __attribute__((weak));
+/**
+ * cluster_stop() - withdraw the promise, and wait for the threads
+ * @c: may be NULL
+ *
+ * Some seconds at most, unless a thread hangs.
+ *
+ * Return: false: a thread hangs, and @c is still in use. Only the end of the process helps.
+ */
+bool cluster_stop(struct cluster *c) __attribute__((weak));
+
+/**
+ * cluster_look() - look whether the threads of a cluster make steps
+ * @c: cluster
+ *
+ * To be called once a second, by one thread. If they make none for 10 s, because of a connection on
+ * which nothing comes, that is ended.
+ *
+ * Return: false: a thread hangs; none has come back in CLUSTER_LOOKS_MAX looks for each server.
+ */
+bool cluster_look(struct cluster *c) __attribute__((weak));
+#define CLUSTER_LOOKS_MAX 120u
 
 /**
  * cluster_json() - what a cluster does, for "epfctl cluster status"

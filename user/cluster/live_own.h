@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "cluster/apply.h"
+#include "cluster/beat.h"
 #include "cluster/cover_map.h"
 #include "cluster/coverage.h"
 #include "cluster/live.h"
@@ -22,6 +23,7 @@
  * @conf: settings
  * @thread: main thread
  * @sender: publishing thread
+ * @beat: of @thread, and of @sender
  * @end: eventfd: the threads must end
  * @over: atomic: this run must end, because a thread cannot go on
  * @begun: atomic: own insertions are published
@@ -50,6 +52,7 @@ struct cluster {
 	const struct cluster_conf *conf;
 	pthread_t thread;
 	pthread_t sender;
+	struct beat beat[2];
 	int end;
 	bool over;
 	bool begun;
@@ -73,6 +76,11 @@ struct cluster {
 	__u64 rate[CLUSTER_ROSTER_MAX];
 	__u64 seen[CLUSTER_ROSTER_MAX];
 	__u64 rated_ns;
+};
+
+enum live_thread {
+	LIVE_MAIN,
+	LIVE_SENDER,
 };
 
 /* live.c: */

@@ -13,7 +13,8 @@
 /* Own messages come each LIVE_INTERVAL_NS, so silence means that the consumer is dead, or
  * begins at a time to come because the server's clock was set back.
  */
-#define SILENT_NS (3 * NS_PER_SEC)
+#define SILENT_WAITS 60u /* 3 s. Counted, since this thread may be stopped, or insert for long */
+#define LATE_JOINS 5u    /* without an answer, in a row: another connection is tried */
 #define CHECK_NS NS_PER_SEC
 #define WARN_NS (10 * NS_PER_SEC)
 
@@ -22,7 +23,9 @@
  * @c: cluster
  * @digests: of the message in hand
  * @connection: number of the one that was joined by; 0: none
- * @heard_ns: when the last message came, or it was joined
+ * @attempts: of the transport to connect again, when it was looked at last
+ * @late: how often joining had no answer, in a row
+ * @waits: for a message in which none came, since the last one or since it was joined
  * @check_ns: when the filters are to be looked at again
  * @warned_ns: when a refusal was logged last
  */
@@ -30,7 +33,9 @@ struct receiver {
 	struct cluster *c;
 	__u64 *digests;
 	unsigned int connection;
-	__u64 heard_ns;
+	unsigned int attempts;
+	unsigned int late;
+	unsigned int waits;
 	__u64 check_ns;
 	__u64 warned_ns;
 };
@@ -122,11 +127,12 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	struct cluster *c = r->c;
 	unsigned int connection = cluster_nats_connected(c->nats);
 	__u64 now = now_ns(), from = c->last_stamp, replay;
-	bool silent = now - r->heard_ns > SILENT_NS;
+	bool silent = r->waits >= SILENT_WAITS;
 	int ret;
 
 	if (!connection) {
 		r->connection = 0;
+		r->late = 0;
 		return rec_error_set(e, -EAGAIN, "not connected to a server");
 	}
 	if (wants_replay(c, now, &replay))
@@ -136,10 +142,11 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	else if (silent)
 		from = 0;
 	ret = cluster_nats_join(c->nats, from, e);
+	r->late = ret == -ETIMEDOUT ? r->late + 1 : 0;
 	if (ret)
 		return ret;
 	r->connection = connection;
-	r->heard_ns = now_ns();
+	r->waits = 0;
 	return 0;
 }
 
@@ -217,7 +224,7 @@ static int take_message(struct receiver *r, const struct cluster_nats_msg *m, st
 	__u64 now = now_ns();
 	int ret = 0;
 
-	r->heard_ns = now;
+	r->waits = 0;
 	c->last_stamp = m->stamp;
 	if (!strcmp(m->host, c->conf->host))
 		take_own(c, m, now);
@@ -238,11 +245,23 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 		r->connection = 0;
 		live_wait(r->c, LIVE_INTERVAL_NS);
 	}
+	r->waits += ret == -EAGAIN;
 	if (ret)
 		return 0;
 	ret = take_message(r, &m, e);
 	cluster_nats_done(&m);
 	return ret;
+}
+
+/* This thread makes steps, and the transport does: it is connected, or tries to be. */
+static void receive_beat(struct receiver *r)
+{
+	struct cluster *c = r->c;
+	unsigned int attempts = cluster_nats_attempts(c->nats);
+
+	if (cluster_nats_connected(c->nats) || attempts != r->attempts)
+		beat_step(&c->beat[LIVE_MAIN]);
+	r->attempts = attempts;
 }
 
 /* What is wrong with the servers is told, and tried again. */
@@ -252,6 +271,7 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 	__u64 now = now_ns();
 	int ret = 0;
 
+	receive_beat(r);
 	if (now >= r->check_ns) {
 		r->check_ns = now + CHECK_NS;
 		take_rates(r->c, now);
@@ -269,6 +289,10 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 		live_say(r->c, ret ? &why : NULL);
 	if (!ret)
 		return receive_one(r, e);
+	if (r->late >= LATE_JOINS) {
+		*e = why;
+		return ret;
+	}
 	live_wait(r->c, ret == -EAGAIN ? LIVE_INTERVAL_NS : LIVE_AGAIN_NS);
 	return 0;
 }

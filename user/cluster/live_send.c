@@ -69,6 +69,7 @@ static __u64 time_restarts(struct cluster *c)
 /* Return: false: this run is over. */
 static bool send_pause(struct cluster *c, __u64 ns)
 {
+	beat_step(&c->beat[LIVE_SENDER]);
 	live_promise(c);
 	return live_wait(c, ns) && !live_over(c);
 }
@@ -208,6 +209,7 @@ void *live_send(void *arg)
 		send_on(c, &s, e);
 	epf_tail_end(s.tail);
 	free(s.digests);
+	beat_end(&c->beat[LIVE_SENDER]);
 	__atomic_store_n(&c->over, true, __ATOMIC_RELEASE);
 	return NULL;
 }

@@ -14,7 +14,7 @@
 #include "records/rec_error.h"
 
 #define RECONNECT_MS 250
-#define JITTER_MS 100
+#define JITTER_MS 100u
 #define PING_MS 1000 /* two that are not answered end the connection */
 #define PINGS_OUT 2
 #define WRITE_MS 2000
@@ -35,6 +35,7 @@
  * @subjects: all hosts'
  * @connects: atomic: connections made
  * @open: atomic: there is one now
+ * @attempts: atomic: how often all servers were to be tried again
  * @pending: atomic: messages whose acknowledgement or failure was not told yet
  * @closed: atomic: the connection calls nothing any more
  * @lock: held while the caller is told of an acknowledgement
@@ -49,11 +50,19 @@ struct cluster_nats {
 	char subjects[192];
 	unsigned int connects;
 	bool open;
+	unsigned int attempts;
 	unsigned int pending;
 	bool closed;
 	pthread_mutex_t lock;
 	bool deaf;
 };
+
+static int nats_errno(natsStatus s)
+{
+	if (s == NATS_NO_MEMORY)
+		return -ENOMEM;
+	return s == NATS_TIMEOUT ? -ETIMEDOUT : -EIO;
+}
 
 /* The text of libnats begins with its place in the source, and may end with a newline. */
 static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
@@ -64,8 +73,7 @@ static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
 	text = place ? place + 3 : text;
 	if (!text || !*text)
 		text = natsStatus_GetText(s);
-	return rec_error_set(e, s == NATS_NO_MEMORY ? -ENOMEM : -EIO, "%s: %.*s", what,
-			     (int)strcspn(text, "\r\n"), text);
+	return rec_error_set(e, nats_errno(s), "%s: %.*s", what, (int)strcspn(text, "\r\n"), text);
 }
 
 /* A request that the server does not permit has no answer; it says so in another message. */
@@ -106,6 +114,17 @@ static void nats_over(natsConnection *nc, void *ctx)
 
 	(void)nc;
 	__atomic_store_n(&n->closed, true, __ATOMIC_RELEASE);
+}
+
+/* All servers are about to be tried. Return: how long to wait before. */
+static int64_t nats_again(natsConnection *nc, int attempts, void *ctx)
+{
+	struct cluster_nats *n = ctx;
+
+	(void)nc;
+	(void)attempts;
+	__atomic_add_fetch(&n->attempts, 1, __ATOMIC_RELAXED);
+	return RECONNECT_MS + (int64_t)(now_ns() % JITTER_MS);
 }
 
 /* Faults of the consumer: its messages are missed, and live.c joins again. */
@@ -221,9 +240,7 @@ static natsStatus stay(natsOptions *o, struct cluster_nats *n)
 	if (s == NATS_OK)
 		s = natsOptions_SetMaxReconnect(o, -1);
 	if (s == NATS_OK)
-		s = natsOptions_SetReconnectWait(o, RECONNECT_MS);
-	if (s == NATS_OK)
-		s = natsOptions_SetReconnectJitter(o, JITTER_MS, JITTER_MS);
+		s = natsOptions_SetCustomReconnectDelay(o, nats_again, n);
 	if (s == NATS_OK)
 		s = natsOptions_SetPingInterval(o, PING_MS);
 	if (s == NATS_OK)
@@ -321,22 +338,16 @@ int cluster_nats_open(struct cluster_nats **result, const struct cluster_nats_co
 	return ret;
 }
 
-static void nats_leave(struct cluster_nats *n)
-{
-	natsSubscription_Destroy(n->sub);
-	n->sub = NULL;
-}
-
 /* Wait until all callbacks have been called. Return: were they? */
 static bool settled(struct cluster_nats *n)
 {
 	const struct timespec tick = { 0, CLOSE_TICK_NS };
-	unsigned int ticks = CLOSE_TICKS;
+	unsigned int ticks;
 
-	while (ticks-- && __atomic_load_n(&n->pending, __ATOMIC_ACQUIRE))
+	for (ticks = CLOSE_TICKS; ticks && __atomic_load_n(&n->pending, __ATOMIC_ACQUIRE); ticks--)
 		nanosleep(&tick, NULL);
 	natsConnection_Close(n->nc);
-	while (ticks-- && !__atomic_load_n(&n->closed, __ATOMIC_ACQUIRE))
+	for (ticks = CLOSE_TICKS; ticks && !__atomic_load_n(&n->closed, __ATOMIC_ACQUIRE); ticks--)
 		nanosleep(&tick, NULL);
 	return !__atomic_load_n(&n->pending, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
@@ -349,13 +360,13 @@ void cluster_nats_close(struct cluster_nats *n)
 
 	if (!n)
 		return;
-	nats_leave(n);
 	quiet = !n->nc || settled(n);
 	pthread_mutex_lock(&n->lock);
 	n->deaf = true;
 	pthread_mutex_unlock(&n->lock);
 	if (!quiet)
 		return;
+	natsSubscription_Destroy(n->sub);
 	jsCtx_Destroy(n->js);
 	natsConnection_Destroy(n->nc);
 	pthread_mutex_destroy(&n->lock);
@@ -367,6 +378,11 @@ unsigned int cluster_nats_connected(struct cluster_nats *n)
 	return __atomic_load_n(&n->open, __ATOMIC_ACQUIRE) ?
 		       __atomic_load_n(&n->connects, __ATOMIC_RELAXED) :
 		       0;
+}
+
+unsigned int cluster_nats_attempts(const struct cluster_nats *n)
+{
+	return __atomic_load_n(&n->attempts, __ATOMIC_RELAXED);
 }
 
 bool cluster_nats_closed(const struct cluster_nats *n)
@@ -450,21 +466,51 @@ static int stream_ensure(struct cluster_nats *n, struct rec_error *e)
 	return ret;
 }
 
+/* The reading thread of libnats before 3.6.1 finds a subscription, and locks and uses it, without
+ * holding it. It may be doing so when the subscription ends, and whoever frees that then makes the
+ * process abort. So nats_free() comes when it has read the answer to a request that was sent after
+ * nats_leave(). (Not to a ping: pongs are counted, and wrong after some losses of a connection.)
+ */
+static void nats_leave(struct cluster_nats *n)
+{
+	if (n->sub)
+		natsSubscription_Unsubscribe(n->sub);
+}
+
+static void nats_free(struct cluster_nats *n)
+{
+	natsSubscription_Destroy(n->sub);
+	n->sub = NULL;
+}
+
+/* Not an ordered consumer, which the library makes anew in a thread of its own after each
+ * connection, while live.c joins again.
+ */
+static void consumer_wanted(const struct cluster_nats *n, __u64 from, jsSubOptions *o)
+{
+	jsSubOptions_Init(o);
+	o->Stream = n->conf.stream;
+	o->Config.AckPolicy = js_AckNone;
+	o->Config.FlowControl = true;
+	o->Config.Heartbeat = HEARTBEAT_NS;
+	o->Config.MemoryStorage = true;
+	o->Config.Replicas = 1;
+	o->Config.DeliverPolicy = from ? js_DeliverByStartTime : js_DeliverAll;
+	o->Config.OptStartTime = (int64_t)from;
+}
+
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 {
-	int ret = stream_ensure(n, e);
 	jsSubOptions o;
 	natsStatus s;
+	int ret;
 
+	nats_leave(n);
+	ret = stream_ensure(n, e);
 	if (ret)
 		return ret;
-	nats_leave(n);
-	jsSubOptions_Init(&o);
-	o.Stream = n->conf.stream;
-	o.Ordered = true;
-	o.Config.Heartbeat = HEARTBEAT_NS;
-	o.Config.DeliverPolicy = from ? js_DeliverByStartTime : js_DeliverAll;
-	o.Config.OptStartTime = (int64_t)from;
+	nats_free(n);
+	consumer_wanted(n, from, &o);
 	s = js_SubscribeSync(&n->sub, n->js, n->subjects, NULL, &o, NULL);
 	return s == NATS_OK ? 0 : stream_fault(n, s, e);
 }

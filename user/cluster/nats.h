@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Transport of a cluster: a NATS connection that is made again for ever, a JetStream
- * stream in memory, and an ordered consumer of it, by libnats.
+ * stream in memory, and a consumer of it, by libnats.
  *
  * Each message is published on PREFIX.d.HOST and stored in the stream; its server gives it
  * a time stamp. Messages may come twice, in another order, or never; coverage.h copes with
@@ -105,6 +105,11 @@ void cluster_nats_close(struct cluster_nats *n) __attribute__((weak));
 /* How often a connection was made; 0 while there is none. Context: any thread. */
 unsigned int cluster_nats_connected(struct cluster_nats *n) __attribute__((weak));
 
+/* How often all servers were to be tried again: it grows while there is no connection. Context: any
+ * thread.
+ */
+unsigned int cluster_nats_attempts(const struct cluster_nats *n) __attribute__((weak));
+
 /* Has the library given up? It does so after some errors of TLS and logins; only another
  * cluster_nats_open() helps then. Context: any thread.
  */
@@ -120,7 +125,8 @@ bool cluster_nats_closed(const struct cluster_nats *n) __attribute__((weak));
  *
  * Context: waits for the server, some seconds at most.
  *
- * Return: 0; -EINVAL: the stream has other settings; -EIO: anything else.
+ * Return: 0; -EINVAL: the stream has other settings; -ETIMEDOUT: the server does not answer; -EIO:
+ * anything else.
  */
 int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	__attribute__((weak));

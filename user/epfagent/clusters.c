@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "cluster/live.h"
 #include "common/error.h"
 #include "epfagent/cluster_conf.h"
+#include "epfagent/timer.h"
 #include "records/rec_error.h"
+
+#define LOOK_USEC 1000000
 
 /**
  * struct member - a cluster
@@ -29,18 +33,47 @@ struct member {
  * struct clusters - all clusters
  * @lock: protects @list: changed by the event loop only, read by clusters_stats()
  * @list: in the order of the file
+ * @timer: until the threads of all are looked at again
  */
 struct clusters {
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, member) list;
+	sd_event_source *timer;
 };
 
-struct clusters *clusters_new(void)
+/* A thread of a cluster hangs, in a library most likely, with what another one would need: so the
+ * process ends, at once, and whoever supervises it (Restart= of its unit) starts it again.
+ */
+static _Noreturn void hang(const struct member *m)
+{
+	_exit(fail("cluster '%s': a thread hangs: this agent ends, to be started again",
+		   m->conf.name));
+}
+
+static int look(sd_event_source *timer, uint64_t usec, void *arg)
+{
+	struct clusters *all = arg;
+	struct member *m;
+
+	(void)usec;
+	TAILQ_FOREACH(m, &all->list, link)
+	if (!cluster_look(m->live))
+		hang(m);
+	if (!TAILQ_EMPTY(&all->list))
+		timer_start(timer, LOOK_USEC);
+	return 0;
+}
+
+struct clusters *clusters_new(sd_event *loop)
 {
 	struct clusters *all = calloc(1, sizeof(*all));
 
 	if (!all)
 		return NULL;
+	if (timer_new(&all->timer, loop, look, all)) {
+		free(all);
+		return NULL;
+	}
 	pthread_mutex_init(&all->lock, NULL);
 	TAILQ_INIT(&all->list);
 	return all;
@@ -51,8 +84,8 @@ static void member_stop(struct clusters *all, struct member *m)
 	pthread_mutex_lock(&all->lock);
 	TAILQ_REMOVE(&all->list, m, link);
 	pthread_mutex_unlock(&all->lock);
-	if (m->live)
-		cluster_stop(m->live);
+	if (!cluster_stop(m->live))
+		hang(m);
 	cluster_conf_free(&m->conf);
 	free(m);
 }
@@ -118,6 +151,8 @@ void clusters_set(struct clusters *all, struct conf *conf)
 	for (i = 0; conf && i < conf->nr_clusters; i++)
 		if (!member_of(all, &conf->clusters[i]))
 			member_start(all, &conf->clusters[i]);
+	if (!TAILQ_EMPTY(&all->list))
+		timer_start(all->timer, LOOK_USEC);
 }
 
 void clusters_free(struct clusters *all)
@@ -125,6 +160,7 @@ void clusters_free(struct clusters *all)
 	if (!all)
 		return;
 	clusters_set(all, NULL);
+	sd_event_source_unref(all->timer);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
 }

@@ -7,13 +7,16 @@
 #define EPFAGENT_CLUSTERS_H
 
 #include <jansson.h>
+#include <systemd/sd-event.h>
 
 #include "epfagent/conf.h"
 
 struct clusters;
 
-/* Return: NULL: out of memory. */
-struct clusters *clusters_new(void);
+/* @loop: looks at their threads once a second. If one hangs, the process ends. Return: NULL: out of
+ * memory or descriptors.
+ */
+struct clusters *clusters_new(sd_event *loop);
 
 /**
  * clusters_set() - begin those that are new, stop those that are not configured any more

@@ -232,7 +232,7 @@ static bool open_worker(void)
 /* Those that are configured begin later: when the epochs of their filters are ended. */
 static bool open_clusters(void)
 {
-	agent.clusters = clusters_new();
+	agent.clusters = clusters_new(agent.loop);
 	agent.stats.clusters = clusters_stats;
 	agent.stats.clusters_of = agent.clusters;
 	if (!agent.clusters)
