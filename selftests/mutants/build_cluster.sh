@@ -9,11 +9,16 @@ need_isal() {
 # usage: build_cluster: a test with the edited files; what no edit affects is built once
 build_cluster() {
 	local name in=selftests/cluster objects=() parts=(wire stamp span coverage coverage_until)
+	local tests=("${test##*/}") of=test
+	[ "${test##*/}" != laws ] || tests+=(sim sim_net sim_host)
 	[ "${test##*/}" != receive ] || parts+=(live_receive apply_pool)
+	[ "${test##*/}" != publish ] || parts+=(publish)
+	[[ $file != *.h ]] || of=test-edited
 	local at=(-O1 -std=gnu11 -D_GNU_SOURCE= "-I$copy/user" "-I$copy/user/libepf" "-I$copy/include" "-I$copy/include/uapi")
-	for name in laws sim sim_net sim_host messages clock refusals receive; do
-		[ -e "$tmp/$name.o" ] ||
-			"$CC" "${at[@]}" -c "$in/$name.c" -o "$tmp/$name.o" || return
+	for name in "${tests[@]}"; do
+		objects+=("$tmp/$of-$name.o")
+		[ $of = test ] && [ -e "$tmp/$of-$name.o" ] ||
+			"$CC" "${at[@]}" -c "$in/$name.c" -o "$tmp/$of-$name.o" || return
 	done
 	for name in "${parts[@]}"; do
 		case $file in
@@ -23,8 +28,6 @@ build_cluster() {
 			objects+=("$tmp/whole-$name.o") ;;
 		esac || return
 	done
-	objects+=("$tmp/${test##*/}.o")
-	[ "${test##*/}" != laws ] || objects+=("$tmp"/sim*.o)
 	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal -pthread
 }
 
