@@ -4,7 +4,7 @@
 empty program of the same type, by test runs of the attached programs: nanoseconds, which are
 instructions in a guest that counts instructions. One repeated key; a window of a million.
 
-usage: reflex_bench.py [REPEAT]; EPF_BACKEND=module or bpf
+usage: reflex_bench.py [REPEAT]; EPF_REFLEX_BACKEND=module or bpf
 """
 
 import json

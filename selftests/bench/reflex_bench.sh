@@ -11,5 +11,5 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 [ -d /sys/module/epochfilter ] || insmod "$top/build/kmod/epochfilter.ko"
 for backend in module bpf; do
 	echo "$backend"
-	EPF_BACKEND=$backend "$top/selftests/bench/reflex_bench.py" "$@"
+	EPF_REFLEX_BACKEND=$backend "$top/selftests/bench/reflex_bench.py" "$@"
 done
