@@ -7,6 +7,7 @@ the core; no rule leaves anything behind.
 import errno
 import functools
 import json
+import mmap
 import os
 import re
 import socket
@@ -25,6 +26,7 @@ import tap  # noqa: E402
 UDP = "-p udp -m epf --name peers --key flow"
 LEARN = f"OUTPUT {UDP} --learn"
 ASK = f"INPUT {UDP} --reverse --recent --unknown"
+FEW = 100  # packets
 
 
 def unlike(**pairs):
@@ -478,14 +480,17 @@ def sent_under_flood(nr):
     if os.cpu_count() < 2:
         raise tap.Skip("needs two CPUs")
     me, it = ADDRESS[B, 4], ADDRESS[A, 4]
+    flooded = mmap.mmap(-1, 8)
     rules.inside(B, lambda: rps(rules.DEV[B]))
     flooder = os.fork()
     if not flooder:
         os.sched_setaffinity(0, {1})
-        flood(me)
+        flood(me, flooded)
     os.sched_setaffinity(0, {0})
     with rules.udp(B, 4, 4000) as client:
         for port in range(nr):
+            if not port % FEW:
+                until_flooded(flooded)
             client.sendto(b"query", (it, 10000 + port))
     os.sched_setaffinity(0, range(os.cpu_count()))
     os.kill(flooder, 9)
@@ -520,13 +525,21 @@ def rps(dev):
         file.write("1")
 
 
-def flood(me):
+def until_flooded(flooded):
+    """As many packets again as are sent until the next call; the machine may be busy."""
+    before, = struct.unpack("Q", flooded[:])
+    while struct.unpack("Q", flooded[:])[0] < before + FEW:
+        time.sleep(0.001)
+
+
+def flood(me, flooded):
     rules.enter(A)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         port = 0
         while True:
             sock.sendto(b"flood", (me, 20000 + port % 40000))
             port += 1
+            flooded[:] = struct.pack("Q", port)
 
 
 def cycles(program, version, nr=250):
