@@ -27,6 +27,16 @@ def overwritten():
             c.until_covered() or c.until_answers()
 
 
+def trouble(c):
+    """What the agent of host 0 says; "" while it begins."""
+    try:
+        return c.status(0)["trouble"] or ""
+    except RuntimeError as e:
+        if "ConnectionRefusedError" in str(e) or "FileNotFoundError" in str(e):
+            return ""
+        raise
+
+
 def settings():
     """a stream with settings by which messages are lost is refused, and the setting is named"""
     name, subjects = f"epf-{cluster.NAME}", {"subjects": [f"epf.{cluster.NAME}.d.*"]}
@@ -45,9 +55,9 @@ def settings():
             c.ask_server(c.node, f"DELETE.{name}")
             c.make_stream(c.node, **wrong)
             c.start_agent(0)
-            fault = c.go_on(lambda said=said: said in (c.status(0)["trouble"] or ""), f"'{said}'")
+            fault = c.go_on(lambda said=said: said in trouble(c), f"'{said}'")
             if fault or any(c.each("covered")):
-                return f"{wrong}: {fault}, {c.status(0)['trouble']}"
+                return f"{wrong}: {fault}, {trouble(c)}"
         c.ask_server(c.node, f"DELETE.{name}")
         c.start_agent(1)
         return c.until_covered()
