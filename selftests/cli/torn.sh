@@ -57,6 +57,6 @@ claim 'nothing is truncated: the answers' untouched
 claim 'keys, by whole pages' torn_keys_each
 claim 'keys, in the last page' torn_keys $((keys * 8 - 8))
 claim 'a snapshot before its check' torn_snapshot_each 0
-claim 'a snapshot behind it' torn_snapshot_each 1
+claim 'a snapshot after its check' torn_snapshot_each 1
 
 ktap_finish

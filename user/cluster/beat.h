@@ -10,7 +10,8 @@
 
 /**
  * struct beat - of one thread; zeroed: it does not run
- * @steps: atomic: that it made; 0: it does not run
+ * @steps: atomic: that it made; 0: it does not run. Written by the thread, and by the one that
+ *	starts it before it does; read by the one that looks. Relaxed: nothing else depends on it
  * @seen: @steps at the last look; of the thread that looks, as the next one
  * @looks: since @steps changed
  */

@@ -20,18 +20,23 @@ static size_t page_bytes;
  */
 static volatile sig_atomic_t torn;
 
-/* mmap() is a bare system call, so it is safe here. BUS_ADRERR is given for mapped files only. */
+/* mmap() is a bare system call, so it is safe here. BUS_ADRERR is given for mapped files only; any
+ * other SIGBUS ends the process when this returns.
+ */
 static void on_bus(int signal_nr, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr & ~(uintptr_t)(page_bytes - 1);
 	int err = errno;
 
 	(void)context;
-	torn = 1;
-	if (info->si_code != BUS_ADRERR ||
+	if (info->si_code == BUS_ADRERR &&
 	    mmap((void *)at, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		 0) == MAP_FAILED)
-		signal(signal_nr, SIG_DFL); /* the same read faults again */
+		 0) != MAP_FAILED) {
+		torn = 1;
+	} else {
+		signal(signal_nr, SIG_DFL);
+		raise(signal_nr);
+	}
 	errno = err;
 }
 
