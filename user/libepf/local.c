@@ -368,21 +368,33 @@ static __u64 epoch_inserts(const struct epf_local *l)
 			      epf_count_of(l->state.count, l->state.epoch);
 }
 
+static struct epf_due due_of(const struct epf_local *l, __u64 last_ns)
+{
+	return epf_ends_due(&l->window, &l->state, epoch_inserts(l), last_ns, l->last_ns, 0,
+			    l->core.slices);
+}
+
+/* End the epochs of a fixed-size kind that are over. @last_ns: see epf_ends_due(). */
+static void end_due(struct epf_local *l, __u64 last_ns)
+{
+	struct epf_due due = due_of(l, last_ns);
+
+	for (; due.nr; due = due_of(l, last_ns))
+		for (; due.nr; due.nr--, due.at_ns += due.every_ns)
+			end_epoch(l, due.at_ns);
+}
+
 /* Do what is due at the beginning of a call. */
 static void catch_up(struct epf_local *l, __u64 now_ns)
 {
-	struct epf_due due;
+	__u64 last_ns = l->last_ns;
 
 	if (now_ns > l->last_ns)
 		l->last_ns = now_ns < EPF_LOCAL_NS_MAX ? now_ns : EPF_LOCAL_NS_MAX;
-	if (resizable(l)) {
-		if (l->last_ns >= l->tend_ns)
-			local_tend(l);
-		return;
-	}
-	due = epf_ends_due(&l->window, &l->state, epoch_inserts(l), l->last_ns, 0, l->core.slices);
-	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
-		end_epoch(l, due.at_ns);
+	if (!resizable(l))
+		end_due(l, last_ns);
+	else if (l->last_ns >= l->tend_ns)
+		local_tend(l);
 }
 
 void epf_local_rotate(struct epf_local *l, __u64 now_ns)
@@ -719,6 +731,8 @@ static int local_load(struct epf_local *l, const struct epf_snap_file *file,
 		load_clock(l, s, taken_ns);
 	l->base_inserts = file->header.inserts;
 	local_measure(l);
+	if (!resizable(l))
+		end_due(l, taken_ns);
 	return 0;
 }
 

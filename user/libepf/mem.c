@@ -37,7 +37,7 @@
  * @params: as the creator gave them
  * @stats: counters; "delayed" stays 0: a rotation here never waits
  * @created_ns: on the caller's clock
- * @last_ns: time of the latest call
+ * @last_ns: time of the latest call, or of the snapshot that it was loaded from
  * @ahead_ns: how far the wall clock is ahead of the caller's; of an aligned window
  * @base_inserts: insertions before the snapshot that it was loaded from
  * @capacity: number of insertions that fill about an eighth of the positions in
@@ -265,30 +265,20 @@ static __u64 epoch_inserts(const struct epf_mem *m)
 	return epf_count_of(m->state.count, m->state.epoch);
 }
 
-/* End epochs whose time ended before @now_ns. No epoch ends before a key that was inserted into
- * it, or that key would leave early: so after the wall clock was set forward, the epoch ends
- * with the latest call. Return: is there more to end?
- */
-static bool end_due(struct epf_mem *m, __u64 now_ns)
+static struct epf_due due_of(const struct epf_mem *m, __u64 now_ns)
 {
-	struct epf_due due = epf_ends_due(&m->window, &m->state, epoch_inserts(m), now_ns,
-					  m->ahead_ns, EPF_LANES);
-	bool set = due.nr && m->window.align_ns && (__s64)(due.at_ns - m->last_ns) < 0;
-
-	if (set) {
-		due.nr = 1;
-		due.at_ns = m->last_ns;
-	}
-	for (; due.nr; due.nr--, due.at_ns += due.every_ns)
-		end_epoch(m, due.at_ns);
-	return set;
+	return epf_ends_due(&m->window, &m->state, epoch_inserts(m), m->last_ns, now_ns,
+			    m->ahead_ns, EPF_LANES);
 }
 
 /* End all epochs that are over. After a long pause eight ends forget all keys. */
 static void catch_up(struct epf_mem *m, __u64 now_ns)
 {
-	while (end_due(m, now_ns))
-		;
+	struct epf_due due = due_of(m, now_ns);
+
+	for (; due.nr; due = due_of(m, now_ns))
+		for (; due.nr; due.nr--, due.at_ns += due.every_ns)
+			end_epoch(m, due.at_ns);
 	if ((__s64)(now_ns - m->last_ns) > 0)
 		m->last_ns = now_ns;
 }
