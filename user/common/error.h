@@ -20,8 +20,8 @@ enum {
 void out_json_errors(bool on);
 /* Errors and warnings name this verb in JSON; NULL: none. */
 void out_verb(const char *verb);
-/* They also name where the command stands, "FILE:LINE"; NULL: nowhere. Both strings must
- * stay valid.
+/* Those of the calling thread also name where the command stands, "FILE:LINE"; NULL: nowhere.
+ * Both strings must stay valid.
  */
 void out_at(const char *at);
 /* Print "error: ..." or {"error":"...","verb":"...","status":2} as one line on standard

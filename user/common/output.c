@@ -26,19 +26,17 @@ enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6 };
 
 static bool levels; /* lines begin with their level */
 static bool json_errors;
-static struct {
-	const char *verb;
-	const char *at;
-} context;
+static const char *at_verb;
+static __thread const char *stands_at; /* read by its thread only; see out_at() */
 
 void out_verb(const char *verb)
 {
-	context.verb = verb;
+	at_verb = verb;
 }
 
 void out_at(const char *at)
 {
-	context.at = at;
+	stands_at = at;
 }
 
 static void (*noted)(const char *kind, const char *line);
@@ -72,7 +70,7 @@ static void say_json(const struct report *r, const char *line)
 {
 	const char *name = r->err ? strerrorname_np(r->err) : NULL;
 	json_t *o = json_pack("{so ss* ss* ss*}", r->kind, json_path(line), "errno", name, "verb",
-			      context.verb, "at", context.at);
+			      at_verb, "at", stands_at);
 	char *text;
 
 	if (o && r->status)
@@ -84,6 +82,18 @@ static void say_json(const struct report *r, const char *line)
 		fprintf(stderr, "{\"%s\":\"out of memory\"}\n", r->kind);
 	free(text);
 	json_decref(o);
+}
+
+static void output_note(const char *kind, const char *line)
+{
+	char whole[2048];
+
+	if (!stands_at) {
+		noted(kind, line);
+		return;
+	}
+	snprintf(whole, sizeof(whole), "%.1000s: %.1023s", stands_at, line);
+	noted(kind, whole);
 }
 
 /* Print one line, whatever the names in it contain. */
@@ -99,7 +109,7 @@ static void output_say(const struct report *r, const char *fmt, va_list ap)
 			*c = '?';
 	fflush(stdout);
 	if (r->kind && noted)
-		noted(r->kind, line);
+		output_note(r->kind, line);
 	if (r->kind && (json_errors || out_mode != OUT_TEXT)) {
 		say_json(r, line);
 		return;
@@ -108,8 +118,8 @@ static void output_say(const struct report *r, const char *fmt, va_list ap)
 		fprintf(stderr, "<%d>", r->level);
 	if (r->kind)
 		fprintf(stderr, "%s: ", r->kind);
-	if (r->kind && context.at)
-		fprintf(stderr, "%s: ", context.at);
+	if (r->kind && stands_at)
+		fprintf(stderr, "%s: ", stands_at);
 	fprintf(stderr, "%s\n", line);
 }
 

@@ -96,14 +96,14 @@ static bool set_host(struct cluster_conf *c, const char *what, const char *value
 
 static bool set_local(struct cluster_conf *c, const char *what, const char *value)
 {
-	(void)what;
+	(void)what; /* the error names the value */
 	snprintf(c->local, sizeof(c->local), "%s", value);
 	return parse_name(value);
 }
 
 static bool set_all(struct cluster_conf *c, const char *what, const char *value)
 {
-	(void)what;
+	(void)what; /* likewise */
 	snprintf(c->all, sizeof(c->all), "%s", value);
 	return parse_name(value);
 }
@@ -184,7 +184,7 @@ static const struct {
 	{ "journal", set_journal }, { "threads", set_threads },
 };
 
-bool cluster_conf_begin(struct cluster_conf *c, const char *what, const char *name)
+bool cluster_conf_begin(struct cluster_conf *c, const char *name)
 {
 	char host[CLUSTER_HOST_BYTES] = "";
 
@@ -198,25 +198,25 @@ bool cluster_conf_begin(struct cluster_conf *c, const char *what, const char *na
 	snprintf(c->host, sizeof(c->host), "%.*s", (int)strcspn(host, "."), host);
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	/* a token of a subject, and the name of a map */
-	if (host_ok(what, name) && strlen(name) < sizeof(c->name))
+	if (!host_ok("cluster", name))
+		return false;
+	if (strlen(name) < sizeof(c->name))
 		return true;
-	fail("%s: [cluster %s]: a name has at most %zu letters", what, name, sizeof(c->name) - 1);
+	fail("[cluster %s]: a name has at most %zu letters", name, sizeof(c->name) - 1);
 	return false;
 }
 
-bool cluster_conf_set(struct cluster_conf *c, const char *what, const char *name, const char *value)
+bool cluster_conf_set(struct cluster_conf *c, const char *name, const char *value)
 {
-	char text[256];
 	size_t i;
 
-	snprintf(text, sizeof(text), "%.180s: %.60s", what, name);
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		if (!strcmp(name, values[i].name))
-			return values[i].set(c, text, value);
+			return values[i].set(c, name, value);
 	for (i = 0; i < ARRAY_SIZE(texts) && strcmp(name, texts[i].name); i++)
 		;
 	if (i == ARRAY_SIZE(texts) || !*value || *text_at(c, i)) {
-		fail("%s: %s '%s'%s", what, i == ARRAY_SIZE(texts) ? "unknown key" : "key", name,
+		fail("%s '%s'%s", i == ARRAY_SIZE(texts) ? "unknown key" : "key", name,
 		     i == ARRAY_SIZE(texts) ? "" :
 		     *value                 ? " is given twice" :
 					      " is empty");
@@ -238,43 +238,45 @@ static bool roster_has(const struct cluster_conf *c, unsigned int nr, const char
 	return false;
 }
 
-static bool check_roster(const struct cluster_conf *c, const char *what)
+static bool check_roster(const struct cluster_conf *c)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->nr_roster; i++) {
-		if (!host_ok(what, c->roster[i]))
+		if (!host_ok("roster", c->roster[i]))
 			return false;
 		if (!roster_has(c, i, c->roster[i]))
 			continue;
-		fail("%s: host '%s' is in the roster twice", what, c->roster[i]);
+		fail("host '%s' is in the roster twice", c->roster[i]);
 		return false;
 	}
-	if (c->nr_roster > 1 && host_ok(what, c->host) && roster_has(c, c->nr_roster, c->host))
+	if (!host_ok("host", c->host))
+		return false;
+	if (c->nr_roster > 1 && roster_has(c, c->nr_roster, c->host))
 		return true;
-	fail("%s: 'roster' must name all hosts, and this one, '%s', among them", what, c->host);
+	fail("'roster' must name all hosts, and this one, '%s', among them", c->host);
 	return false;
 }
 
-static bool check_login(const struct cluster_login *l, const char *what)
+static bool check_login(const struct cluster_login *l)
 {
 	if (!l->tls_cert != !l->tls_key || (l->tls_cert && !l->tls_ca)) {
-		fail("%s: 'tls-cert' and 'tls-key' go together, and with 'tls-ca'", what);
+		fail("'tls-cert' and 'tls-key' go together, and with 'tls-ca'");
 		return false;
 	}
 	if (!!l->nkey + !!l->credentials + !!l->password > 1) {
-		fail("%s: use one of 'nkey', 'credentials' and 'password'", what);
+		fail("use one of 'nkey', 'credentials' and 'password'");
 		return false;
 	}
 	return true;
 }
 
-bool cluster_conf_end(struct cluster_conf *c, const char *what)
+bool cluster_conf_end(struct cluster_conf *c)
 {
 	char prefix[80];
 
 	if (!c->login.nr_servers || !c->nr_roster || !c->local[0] || !c->all[0]) {
-		fail("%s: a cluster needs 'server', 'roster', 'filter' and 'all'", what);
+		fail("a cluster needs 'server', 'roster', 'filter' and 'all'");
 		return false;
 	}
 	snprintf(prefix, sizeof(prefix), "epf.%s", c->name);
@@ -284,7 +286,7 @@ bool cluster_conf_end(struct cluster_conf *c, const char *what)
 		fail("out of memory");
 		return false;
 	}
-	return check_roster(c, what) && check_login(&c->login, what);
+	return check_roster(c) && check_login(&c->login);
 }
 
 static bool same_text(const char *a, const char *b)

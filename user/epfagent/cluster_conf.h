@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The settings of a cluster: a section of the file. Functions return false after printing an
- * error that begins with @what.
+ * error; out_at() says where.
  */
 #ifndef EPFAGENT_CLUSTER_CONF_H
 #define EPFAGENT_CLUSTER_CONF_H
@@ -10,10 +10,9 @@
 /* Begin a section, with zeros in @c; set each key of it; then check the whole. @name: of the
  * cluster, as the section has it.
  */
-bool cluster_conf_begin(struct cluster_conf *c, const char *what, const char *name);
-bool cluster_conf_set(struct cluster_conf *c, const char *what, const char *name,
-		      const char *value);
-bool cluster_conf_end(struct cluster_conf *c, const char *what);
+bool cluster_conf_begin(struct cluster_conf *c, const char *name);
+bool cluster_conf_set(struct cluster_conf *c, const char *name, const char *value);
+bool cluster_conf_end(struct cluster_conf *c);
 
 /* Are these the same settings? */
 bool cluster_conf_same(const struct cluster_conf *a, const struct cluster_conf *b);

@@ -4,6 +4,7 @@
 
 #include <getopt.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@
  * struct setting - one key
  * @name: name in the file and of the option
  * @help: text for --help
- * @set: parses the value; returns false after printing an error that begins with
- *	@what. NULL: the value is a text
+ * @set: parses the value of @what, the key or the option; returns false after printing an
+ *	error, whose place out_at() has. NULL: the value is a text
  * @text: offset of the text in struct conf
  */
 struct setting {
@@ -266,21 +267,17 @@ struct reading {
 	struct conf *c;
 	unsigned int nr;
 	enum section type;
-	char header[128];
+	char header[PATH_MAX + 16];
 };
 
 static bool set_key(struct conf *c, const struct conf_line *line)
 {
-	char what[192];
 	size_t i;
 
-	for (i = 0; i < NR_SETTINGS; i++) {
-		if (strcmp(line->name, settings[i].name))
-			continue;
-		snprintf(what, sizeof(what), "%.128s: %s", line->where, line->name);
-		return set(c, &settings[i], what, line->value);
-	}
-	fail("%s: unknown key '%s'", line->where, line->name);
+	for (i = 0; i < NR_SETTINGS; i++)
+		if (!strcmp(line->name, settings[i].name))
+			return set(c, &settings[i], line->name, line->value);
+	fail("unknown key '%s'", line->name);
 	return false;
 }
 
@@ -297,9 +294,10 @@ static struct cluster_conf *last_cluster(struct conf *c)
 /* The section that was read last is complete. */
 static bool end_section(const struct reading *r)
 {
+	out_at(r->header);
 	if (r->type == SECTION_WATCH)
-		return watch_conf_end(last_watch(r->c), r->header);
-	return r->type == SECTION_NONE || cluster_conf_end(last_cluster(r->c), r->header);
+		return watch_conf_end(last_watch(r->c));
+	return r->type == SECTION_NONE || cluster_conf_end(last_cluster(r->c));
 }
 
 /* Return: false: there is such a section already; an error was printed. */
@@ -314,7 +312,7 @@ static bool section_new(const struct conf *c, const struct conf_line *line)
 		there |= !strncmp(line->section, "cluster ", 8) &&
 			 !strcmp(c->clusters[i].name, line->section + 8);
 	if (there)
-		fail("%s: there is a section [%s] already", line->header, line->section);
+		fail("there is a section [%s] already", line->section);
 	return !there;
 }
 
@@ -323,7 +321,7 @@ static bool begin_watch(struct reading *r, const struct conf_line *line)
 	struct conf *c = r->c;
 
 	if (c->nr_watches == CONF_WATCHES_MAX) {
-		fail("%s: at most %d watched directories", line->header, CONF_WATCHES_MAX);
+		fail("at most %d watched directories", CONF_WATCHES_MAX);
 		return false;
 	}
 	r->type = SECTION_WATCH;
@@ -335,11 +333,11 @@ static bool begin_cluster(struct reading *r, const struct conf_line *line)
 	struct conf *c = r->c;
 
 	if (c->nr_clusters == CONF_CLUSTERS_MAX) {
-		fail("%s: at most %d clusters", line->header, CONF_CLUSTERS_MAX);
+		fail("at most %d clusters", CONF_CLUSTERS_MAX);
 		return false;
 	}
 	r->type = SECTION_CLUSTER;
-	return cluster_conf_begin(&c->clusters[c->nr_clusters++], line->header, line->section + 8);
+	return cluster_conf_begin(&c->clusters[c->nr_clusters++], line->section + 8);
 }
 
 static bool begin_section(struct reading *r, const struct conf_line *line)
@@ -347,37 +345,47 @@ static bool begin_section(struct reading *r, const struct conf_line *line)
 	if (!end_section(r))
 		return false;
 	r->type = SECTION_NONE;
+	out_at(line->header);
 	if (!section_new(r->c, line))
 		return false;
 	r->nr = line->nr;
-	snprintf(r->header, sizeof(r->header), "%.120s", line->header);
+	snprintf(r->header, sizeof(r->header), "%s", line->header);
 	if (!strncmp(line->section, "watch ", 6))
 		return begin_watch(r, line);
 	if (!strncmp(line->section, "cluster ", 8))
 		return begin_cluster(r, line);
-	fail("%s: unknown section [%s]: use [watch NAME] or [cluster NAME]", line->header,
-	     line->section);
+	fail("unknown section [%s]: use [watch NAME] or [cluster NAME]", line->section);
 	return false;
 }
 
-static bool conf_take_line(void *ctx, const struct conf_line *line)
+static bool take_setting(struct reading *r, const struct conf_line *line)
 {
-	struct reading *r = ctx;
-
-	if (!line->nr)
-		return set_key(r->c, line);
 	if (line->nr != r->nr && !begin_section(r, line))
 		return false;
+	out_at(line->where);
+	if (!line->nr)
+		return set_key(r->c, line);
 	if (r->type == SECTION_CLUSTER)
-		return cluster_conf_set(last_cluster(r->c), line->where, line->name, line->value);
-	return watch_conf_set(last_watch(r->c), line->where, line->name, line->value);
+		return cluster_conf_set(last_cluster(r->c), line->name, line->value);
+	return watch_conf_set(last_watch(r->c), line->name, line->value);
+}
+
+/* Whatever fails on behalf of a line has its place from here, and says nothing of it. */
+static bool conf_take_line(void *ctx, const struct conf_line *line)
+{
+	bool good = take_setting(ctx, line);
+
+	out_at(NULL);
+	return good;
 }
 
 static bool conf_read_file(struct conf *c, const char *path, bool must)
 {
 	struct reading r = { .c = c };
+	bool good = conffile_read(path, must, conf_take_line, &r) && end_section(&r);
 
-	return conffile_read(path, must, conf_take_line, &r) && end_section(&r);
+	out_at(NULL);
+	return good;
 }
 
 /* The command line */

@@ -26,27 +26,36 @@ static const struct {
 	{ "errors", OPT_ERRORS },
 };
 
-/* @value: NULL: the option has none. Return: false: it is not one of these, or invalid. */
-static bool set_packet(struct conf_watch *w, const char *name, const char *value)
+/* The option for packet keys of that name, with a value or without; 0: there is none. */
+static int packet_option(const char *name, bool has_value)
 {
-	struct rec_spec *r = &w->request.spec.records;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(packet_options); i++)
 		if (!strcmp(name, packet_options[i].name) &&
-		    !value == (packet_options[i].opt == OPT_REVERSE ||
-			       packet_options[i].opt == OPT_ERRORS)) {
-			r->as_filter = false;
-			return pkt_option(&r->pkt, packet_options[i].opt, value);
-		}
-	return false;
+		    has_value != (packet_options[i].opt == OPT_REVERSE ||
+				  packet_options[i].opt == OPT_ERRORS))
+			return packet_options[i].opt;
+	return 0;
 }
 
-/* An option without a value. Return: false: it is not one of these. */
-static bool set_flag(struct conf_watch *w, const char *name)
+/* Return: false: pkt_option() has printed the error. */
+static bool set_packet(struct conf_watch *w, int opt, const char *value)
 {
 	struct rec_spec *r = &w->request.spec.records;
 
+	r->as_filter = false;
+	return pkt_option(&r->pkt, opt, value);
+}
+
+/* An option without a value. Return: false: it is not one of these; nothing is printed. */
+static bool set_flag(struct conf_watch *w, const char *name)
+{
+	struct rec_spec *r = &w->request.spec.records;
+	int opt = packet_option(name, false);
+
+	if (opt)
+		return set_packet(w, opt, NULL); /* never fails without a value */
 	if (!strcmp(name, "ages"))
 		w->ages = true;
 	else if (!strcmp(name, "records"))
@@ -62,7 +71,7 @@ static bool set_flag(struct conf_watch *w, const char *name)
 	else if (!strcmp(name, "skip-bad"))
 		r->skip_bad = true;
 	else
-		return set_packet(w, name, NULL);
+		return false;
 	return true;
 }
 
@@ -107,8 +116,11 @@ static bool copy_text(char *to, size_t room, const char *value)
 static bool set_value(struct conf_watch *w, const char *what, const char *name, const char *value)
 {
 	struct agent_request *r = &w->request;
+	int opt = packet_option(name, true);
 	bool good;
 
+	if (opt)
+		return set_packet(w, opt, value);
 	if (!strcmp(name, "key-len"))
 		return set_key_len(w, what, value);
 	if (!strcmp(name, "mode"))
@@ -136,7 +148,7 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name, 
 	else if (!strcmp(name, "fields"))
 		good = copy_text(r->fields, sizeof(r->fields), value);
 	else
-		good = set_packet(w, name, value);
+		good = false;
 	if (!good)
 		fail("%s: option '%s=%s': unknown option or value", what, name, value);
 	return good;
@@ -231,10 +243,10 @@ bool watch_conf_begin(struct conf_watch *w, const char *section)
 	return w->section;
 }
 
-static bool set_once(char **to, const char *what, const char *name, const char *value)
+static bool set_once(char **to, const char *name, const char *value)
 {
 	if (*to || !*value) {
-		fail("%s: '%s' is %s", what, name, *to ? "given twice" : "empty");
+		fail("'%s' is %s", name, *to ? "given twice" : "empty");
 		return false;
 	}
 	*to = strdup(value);
@@ -243,28 +255,28 @@ static bool set_once(char **to, const char *what, const char *name, const char *
 	return *to;
 }
 
-bool watch_conf_set(struct conf_watch *w, const char *what, const char *name, const char *value)
+bool watch_conf_set(struct conf_watch *w, const char *name, const char *value)
 {
 	struct conf_watch scratch = { .dir = NULL };
 
 	if (!strcmp(name, "dir"))
-		return set_once(&w->dir, what, name, value);
+		return set_once(&w->dir, name, value);
 	if (!strcmp(name, "filter"))
-		return set_once(&w->target, what, name, value);
+		return set_once(&w->target, name, value);
 	if (!set_flag(&scratch, name))
-		return set_value(w, what, name, value);
+		return set_value(w, name, name, value);
 	if (!strcmp(value, "yes"))
 		return set_flag(w, name);
 	if (strcmp(value, "no"))
-		fail("%s: %s '%s': not yes or no", what, name, value);
+		fail("%s '%s': not yes or no", name, value);
 	return !strcmp(value, "no");
 }
 
-bool watch_conf_end(struct conf_watch *w, const char *what)
+bool watch_conf_end(struct conf_watch *w)
 {
 	if (w->dir && w->target)
-		return check(w, what);
-	fail("%s: a watched directory needs 'dir' and 'filter'", what);
+		return check(w, "watch");
+	fail("a watched directory needs 'dir' and 'filter'");
 	return false;
 }
 

@@ -18,12 +18,12 @@
  */
 bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text);
 
-/* A section: begin it, with @w as above; set each key of it; then check the whole. @what: as
- * above.
+/* A section: begin it, with @w as above; set each key of it; then check the whole. out_at()
+ * says where an error is.
  */
 bool watch_conf_begin(struct conf_watch *w, const char *section);
-bool watch_conf_set(struct conf_watch *w, const char *what, const char *name, const char *value);
-bool watch_conf_end(struct conf_watch *w, const char *what);
+bool watch_conf_set(struct conf_watch *w, const char *name, const char *value);
+bool watch_conf_end(struct conf_watch *w);
 
 void watch_conf_free(struct conf_watch *w);
 

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Each setting of agent.conf with a value that it cannot have: one error, in one line, which
+begins with FILE:LINE, once. What a whole section lacks is an error of the section's line.
+"""
+
+import re
+import subprocess
+
+import agent as a
+import tap
+
+# setting, values that it cannot have
+GLOBAL = {
+    "allow-uid": ["no such user"], "allow-gid": ["no such group"], "memory": ["much"],
+    "fresh": ["soon"], "mirror": ["a/b", "", "a:99"], "hold": ["a/b", ""], "jobs": ["x"],
+    "jobs-per-user": ["0"], "clients": ["4097"], "clients-per-user": ["x"], "step": ["x"],
+    "threads": ["x"],
+    "watch": ["x", "a=f", "/a=.f", "/a=f:prefix=8", "/a=f:key=x", "/a=f:none",
+              "/a=f:none=1", "/a=f:records", "/a=f:user=root", "/a=f:scope=iface,key=flow"],
+    "none": ["1"],
+}
+WATCH = {
+    "dir": [""], "filter": [""], "key-len": ["x"], "mode": ["777"],
+    "group": ["no such group"], "keep-time": ["x"], "keep-bytes": ["x"], "hook": ["x"],
+    "user": ["no such user"], "hook-time": ["x"], "format": ["x"], "separator": ["xy"],
+    "joint": ["xy"], "engine": ["x"], "fields": ["x" * 2000], "key": ["x"],
+    "prefix": ["x"], "scope": ["x"], "zone": ["x"], "fragments": ["x"], "reverse": ["x"],
+    "errors": ["x"], "ages": ["x"], "records": ["x"], "absent": ["x"], "digest": ["x"],
+    "hex": ["x"], "header": ["x"], "skip-bad": ["x"], "none": ["1"],
+}
+CLUSTER = {
+    "server": ["x " * 99], "host": ["a/b", ""], "filter": ["a/b", ""],
+    "all": ["a/b", ""], "lag": ["x", "1ms"], "peer-rate": ["x"], "buffer": ["x", "1"],
+    "stream-bytes": ["x", "1"], "journal": ["99"], "threads": ["x"], "subject": [""],
+    "tls-ca": [""], "tls-cert": [""], "tls-key": [""], "nkey": [""], "credentials": [""],
+    "password": [""], "none": ["1"],
+}
+SOUND = "[cluster c]\nserver = s\nroster = a b\nhost = a\nfilter = f\nall = g\n"
+# text, line of the error
+WHOLE = {
+    "a section of no type": ("\n[other]\nx = 1\n", 2),
+    "a cluster without a name": ("[cluster ]\nlag = 1s\n", 1),
+    "a cluster with a long name": (f"[cluster {'x' * 40}]\nlag = 1s\n", 1),
+    "a cluster with a name of other letters": ("[cluster a.b]\nlag = 1s\n", 1),
+    "a cluster twice": (SOUND + SOUND, 7),
+    "a cluster that lacks its filters": ("\n[cluster c]\nlag = 1s\n", 2),
+    "one host twice": (SOUND.replace("a b", "a a"), 1),
+    "a host that is none": (SOUND.replace("a b", "a b/c"), 1),
+    "a host that is not in the roster": (SOUND.replace("host = a", "host = c"), 1),
+    "a certificate alone": (SOUND + "tls-cert = x\n", 1),
+    "two logins": (SOUND + "nkey = x\npassword = y\n", 1),
+    "a watch twice": ("[watch w]\ndir = /a\nfilter = f\n" * 2, 4),
+    "a watch without a filter": ("\n\n[watch w]\ndir = /a\n", 3),
+    "a watch of a relative path": ("[watch w]\ndir = a\nfilter = f\n", 1),
+    "a watch with no name of a filter": ("\n[watch w]\ndir = /a\nfilter = a b\n", 2),
+    "a watch whose options do not fit": (
+        "\n[watch w]\ndir = /a\nfilter = f\nformat = pcap\nprefix = 8\n", 2),
+    "that watch before another section": (
+        "[watch w]\ndir = /a\nfilter = f\nformat = pcap\nprefix = 8\n" + SOUND, 1),
+    "a line that is none, behind one that is": ("jobs = 1\njobs\n", 2),
+    "a section without settings, behind one": (SOUND + "[watch w]\n", 7),
+}
+files = None
+
+
+def one_error(text, line):
+    """Return None, or what is wrong."""
+    conf = files.path("agent.conf")
+    a.write(conf, text)
+    ran = subprocess.run([a.AGENT, "--config", conf, "--socket", files.path("none")],
+                         capture_output=True, text=True, timeout=a.PATIENCE)
+    said = ran.stderr
+    if ran.returncode == 2 and re.fullmatch(r"error: [^\n]+\n", said) and \
+            said.startswith(f"error: {conf}:{line}: ") and said.count(conf) == 1:
+        return None
+    return f"{text!r:.200}: line {line}, but {ran}"
+
+
+def each(head, settings):
+    faults = (one_error(f"{head}{name} = {value}\n", head.count("\n") + 1)
+              for name, values in settings.items() for value in values)
+    return next(filter(None, faults), None)
+
+
+def wholes():
+    return next(filter(None, (one_error(*w) for w in WHOLE.values())), None)
+
+
+def all_known():
+    """The agent has no setting that is not here."""
+    told = subprocess.run([a.AGENT, "--help"], capture_output=True, text=True).stdout
+    names = set(re.findall(r"^  --([a-z-]+) ", told, re.M))
+    texts = {"socket", "group", "metrics"}  # any text is taken
+    missing = names - texts - set(GLOBAL)
+    return f"not tried: {missing}" if missing or len(names) < 10 else None
+
+
+CASES = [
+    ("settings of the agent", lambda: each("", GLOBAL)),
+    ("settings of a watched directory", lambda: each("# x\n[watch w]\n", WATCH)),
+    ("settings of a cluster", lambda: each("# x\n[cluster c]\n", CLUSTER)),
+    ("settings behind sound ones", lambda: each("jobs = 1\nclients = 1\n", GLOBAL)),
+    ("sections as a whole", wholes),
+    ("every setting that --help lists is tried", all_known),
+]
+
+
+def run(made):
+    global files
+    files = made
+    return tap.run(a.chosen(CASES))
+
+
+if __name__ == "__main__":
+    raise SystemExit(a.main(100, run))
