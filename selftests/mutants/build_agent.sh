@@ -16,3 +16,10 @@ build_agent() {
 	judge=attempts
 	relink broken epfagent
 }
+
+# Its client.
+build_client() {
+	script 60 EPF_CTL="$tmp/epfctl" BUILD="$build" EPF_PATIENCE=10
+	judge=finishes
+	relink broken-ctl epfctl
+}

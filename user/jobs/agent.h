@@ -144,11 +144,13 @@ int agent_request_parse(struct agent_request *r, json_t *json, unsigned int nr_f
 			struct rec_error *e);
 
 json_t *agent_about_json(const struct agent_about *a);
-/* Return: 0; -EPROTO. */
+/* Return: 0; -EPROTO: also if no filter can have such a header or such an error. */
 int agent_about_parse(struct agent_about *a, json_t *json);
 
 json_t *agent_state_json(const struct job_state *s);
-/* Return: 0; -EPROTO. An unknown engine becomes NULL. */
+/* Return: 0; -EPROTO: also if more keys are done than there are, or a text is not one line. An
+ * unknown engine becomes NULL.
+ */
 int agent_state_parse(struct job_state *s, json_t *json);
 
 #endif /* JOBS_AGENT_H */

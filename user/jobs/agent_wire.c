@@ -57,12 +57,19 @@ static bool agent_wire_in_range(const json_int_t *v, size_t n, json_int_t max)
 	return true;
 }
 
+/* Is it UTF-8's first byte of a control character U+0080 to U+009F? Terminals obey these, too. */
+static bool is_c1(const char *c)
+{
+	return (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] < 0xa0;
+}
+
+/* Every text of a peer is kept by this function: it is one line, for any terminal. */
 static bool text_fits(const char *text, char *to, size_t room)
 {
 	size_t len = strlen(text), i;
 
 	for (i = 0; i < len; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f || is_c1(text + i))
 			return false;
 	if (len >= room)
 		return false;
@@ -338,7 +345,9 @@ int agent_state_parse(struct job_state *s, json_t *json)
 			"left_out", &v[5], "bitmap_xxh3", &sum, "format", &format, "engine",
 			&engine, "why", &why, "fallen", &fallen) ||
 	    !agent_wire_in_range(v, 6, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
-	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format))
+	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format) ||
+	    (fallen && !text_fits(fallen, kept, sizeof(kept))) ||
+	    !text_fits(why, kept, sizeof(kept)))
 		return -EPROTO;
 	s->keys_all = (__u64)v[0];
 	s->bytes = (__u64)v[1];
@@ -347,7 +356,8 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	s->bad = (__u64)v[4];
 	s->left_out = (__u64)v[5];
 	s->engine = epf_engine_find(engine);
-	snprintf(kept, sizeof(kept), "%s", why);
+	if (s->keys_all && s->mark.keys > s->keys_all)
+		return -EPROTO;
 	s->why = kept;
 	s->fallen = fallen ? kept : NULL; /* the agent sends the same text as @why */
 	return 0;
@@ -412,8 +422,9 @@ int agent_about_parse(struct agent_about *a, json_t *json)
 	memset(a, 0, sizeof(*a));
 	if (json_unpack(json, "{ss sb sI ss s?o}", "place", &place, "saturated", &saturated,
 			"fpr_ppt", &fpr, "header", &hex, "desc", &desc) ||
-	    !desc_parse(&a->desc, desc) || fpr < 0 ||
-	    !hex_parse((__u8 *)&a->header, sizeof(a->header), hex))
+	    !desc_parse(&a->desc, desc) || fpr < 0 || fpr > (json_int_t)EPF_RATE_ONE ||
+	    !hex_parse((__u8 *)&a->header, sizeof(a->header), hex) ||
+	    !epf_snap_header_sound(&a->header))
 		return -EPROTO;
 	a->place = !strcmp(place, target_place_name(TARGET_FILE)) ? TARGET_FILE : TARGET_COPY;
 	a->saturated = saturated;

@@ -316,6 +316,10 @@ int epf_snap_open_fd(int fd, struct epf_snap_file *file, epf_progress_fn progres
  */
 int epf_snap_head(int fd, struct epf_snap_header *header, struct epf_key_desc *desc,
 		  enum epf_snap_fault *fault);
+/* Are the parameters of a header, the name among them, and its first and last epoch possible?
+ * Any context.
+ */
+bool epf_snap_header_sound(const struct epf_snap_header *h);
 void epf_snap_close(struct epf_snap_file *file);
 
 /**

@@ -159,6 +159,11 @@ static bool epochs_sound(const struct epf_snap_header *h)
 	return h->epoch_begin >= EPF_EPOCH_FIRST && h->epoch_begin <= h->epoch_end;
 }
 
+bool epf_snap_header_sound(const struct epf_snap_header *h)
+{
+	return params_sound(&h->params) && epochs_sound(h);
+}
+
 static bool version_known(const struct epf_snap_header *h)
 {
 	return (h->version == EPF_SNAP_VERSION && h->header_bytes == sizeof(*h)) ||
@@ -189,7 +194,7 @@ static enum epf_snap_fault check_header(const struct head *head, size_t got)
 		return EPF_SNAP_TRUNCATED;
 	if (h->header_xxh3 != epf_snap_header_sum(h, &head->desc))
 		return EPF_SNAP_HEADER_SUM;
-	if (!params_sound(&h->params) || !epochs_sound(h))
+	if (!epf_snap_header_sound(h))
 		return EPF_SNAP_GEOMETRY;
 	if (!desc_sound(head))
 		return EPF_SNAP_BAD_KEYS;
