@@ -5,6 +5,7 @@ description of the input in each target; a long run starts from them.
 """
 
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -196,7 +197,19 @@ def options():
         yield bytes([NUMBERS]) + text.encode()
 
 
-CSV, JSON_LINES, NFDUMP, IPFIX, PCAP = range(1, 6)
+def formats():
+    """Return {name: number} of enum rec_format, as the targets compile it."""
+    path = os.path.join(os.path.dirname(__file__), "../../user/records/records.h")
+    with open(path, encoding="ascii") as f:
+        body = re.search(r"^enum rec_format \{\n(.*?)^\};", f.read(), re.M | re.S).group(1)
+    names = re.findall(r"^\tREC_(\w+),", body, re.M)
+    assert len(names) == body.count("\n"), "a name with a number of its own"
+    return {name: i for i, name in enumerate(names)}
+
+
+FORMAT = formats()
+AUTO, CSV, JSON_LINES, NFDUMP, IPFIX, PCAP = (
+    FORMAT[name] for name in ("AUTO", "CSV", "JSON", "NFDUMP", "IPFIX", "PCAP"))
 
 
 def ipfix_message(*sets):
@@ -218,7 +231,7 @@ def records():
         b"t,t,0,::1,::2,0,1.4,ICMP6\nt,t,0,::1,::2,0,2048,58\nSummary\n" \
         b"proto,srcAddr,dstAddr\n47,::1,::2\n"
     yield bytes([NFDUMP, 8, 20]) + lines
-    yield bytes([0, 0, 3]) + lines
+    yield bytes([AUTO, 0, 3]) + lines
     plain = struct.pack(">10H", 8, 4, 12, 4, 7, 2, 11, 2, 4, 1)
     data = bytes(range(13))
     for sets in ([(2, struct.pack(">HH", 256, 5) + plain), (256, data * 2)],
@@ -232,7 +245,7 @@ def records():
             yield bytes([IPFIX, how, 100]) + octets + octets
             yield bytes([IPFIX, how, 3]) + octets[:-2]
     for i, octets in enumerate(captures()):
-        yield bytes([PCAP if i % 2 else 0, i % 3 * 64, 200]) + octets
+        yield bytes([PCAP if i % 2 else AUTO, i % 3 * 64, 200]) + octets
 
 
 def cluster():
