@@ -4,7 +4,7 @@
  * formats. The output is a capture of the kept packets, complete and in order, without
  * repeats; after an error there is no output.
  *
- * Input: options in two bytes, see take_ask(); the rest is the file.
+ * Input: options in two bytes, see take_ask(); the rest is the file, see pack.h.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,7 +15,10 @@
 
 #include "epfctl/dedup.c"
 
+#include "pack.h"
 #include "sink.h"
+
+#define FILE_MAX 16384
 
 /* Replaces the tool's function (ld --wrap), because signals are for libFuzzer. */
 void __wrap_catch_signals(void);
@@ -163,17 +166,22 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	struct input in = { data, size };
 	char path[32], out[80], removed[80];
 	struct dedup_ask ask = { .in = path, .out = out };
+	static __u8 file[4 * FILE_MAX];
 	struct dedup_result result;
+	size_t n;
 	int fd;
 
+	if (size > FILE_MAX)
+		return 0;
 	if (!dir[0]) {
 		make_dir(dir);
 		setenv("EPF_WIRETAP", "/nowhere", 1);
 		atexit(remove_dir);
 	}
 	take_ask(&in, &ask);
+	n = pack_rest(&in, file, sizeof(file));
 	fd = memfd_create("capture", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, in.p, in.left) != (ssize_t)in.left)
+	if (fd < 0 || write(fd, file, n) != (ssize_t)n)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	snprintf(out, sizeof(out), "%s/out", dir);

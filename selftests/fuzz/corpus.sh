@@ -12,7 +12,7 @@ export TMPDIR
 export LLVM_PROFILE_FILE=/dev/null # reach.py counts lines
 trap 'rm -rf "$TMPDIR"' EXIT
 
-for target in packet snap keys capture options records cluster; do
+for target in packet snap keys capture options records parts merge build conf wire cluster; do
 	all=$TMPDIR/$target
 	mkdir -p "corpus/$target" "$out/found/$target"
 	cp -r "$out/seeds/$target" "$all"

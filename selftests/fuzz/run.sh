@@ -17,12 +17,12 @@ seconds=${1:-}
 [ -x "$out/packet" ] ||
 	ktap_skip_all "clang or its fuzzer runtime (libclang-rt-dev) is missing"
 
-targets=${*:-packet snap keys capture options records cluster}
+targets=${*:-packet snap keys capture options records parts merge build conf wire cluster}
 # The number of runs that takes about 2 s, of which half are done without EPF_THOROUGH, and the
 # longest useful input.
-declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=4000 [cluster]=4000)
-declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500 [cluster]=1500)
-variants=(packet_bound snap_sum records_late cluster_since)
+declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=4000 [parts]=4000 [merge]=4000 [build]=500 [conf]=8000 [wire]=20000 [cluster]=4000)
+declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500 [parts]=1000 [merge]=300 [build]=1500 [conf]=2048 [wire]=4096 [cluster]=1500)
+variants=(packet_bound snap_sum records_late parts_end merge_epoch build_after wire_twice cluster_since)
 [ -z "${EPF_THOROUGH:-}" ] ||
 	variants+=(packet_fragment snap_length snap_desc keys_length capture_leftover options_zero)
 
@@ -110,7 +110,9 @@ if [ -n "$seconds" ]; then
 		for_long "$target"
 	done
 else
-	ktap_plan $((7 + ${#variants[@]}))
+	# shellcheck disable=SC2086 # a list
+	set -- $targets
+	ktap_plan $(($# + ${#variants[@]}))
 	for target in $targets; do
 		for_short "$target"
 	done

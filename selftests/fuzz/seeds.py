@@ -4,11 +4,14 @@
 description of the input in each target; a long run starts from them.
 """
 
+import json
+import lzma
 import os
 import re
 import struct
 import sys
 import tempfile
+import zlib
 
 for near in ("model", "dedup"):
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", near))
@@ -135,6 +138,8 @@ def capture():
     for i, octets in enumerate(captures()):
         yield bytes([i * 37 & 0xFF, i * 11 & 0xFF]) + octets
         yield bytes([i * 53 & 0xFF, i * 7 & 0xFF]) + octets[:-i - 1]
+    for i, octets in enumerate(packed(next(captures()))):
+        yield bytes([4 * (i % 2), 0]) + octets
     for magic in (b"", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\xfd7zX"):
         yield b"\0\0" + magic
 
@@ -197,6 +202,19 @@ def options():
         yield bytes([NUMBERS]) + text.encode()
 
 
+ODD = 245  # 35 * 7, see take_spec() of records.c
+GZIP, XZ, ZSTD = 1, 2, 3
+TWO, EMPTY, SKIP, CRC64, FLIP, CUT = 4, 8, 16, 32, 64, 128
+
+
+def packed(octets):
+    """By each codec, in one piece and in several, whole and damaged; see pack.h."""
+    for codec in (GZIP, XZ, ZSTD):
+        for how, where in ((0, 0), (TWO | EMPTY | SKIP | CRC64, 0), (CUT, 200), (CUT | TWO, 90),
+                           (FLIP, 4), (FLIP, 128), (FLIP, 250), (FLIP | SKIP, 1)):
+            yield b"PACK" + bytes([codec | how, where]) + octets
+
+
 def formats():
     """Return {name: number} of enum rec_format, as the targets compile it."""
     path = os.path.join(os.path.dirname(__file__), "../../user/records/records.h")
@@ -231,6 +249,8 @@ def records():
         b"t,t,0,::1,::2,0,1.4,ICMP6\nt,t,0,::1,::2,0,2048,58\nSummary\n" \
         b"proto,srcAddr,dstAddr\n47,::1,::2\n"
     yield bytes([NFDUMP, 8, 20]) + lines
+    yield bytes([NFDUMP, 24, 20]) + lines
+    yield bytes([NFDUMP, 24, 20]) + lines.replace(b"t,t,", b"2026-03-01 12:00:00,2026-03-01 12:00:01,")
     yield bytes([AUTO, 0, 3]) + lines
     plain = struct.pack(">10H", 8, 4, 12, 4, 7, 2, 11, 2, 4, 1)
     data = bytes(range(13))
@@ -241,11 +261,266 @@ def records():
                   (300, data)], [(256, data)], [(1, data)],
                  [(2, struct.pack(">HHHHI", 256, 1, 0x8008, 4, 29305))]):
         octets = ipfix_message(*sets)
-        for how in (0, 8):
+        for how in (0, 8, 16):
             yield bytes([IPFIX, how, 100]) + octets + octets
             yield bytes([IPFIX, how, 3]) + octets[:-2]
     for i, octets in enumerate(captures()):
-        yield bytes([PCAP if i % 2 else AUTO, i % 3 * 64, 200]) + octets
+        yield bytes([PCAP if i % 2 else AUTO, i % 3 * 64 | i % 2 * 16, 200]) + octets
+    for octets in packed(b"k,v\n" * 40 + bytes(range(48, 90)) + b"\n"):
+        yield bytes([CSV, 8, 70]) + octets
+    for format in range(len(FORMAT)):
+        for i in range(24):  # options that do not go together
+            yield bytes([ODD + format, 0, 1 << i % 8 | i // 8, i * 37 & 0xFF, i * 11 & 0xFF,
+                         200]) + lines
+    for long in (b"a" * (1100 << 10), b'"' + b",\n" * (600 << 10), b"\n" * 70000):
+        yield bytes([CSV, 0, 255]) + lzma.compress(long)
+        yield bytes([JSON_LINES, 0, 255]) + lzma.compress(long)
+    for wide in (1 << 28, 1 << 30):
+        yield bytes([CSV, 0, 255]) + lzma.compress(b"k\n", filters=[
+            {"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": wide, "mf": lzma.MF_HC3}])
+    yield bytes([CSV, 0, 255]) + b"\xfd7zXZ\0\x0f\x0f" + struct.pack(
+        "<I", zlib.crc32(b"\x0f\x0f")) + bytes(40)
+    for octets in packed(lines):
+        yield bytes([AUTO, 0, 255]) + octets
+
+
+HEADER, HEX_FIELDS, STAMPS, SKIP_BAD, SEMICOLON = 16, 8, 32, 64, 64
+WHOLE, ONE, TWO_ONE, A = 0, 2, 4, 6
+
+
+def parts():
+    """How, two bytes, and three cuts, then the file; see selftests/fuzz/parts.c."""
+    cuts = bytes([60, 128, 190])
+    lines = b"k,1700000000.25\r\nsome key,1700000001\n\n\"q\",3\nx;y,4\nlast,5"
+    for how in (WHOLE, ONE, TWO_ONE, ONE | HEX_FIELDS):
+        for more in (0, SEMICOLON, 128):
+            yield bytes([how | SKIP_BAD, more]) + cuts + lines
+            yield bytes([how, more]) + cuts + lines
+    yield bytes([WHOLE, 0, 64, 128, 192]) + b"abcd,12\n" * 8  # cut where lines begin
+    yield bytes([1, 0, 64, 128, 192]) + b"[12345]\n" * 8
+    yield bytes([A | HEADER, 0]) + cuts + b"a,t\n" + lines
+    yield bytes([A | HEADER, 0]) + cuts + b"\xef\xbb\xbf" + b"a,t\n" + lines * 5
+    forms = ((0, (b"1700000000", b"1700000000.123456789012", b"2026-03-01 12:00:00.5",
+                  b"2026-03-01T12:00:00Z", b"2026-03-01 12:00:00,25+01:30", b"2026-03-01",
+                  b"[01/Mar/2026:12:00:00 +0100]", b"01/Xxx/2026:12:00:00", b"2026-13-01 00:00:00",
+                  b"4611686018427387904", b" 1 ", b"-1", b"", b"2026-02-30T25:61:61",
+                  b"2026-03-01 12:00:00 -0500", b"1e9")),
+             (1, (b"1.5", b"99999999999999999999")), (2, (b"1700000000123.25", b"x")),
+             (3, (b"7.1234", b"1700000000123456")), (4, (b"1700000000123456789", b"0")),
+             (5, (b"2026-03-01 12:00:00", b"2026-03-01 12:00:00.5", b"no")),
+             (6, (b"01/Mar/2026:12:00:00 +0100", b"01/Mar/2026")), (7, (b"12:00:00",)))
+    for form, texts in forms:
+        some = b"".join(b"k%d,%s\n" % (i, text) for i, text in enumerate(texts))
+        yield bytes([ONE | STAMPS | SKIP_BAD, form]) + cuts + some
+        yield bytes([WHOLE | STAMPS | SKIP_BAD, form]) + cuts + some
+        yield bytes([A | HEADER | STAMPS | SKIP_BAD, form | 8]) + cuts + b"a,t\n" + some
+        some = b"".join(b'{"a":"k%d","t":"%s"}\n' % (i, text) for i, text in enumerate(texts))
+        yield bytes([1 | A | STAMPS | SKIP_BAD, form | 8]) + cuts + some
+        for text in texts:
+            yield bytes([ONE | STAMPS, form]) + cuts + b"k,%s\n" % text
+    text = b'{"a":1,"t":1700000000.5,"b":{"c":2}}\n{"a":[1],"t":true}\n{"t":7}\n"x"\n'
+    for how in (1, 1 | A, 1 | A | STAMPS, 1 | A | HEX_FIELDS):
+        for more in (8, 24, 128):
+            yield bytes([how | SKIP_BAD, more]) + cuts + text
+
+
+def merge():
+    """Window, flags, time, steps; see selftests/fuzz/merge.c."""
+    steps = bytes(8 | i % 3 | i * 5 % 16 << 4 for i in range(40))
+    slow = bytes(12 + 16 * (i % 2) for i in range(150))
+    for window in range(6):
+        for how in (0, 1, 2, 4, 8 | 4, 32 | 8, 32 | 4, 64 | 2, 128 | 4, 128 | 8 | 32, 1 | 2 | 64):
+            yield bytes([window, how, 7 * window, how]) + steps
+    for how in (8, 0, 8 | 32):
+        yield bytes([0, how, 1, 2]) + slow
+        yield bytes([2, how, 9, 200]) + b"\x04\xf8\xf4" * 30
+    for i in range(36):
+        change = bytes([1 + i % 3]) + bytes([i, i * 29 & 0xFF, i * 3, i * 7 % 48]) * 3
+        yield bytes([i % 6, 16 | i % 2 * 8 | 2, 3, i]) + steps[:20] + change * 3
+
+
+AGENT = """\
+# a comment
+socket = /run/a.sock
+group = root
+allow-uid = root
+allow-gid = 0
+memory = 64MiB
+fresh = 2s
+mirror = f:keep
+hold = yes
+jobs = 9
+jobs-per-user = 3
+clients = 9
+clients-per-user = 3
+step = 4096
+threads = 2
+metrics = 127.0.0.1:9
+watch = /a=f
+watch = /var/b\\:c=/x/snapshot:format=csv:fields=1,3:ages=yes:records=no:mode=640:group=root
+watch = /c=f:keep-time=30d:keep-bytes=1GiB:hook=/bin/true:skip-bad=yes:threads=2
+[watch edge]
+dir = /var/spool/edge
+filter = seen
+format = csv
+fields = 1,3
+header = yes
+ages = yes
+mode = 640
+group = root
+keep-time = 30d
+keep-bytes = 10GiB
+hook = /usr/local/bin/report --quiet
+user = nobody
+[cluster edge]
+server = tls://nats1.example:4222 tls://nats2.example:4222
+host = h0
+roster = h0 h1 h2
+filter = seen
+all = seen-all
+lag = 1s
+peer-rate = 10k
+buffer = 64MiB
+stream-bytes = 1GiB
+journal = 17
+threads = 2
+subject = a.b
+tls-ca = /etc/ca.pem
+tls-cert = /etc/h0.pem
+tls-key = /etc/h0.key
+nkey = /etc/nkey
+"""
+
+DECLARED = """\
+[filter seen]
+time = 10s
+rate = 10k
+strict = yes
+save = 5m
+[filter quiet]
+time = 1m
+budget = 1e-6
+save = no
+[attach eth0]
+filter = seen
+key = flow
+drop = yes
+reverse = no
+[attach nf:input:0]
+filter = quiet
+hook = nf:input:0
+[pin /sys/fs/bpf/f]
+filter = seen
+timer = 1s
+bpf = yes
+"""
+
+BATCH = """\
+# all of them
+create a -W 1000
+insert a "a b" 'it''s' c\\ d \\
+  more # not a word
+test a "\\"q\\"" '\\' x#y
+
+\tlist\t
+"""
+
+
+def changed(text):
+    """The text, and for each line of it: without it, twice, with another value, without any."""
+    yield text
+    lines = text.splitlines(True)
+    for i, line in enumerate(lines):
+        name = line.split("=")[0].rstrip()
+        for other in ("", line + line, name + " = no\n", name + " =\n", name + "\n", "no" + line,
+                      name + " = 0\n", name + " = a/b\x1b\n", name + " = /" + "x" * 300 + "\n"):
+            yield "".join(lines[:i]) + other + "".join(lines[i + 1:])
+
+
+def conf():
+    """Which, then the file; see selftests/fuzz/conf.c."""
+    for which, text in enumerate((AGENT, DECLARED, BATCH)):
+        for one in changed(text):
+            yield bytes([which]) + one.encode()
+    for part in AGENT.split("["):
+        for one in changed("[" * (not part.startswith("#")) + part):
+            yield b"\0" + one.encode()
+    for line in ("watch = /a=f:prefix=8", "watch = /a=f:key=peer:prefix=24,64:scope=vlan:zone=7",
+                 "watch = a", "watch = /a=f:format=pcap:key=packet", "watch = /a=f:key=none",
+                 "watch = /a=f:key=conversation:errors=yes:reverse=yes:fragments=id",
+                 "watch = /a=f:" + "x=y:" * 50, "mirror = f:ring", "mirror = f", "hold = f",
+                 "[cluster ]", "[other]", "[watch]", "x" * 4000, "\0", "memory = 1 2"):
+        yield b"\0" + line.encode()
+    for line in ("'", '"', "a\\", "a \\\n b", "x" * 5000, "y " * 500, "a\0b", "#", "a'b\"c'\"d'\""):
+        yield b"\2" + line.encode() + b"\nlist\n"
+
+
+def build():
+    """Options, see selftests/fuzz/build.c; then the file."""
+    lines = b"".join(b"170000%04d,k%d,%d\n" % (i * 7 % 50 + i * 9, i % 17, i) for i in range(60))
+    for b in (0, 2, 4, 8, 16, 32, 64, 2 | 4 | 16, 128):
+        for c in (0, 8, 16 | 1, 2 | 8 | 16):
+            yield bytes([CSV, b, c, 1 + b // 2 % 2 | 8 * (b // 4 % 2)]) + lines
+    yield bytes([CSV, 128, 0, 3]) + b"t,a\n" + lines
+    yield bytes([CSV, 2 | 8, 0, 1]) + b"999,a\n1001,b\n1000,c\n99999999999,d\nx,e\n"
+    yield bytes([CSV, 32 | 2, 0, 1]) + b"999,a\n1001,b\n1000,c\n"
+    some = b"".join(b'{"t":170000%04d,"a":"k%d"}\n' % (i * 11, i % 5) for i in range(40))
+    for b in (0, 2, 4, 64):
+        yield bytes([JSON_LINES, b, b, 3]) + some
+        yield bytes([AUTO, b, b, 3]) + some
+    for octets in packed(lines):
+        for b in (0, 4, 64):
+            yield bytes([CSV, b, 1, 1]) + octets
+    flows = b"ts,te,td,sa,da,sp,dp,pr\n" + b"".join(
+        b"2026-03-01 12:00:%02d,2026-03-01 12:01:%02d,0,192.0.2.%d,192.0.2.2,1,2,TCP\n" %
+        (i, i * 7 % 60, i) for i in range(20))
+    for first in (NFDUMP, AUTO):
+        for b in (0, 1, 4):
+            yield bytes([first, b, 0, 0]) + flows
+    for i, octets in enumerate(captures()):
+        yield bytes([PCAP if i % 2 else AUTO, i % 8, i % 3, 0]) + octets
+
+
+def wire():
+    """Which message, descriptors, then JSON; see selftests/fuzz/wire.c."""
+    ages = [1, 0, 2] + [0] * 252
+    mark = {"keys": 9, "present": 3, "ages": ages, "record_bytes": 5}
+    column = {"format": "column"}
+    spec = {"format": "csv", "digest": False, "hex": True, "header": True, "skip_bad": True,
+            "separator": 59, "joint": 10, "key": 1, "link": 0, "flags": 0, "max_bytes": 0,
+            "fields": "a,b", "as_filter": True, "any_keys": True}
+    audit = {"op": "audit", "fds": ["keys", "bitmap", "ages", "records"], "records": spec,
+             "key_len": 16, "absent": True, "threads": 4, "from": mark, "filter": "f",
+             "engine": "scalar"}
+    snapshot = {"op": "audit", "fds": ["snapshot", "keys"], "records": column}
+    changes = [{}, {"threads": 1 << 20}, {"threads": -1}, {"key_len": 257}, {"filter": "a\x1b"},
+               {"filter": "f" * 99}, {"engine": "none"}, {"fds": []}, {"fds": ["keys"] * 4},
+               {"fds": ["keys", "no", "ages", "records"]}, {"fds": "keys"}, {"more": 1},
+               {"m\nore": 1}, {"from": {"keys": 1}}, {"from": mark | {"present": 4}},
+               {"from": mark | {"keys": -1}}, {"from": mark | {"ages": ages[1:]}},
+               {"from": mark | {"ages": [-1] * 255}}, {"from": mark | {"ages": [1.5] * 255}},
+               {"from": mark | {"ages": [9] * 255}}, {"records": spec | {"format": "none"}},
+               {"records": spec | {"key": 99}}, {"records": spec | {"separator": 128}},
+               {"records": spec | {"fields": "x" * 2000}}, {"records": spec | {"flags": 65536}},
+               {"records": spec | {"max_bytes": -1}}, {"records": {}}, {"records": 1}]
+    for change in changes:
+        yield b"\0\4" + json.dumps(audit | change).encode()
+    for change in ({}, {"filter": "f"}, {"fds": ["snapshot", "bitmap"]}, {"fds": ["keys", "ages"]}):
+        yield b"\0\2" + json.dumps(snapshot | change).encode()
+    about = {"place": "copy", "saturated": True, "fpr_ppt": 5, "header": header().hex(),
+             "desc": [2, 1, 0, 64]}
+    for change in ({}, {"place": "file"}, {"desc": [1, 0, 0, 0]}, {"desc": [9, 0, 0, 0]},
+                   {"desc": [256, 0, 0, 0]}, {"desc": [1]}, {"header": "00"}, {"fpr_ppt": -1},
+                   {"header": "zz" * 288}):
+        yield b"\1\0" + json.dumps(about | change).encode()
+    del about["desc"]
+    yield b"\1\0" + json.dumps(about).encode()
+    state = {"mark": mark, "keys_all": 9, "bytes": 6, "bytes_all": 6, "keyless": 0, "bad": 1,
+             "left_out": 0, "bitmap_xxh3": "0123456789abcdef", "format": "csv",
+             "engine": "scalar", "why": "no GPU", "fallen": "no GPU"}
+    for change in ({}, {"fallen": "x"}, {"engine": "none"}, {"format": "none"}, {"mark": {}},
+                   {"bitmap_xxh3": "0"}, {"bad": -1}, {"why": "\u00e4" * 300}):
+        yield b"\2\0" + json.dumps(state | change).encode()
 
 
 def cluster():
@@ -279,7 +554,8 @@ def cluster():
 
 TARGETS = {"packet": packet, "snap": snap, "keys": keys, "capture": capture,
            "options": options, "records": records,
-           "cluster": cluster}
+           "parts": parts,
+           "merge": merge, "build": build, "conf": conf, "wire": wire, "cluster": cluster}
 
 
 def main():
