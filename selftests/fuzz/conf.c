@@ -4,7 +4,7 @@
  * What is refused gives errors that name the file; what is accepted is the same when it is read
  * again; each word of a command line can be quoted and read again.
  *
- * Input: which; the rest is the file.
+ * Input: which; the rest is the file, of declared filters also one in a folder.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,12 +38,13 @@ const struct option pin_longs[] = { { "bpf", 0, NULL, 0 },
 				    { "timer", 1, NULL, 0 },
 				    { NULL, 0, NULL, 0 } };
 
-static char path[64];
+static char path[64], dir[64];
 
 /* Names are checked by a function that does not know the place. */
 static bool names_place(const char *line)
 {
-	return strstr(line, path) || strstr(line, "is not a name") || strstr(line, "goes with") ||
+	return strstr(line, path) || (dir[0] && strstr(line, dir)) ||
+	       strstr(line, "is not a name") || strstr(line, "goes with") ||
 	       strstr(line, "go with");
 }
 
@@ -83,10 +84,31 @@ static void settings(void)
 	conf_free(&b);
 }
 
-static void declared(void)
+static void remove_dir(void)
+{
+	rmdir(dir);
+}
+
+/* The file is the one of a folder. */
+static void in_folder(const char *text, size_t len, char file[80])
+{
+	int fd;
+
+	if (!dir[0]) {
+		make_dir(dir);
+		atexit(remove_dir);
+	}
+	snprintf(file, 80, "%s/a.conf", dir);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+		abort();
+	close(fd);
+}
+
+static void declared(char *file)
 {
 	struct declarations d;
-	char *paths[] = { path };
+	char *paths[] = { file };
 	bool good;
 	size_t i;
 	int w;
@@ -96,6 +118,9 @@ static void declared(void)
 	judge_errors(!good);
 	for (i = 0; good && i < d.nr; i++) {
 		const struct declared *s = &d.all[i];
+		const struct settings kept = declared_begin(s);
+
+		declared_end(&kept);
 
 		law(s->nr >= 2 && !s->word[s->nr], "a section is a command line");
 		for (w = 0; w < s->nr; w++)
@@ -172,7 +197,8 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	static char text[TEXT_MAX + 1];
 	static int fd = -1;
 	struct input in = { data, size };
-	__u8 which = take(&in) % 3;
+	__u8 which = take(&in) % 4;
+	char file[80];
 
 	if (in.left > TEXT_MAX)
 		return 0;
@@ -189,8 +215,13 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	if (which == 0)
 		settings();
 	else if (which == 1)
-		declared();
-	else
+		declared(path);
+	else if (which == 2)
 		words(text, in.left);
+	else {
+		in_folder(text, in.left, file);
+		declared(dir);
+		unlink(file);
+	}
 	return 0;
 }

@@ -451,6 +451,27 @@ def conf():
                  "watch = /a=f:" + "x=y:" * 50, "mirror = f:ring", "mirror = f", "hold = f",
                  "[cluster ]", "[other]", "[watch]", "x" * 4000, "\0", "memory = 1 2"):
         yield b"\0" + line.encode()
+    for line in ("ages", "records", "absent", "digest", "hex", "header", "skip-bad", "reverse",
+                 "errors", "key-len=8", "key-len=0", "separator=tab", "separator=;", "separator=ab",
+                 "joint=|", "engine=scalar", "engine=none", "hook-time=5s", "user=root", "user=",
+                 "hook=/bin/true a", "format=column", "format=none", "fields=" + "x" * 2000,
+                 "mode=999", "group=nobody-here", "keep-bytes=x", "key=packet", "none", "none=1"):
+        yield b"\0watch = /a=f:format=csv:" + line.encode() + b"\n"
+        yield b"\0[watch a]\ndir = /a\nfilter = f\n" + line.replace("=", " = ").encode() + b"\n"
+    for lines in ("hold = f\nhold = g\n", "hold = yes\nhold = f\n", "mirror = f\n" * 70,
+                  "hold = f\n" * 70, "watch = /a=f\n" * 20, "allow-uid = 0\n" * 40,
+                  "[watch a]\ndir = /a\nfilter = f\n" * 2, "[other]\na = b\n", "[watch a\n",
+                  "".join(f"[watch a{i}]\ndir = /a\nfilter = f\n" for i in range(20)),
+                  "".join(f"[cluster a{i}]\nhost = a\nfilter = f\n" for i in range(6)), "= 1\n",
+                  "[" + "s" * 300 + "]\na = b\n"):
+        yield b"\0" + lines.encode()
+    for lines in ("[other a]\nx = y\n", "[filter a]\ntime = 1s\n" * 2, "[pin a]\nfilter = f\n",
+                  "[pin /a]\nbpf = yes\n", "[attach e]\nfilter = f\nfilter = g\n",
+                  "[attach nf:no]\nfilter = f\n", "[filter a]\nkey = 00\n", "[filter ]\nx=1\n",
+                  "[filter a]\ntime = 1s\n[filter b]\ntime = 2s\n[pin /p]\nfilter = a\n"):
+        yield b"\1" + lines.encode()
+    yield b"\3" + DECLARED.encode()
+    yield b"\3" + b"[filter a]\n"
     for line in ("'", '"', "a\\", "a \\\n b", "x" * 5000, "y " * 500, "a\0b", "#", "a'b\"c'\"d'\""):
         yield b"\2" + line.encode() + b"\nlist\n"
 
