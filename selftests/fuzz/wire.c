@@ -81,6 +81,10 @@ static void about(json_t *json)
 	if (agent_about_parse(&a, json))
 		return;
 	law(!epf_key_desc_check(&a.desc), "a description of keys");
+	law(memchr(a.header.params.name, 0, sizeof(a.header.params.name)) &&
+		    printable(a.header.params.name),
+	    "a name that ends, without control characters");
+	law(a.fpr_ppt <= EPF_RATE_ONE, "a rate is at most 1");
 	out = agent_about_json(&a);
 	law(out && !agent_about_parse(&again, out), "what is accepted can be sent on");
 	target_hide_key(&a.header);
@@ -99,6 +103,7 @@ static void state(json_t *json)
 	if (agent_state_parse(&s, json))
 		return;
 	law(s.mark.present <= s.mark.keys, "present keys are keys");
+	law(!s.keys_all || s.mark.keys <= s.keys_all, "no more keys are done than there are");
 	out = agent_state_json(&s);
 	if (!out)
 		return; /* a text cut within a character */

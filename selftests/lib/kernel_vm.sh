@@ -16,5 +16,8 @@ if [ ! -e /dev/epochfilter ]; then
 fi
 "${1:-${BUILD:-$top/build}/selftests/lib/kernel}"
 status=$?
-[ -z "$loaded" ] || rmmod epochfilter
+if [ -n "$loaded" ]; then
+	[ ! -e /sys/module/epochfilter_kinds ] || rmmod epochfilter_kinds
+	rmmod epochfilter
+fi
 exit $status

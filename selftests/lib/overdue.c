@@ -134,7 +134,7 @@ static const char *stays(const char *path, bool align, uint64_t late_ns)
 
 	if (!g || restore(g, path, AT + 1))
 		wrong = libepf_error();
-	for (ns = 0; ns < T && !wrong; ns += S / 4) {
+	for (ns = 0; ns < T && !wrong; ns += S / 2) {
 		fresh = filter_new("lanes", align, AT + 1);
 		if (!fresh || restore(fresh, path, AT + 1))
 			wrong = libepf_error();
@@ -232,7 +232,7 @@ static uint64_t clock_now(void)
 	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
 }
 
-#define CASES 6u
+#define CASES 4u
 
 /**
  * struct held - a filter of the kernel with one key
@@ -247,7 +247,7 @@ struct held {
 	unsigned int asked;
 };
 
-static const uint64_t late_halves[CASES] = { 0, 0, 1, 1, 7, 7 }; /* half epochs */
+static const uint64_t late_halves[CASES] = { 0, 1, 7, 7 }; /* half epochs */
 
 static struct libepf_keys the_key(void)
 {
@@ -369,6 +369,8 @@ static void kernel(uint32_t backend, const char *what)
 
 	silent_begin();
 	for (i = 0; (kind = libepf_kind(i)) && !wrong; i++) {
+		if (!strcmp(kind, "elastic") && !getenv("EPF_THOROUGH"))
+			continue; /* planning takes a minute in an emulated guest */
 		if (kernel_new(0, false, kind, backend, WINDOW, &k))
 			continue;
 		libepf_kernel_close(k);
