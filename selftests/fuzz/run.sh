@@ -22,7 +22,7 @@ targets=${*:-packet snap keys capture options records parts merge build conf wir
 # longest useful input.
 declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=4000 [parts]=4000 [merge]=4000 [build]=500 [conf]=8000 [wire]=20000 [cluster]=4000)
 declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500 [parts]=1000 [merge]=300 [build]=1500 [conf]=2048 [wire]=4096 [cluster]=1500)
-variants=(packet_bound snap_sum records_late parts_end merge_old build_after conf_place wire_twice cluster_since)
+variants=(packet_bound snap_sum records_late parts_end merge_old merge_early build_after conf_place wire_twice cluster_since)
 [ -z "${EPF_THOROUGH:-}" ] ||
 	variants+=(packet_fragment snap_length snap_desc keys_length capture_leftover options_zero)
 

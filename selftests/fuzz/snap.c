@@ -316,6 +316,29 @@ static void mem_goes_on(const struct epf_snap_file *f, bool early)
 	epf_mem_free(m);
 }
 
+/* Saved and loaded once more, it still has the key of @digest, which was inserted at @now. */
+static void local_again(struct epf_local *l, __u64 digest, __u64 now)
+{
+	struct epf_save_opts opts = { .now_ns = now, .wall_ns = now };
+	enum epf_snap_fault fault = EPF_SNAP_OK;
+	struct epf_snap_header header;
+	struct epf_local *again;
+	struct epf_snap_file f;
+	char dir[64], path[80];
+	int err = 0;
+
+	make_dir(dir);
+	snprintf(path, sizeof(path), "%s/snapshot", dir);
+	law(!epf_local_save(l, &opts, path, &header), "a filter is saved");
+	law(!epf_snap_open(path, &f, NULL, NULL, &fault), "its file is opened");
+	again = epf_local_load(&f, now, now, &err);
+	law(again && epf_local_test(again, digest, now), "it is loaded with its keys");
+	epf_local_free(again);
+	epf_snap_close(&f);
+	unlink(path);
+	law(!rmdir(dir), "a save leaves nothing else");
+}
+
 static void local_goes_on(const struct epf_snap_file *f, bool early)
 {
 	__u64 now = early ? 0 : 1ULL << 60, digest;
@@ -327,13 +350,19 @@ static void local_goes_on(const struct epf_snap_file *f, bool early)
 	law(l || err == -EBADMSG || err == -ENOMEM, "it is loaded or refused");
 	for (i = 0; l && i < 40; i++, now += i % 8 ? 1 : f->header.params.window_ns / 8) {
 		digest = epf_word(i, 2);
-		epf_local_insert(l, digest, now);
+		if (i % 3)
+			epf_local_insert(l, digest, now);
+		else
+			epf_local_test_and_insert(l, digest, now);
 		law(epf_local_test(l, digest, now), "a key is present at once");
 		if (i % 16 == 9)
 			epf_local_rotate(l, now);
 	}
-	if (l)
+	if (l) {
 		epf_local_info(l, now, &info);
+		epf_local_insert(l, 1, now);
+		local_again(l, 1, now);
+	}
 	epf_local_free(l);
 }
 
