@@ -107,7 +107,10 @@ def differs(lines, shown):
         fill = eighths(row[45:60]) - round(epoch["fill"] * 15 * 8)
         part = min(1, epoch["fpr"] / shown["limit"])
         error = eighths(row[70:]) - round(part * 10 * 8)
-        percent = float(re.search(r"([0-9.]+)%", row).group(1)) - 100 * epoch["fill"]
+        percent = re.search(r" ([0-9]+\.[0-9]{2})%", row)
+        if not percent:
+            return f"{row} is not whole"
+        percent = float(percent.group(1)) - 100 * epoch["fill"]
         if row.split()[1:3] != [str(epoch["epoch"]), str(epoch["inserts"])] \
                 or abs(percent) > ROUNDED or abs(fill) > 1 or abs(error) > 1:
             return f"{fill} {error}: {row} is not {epoch}"

@@ -324,6 +324,8 @@ static bool take_key(struct view *v, int key)
 
 	if (key == 'q')
 		return false;
+	if (key == KEY_RESIZE)
+		clear(); /* what was on its way to the old size may stand anywhere */
 	if ((key == 'j' || key == KEY_DOWN) && at + 1 < v->nr)
 		at++;
 	else if ((key == 'k' || key == KEY_UP) && at)
