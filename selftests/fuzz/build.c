@@ -6,13 +6,13 @@
  *
  * Input: options, see take_ask(), in four bytes; the rest is the file, see pack.h.
  */
-#include <dirent.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "epfctl/build.c"
 
 #include "libepf/audit.h"
+#include "out_dir.h"
 #include "pack.h"
 #include "sink.h"
 
@@ -26,28 +26,8 @@ void __wrap_catch_signals(void)
 {
 }
 
-static char dir[64];
 static struct stamped all[MOST];
 static unsigned int nr_all;
-
-static int entries(void)
-{
-	struct dirent *e;
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	if (!d)
-		abort();
-	while ((e = readdir(d)))
-		n += e->d_name[0] != '.';
-	closedir(d);
-	return n;
-}
-
-static void remove_dir(void)
-{
-	rmdir(dir);
-}
 
 static void take_ask(struct input *in, struct build_ask *ask)
 {
@@ -167,9 +147,8 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	if (size > FILE_MAX)
 		return 0;
 	if (!dir[0]) {
-		make_dir(dir);
+		begin_dir();
 		setenv("EPF_WIRETAP", "/nowhere", 1);
-		atexit(remove_dir);
 	}
 	snprintf(out, sizeof(out), "%s/out", dir);
 	take_ask(&in, &ask);

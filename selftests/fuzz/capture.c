@@ -6,7 +6,6 @@
  *
  * Input: options in two bytes, see take_ask(); the rest is the file, see pack.h.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 #include "epfctl/dedup.c"
 
+#include "out_dir.h"
 #include "pack.h"
 #include "sink.h"
 
@@ -24,27 +24,6 @@
 void __wrap_catch_signals(void);
 void __wrap_catch_signals(void)
 {
-}
-
-static char dir[64]; /* for all output */
-
-static int entries(void)
-{
-	struct dirent *e;
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	if (!d)
-		abort();
-	while ((e = readdir(d)))
-		n += e->d_name[0] != '.';
-	closedir(d);
-	return n;
-}
-
-static void remove_dir(void)
-{
-	rmdir(dir);
 }
 
 /* Every option of dedup; the windows are longer than any capture. */
@@ -174,9 +153,8 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	if (size > FILE_MAX)
 		return 0;
 	if (!dir[0]) {
-		make_dir(dir);
+		begin_dir();
 		setenv("EPF_WIRETAP", "/nowhere", 1);
-		atexit(remove_dir);
 	}
 	take_ask(&in, &ask);
 	n = pack_rest(&in, file, sizeof(file));
