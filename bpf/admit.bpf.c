@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Admit known senders under attack. Below a rate of packets everything passes and is
  * learnt. Above it, packets found in the filter pass, and of the others as many as there
@@ -74,4 +74,4 @@ int xdp_admit(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A filter in your own BPF program: XDP, tc, cgroup_skb, socket filter, netfilter. The
  * names are the same for both backends:

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The filter of all of a cluster, of the module: a second map that holds a filter, which
  * programs only look into. The module makes the key again, from the same bytes.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The filter of all of a cluster, without the module: a second set of maps, for a filter
  * that programs only look into, with digests that were made for the first one. Include it

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Put a filter into the slot of every CPU, and take it out. The tool runs this while no
  * program works on the slots.
@@ -76,4 +76,4 @@ int epf_unbind(void *arg)
 	return 0;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

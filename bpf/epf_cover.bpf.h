@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cover of a cluster (epf/cluster.h), in a program. Its loader replaces epf_cover with
  * the cluster's map and sets epf_clustered; otherwise the verifier removes the code that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The map that holds a filter of the module for one attachment. Programs pass the map to
  * the module's functions and never take the reference out.

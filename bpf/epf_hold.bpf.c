@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Put a filter of the module into the map of an attachment, and take it out. The tool runs
  * this; programs may be at work meanwhile.
@@ -35,4 +35,4 @@ int epf_let_go(void *arg)
 	return put(NULL);
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A filter without the module: the core's lanes, in the program. The maps are those of
  * epf/bpf.h; libepf replaces them with a filter's maps before the program is loaded.

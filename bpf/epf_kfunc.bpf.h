@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The kernel functions of epochfilter, for BPF programs: XDP, tc and syscall, and from 6.4
  * on also netfilter, cgroup_skb and socket filter. epf.bpf.h has simpler calls. Include

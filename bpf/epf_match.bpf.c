@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A rule for iptables' "-m bpf --object-pinned" with a pure BPF filter: what the module's
  * match epf does for the module's filters.
@@ -122,4 +122,4 @@ int epf_match_new(struct __sk_buff *skb)
 	return match(skb, true, XT_EPF_LEARN_NEW);
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

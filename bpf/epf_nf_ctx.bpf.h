@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The context of a netfilter program, in the form that epf_packet.bpf.h needs. The program
  * has no pointer into the packet: the kernel copies bytes from it, read through a dynptr

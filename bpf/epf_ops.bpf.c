@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The program that user space runs (BPF_PROG_TEST_RUN) to test and to insert: the packet is
  * a struct epf_bpf_ops, and the modified packet is the answer.
@@ -64,4 +64,4 @@ int epf_ops(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

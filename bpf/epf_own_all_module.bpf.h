@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The functions of epf.bpf.h for a cluster, for filters of the module. */
 #ifndef EPF_OWN_ALL_MODULE_BPF_H
 #define EPF_OWN_ALL_MODULE_BPF_H

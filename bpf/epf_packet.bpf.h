@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Packet digests in an XDP program without the module: the same result as
  * bpf_epf_xdp_digest(), from the same source (include/epf/packet.h). Tested on Linux 6.1

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The bytes of a packet by copies, for programs that are loaded without CAP_PERFMON. The
  * verifier then also follows branches that a CPU only predicts, and allows no variable

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The bytes of a packet in place, as far as they are in the first buffer, for programs that
  * are loaded with CAP_PERFMON. Included by epf_packet.bpf.h.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Common code of programs that look packets up by a rule, at any hook: whether the rule
  * matches a packet, and the reason it is counted under. Include it after epf_packet.bpf.h.

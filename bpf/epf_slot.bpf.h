@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The slot map, shared by the programs of one interface. */
 #ifndef EPF_SLOT_BPF_H
 #define EPF_SLOT_BPF_H

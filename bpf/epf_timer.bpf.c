@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Ends epochs by a BPF timer. It does everything that user/ebpf/hold.c does in a process,
  * except the estimate. So no process is needed, and none can be killed.
@@ -460,4 +460,4 @@ int epf_tick(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

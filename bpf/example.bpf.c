@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0. Of each sender, one packet in the window. */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Of each sender, one packet in the window. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -17,4 +18,4 @@ int one_each(struct xdp_md *ctx)
 	return epf_key_test_and_insert(&ip->saddr, 4) > 0 ? XDP_DROP : XDP_PASS;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Common code of the XDP programs that judge incoming packets by a rule of their own: maps,
  * the key of a packet, counters. The filter is pure BPF, or with EPF_MODULE the module's.

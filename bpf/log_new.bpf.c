@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Log once: for each flow, or peer, write a record of its first packet in the window to a
  * ring that one process reads. Every packet is passed.
@@ -77,4 +77,4 @@ int xdp_log_new(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A netfilter hook: packets are looked up in a filter, or learnt, or both, as the rule
  * says. The rule is data, so that one program serves every hook. The filter is pure BPF, or
@@ -276,4 +276,4 @@ int nf_look(struct bpf_nf_ctx *ctx)
 	return done(ctx, &rule->of.act[reason]);
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

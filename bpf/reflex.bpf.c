@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Accept only answers: tc egress learns the flows that are sent, and ingress looks packets
  * up by the same key reversed. One source for four objects: XDP, or with EPF_TC both
@@ -205,4 +205,4 @@ int reflex_ask(struct xdp_md *ctx)
 }
 #endif
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * tc ingress: the data that xdp_dedup wrote before the packet becomes its mark, which
  * nftables, tc and routing rules can match.
@@ -24,4 +24,4 @@ int tc_mark(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

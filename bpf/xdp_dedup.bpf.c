@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Drop, count or mark packets seen before. One source for two objects: the filter is the
  * module's, or with EPF_INLINE it is pure BPF.
@@ -193,4 +193,4 @@ int xdp_dedup_mark(struct xdp_md *ctx)
 	return dedup(ctx, true);
 }
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* xdp_dedup with pure BPF filters, for a loader without CAP_PERFMON. */
 #define EPF_INLINE
 #include "xdp_dedup.bpf.c"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The devices that the engine uses: one, or several. With several, a thread each works
  * for every device but the first, which the caller's thread serves. A device that fails

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Code shared by the kernels: grids, keys, insertion into lines. A kernel loops
  * over groups of 32 keys or over single items. A warp processes one group at a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The table of functions (struct epf_cuda_ops). Lines and columns stay on the
  * cards until they are released, streams and buffers as long as the process

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Host side of the GPU backend: the card, the transfer of keys and results, and
  * the lines and columns that stay on the card. The lock of engine.cu protects

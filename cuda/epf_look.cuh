@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Lookup in lines: which of the eight lanes have a key in each of its lines?
  * For epf_ref.cuh and the kernels; programs include the former.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Transfers to the card and back, in three streams: copies to the card,
  * kernels, copies from the card. Slots take turns: one is filled while the keys

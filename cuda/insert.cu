@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Insertions, any number at a time. A lane is zero when its epoch begins. So
  * one OR adds tag and positions together, and the order of insertions does not

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # For Makefiles that compile for cards: nvcc, and the sources of cuda/ that are
 # kernels.
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf_cuda: filters on NVIDIA GPUs, asked about keys in memory of the device, in the
  * program's streams. C and C++; no header of CUDA is needed.

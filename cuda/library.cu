@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The library for programs (libepf_cuda.h). Lines are copied to each device once;
  * a query is one launch in the stream of the caller, and changes nothing here.

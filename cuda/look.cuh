@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * epf_look.cuh for kernels whose warps stay together: the eight tiles of a warp
  * move as one, so masks of threads are constants.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Measures the false-positive rate: looks up digests that the kernel generates,
  * of keys that nobody can have inserted.

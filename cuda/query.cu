@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Lookups: a warp processes one group of 32 keys after another. Thread i of the
  * warp has key i of the group, and bit i of the group's word of the bitmap. The

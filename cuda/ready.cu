@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A kernel that does nothing, to test whether the card runs kernels at all. */
 #include "device.cuh"
 

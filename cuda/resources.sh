@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Make a table of the output of "nvcc -Xptxas -v" on stdin: a line for each kernel and
 # architecture with its registers, bytes of shared memory, bytes of stack, bytes of

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Copies into and out of pinned memory, by threads that live as long as the
  * process, because a single thread is slower than the link. Threads take chunks

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Histogram of set positions, in one pass over the lines. A block counts in its
  * shared memory, for one part only: block b counts part b modulo parts.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Interface between libepf and libepf_cuda.so, which libepf loads if it exists:
  * a table of functions, and their arguments. Neither side knows more about the

@@ -25,7 +25,7 @@ describe() {
 	abidw --headers-dir user/lib --drop-private-types --exported-interfaces-only --drop-undefined-syms \
 		--no-elf-needed --no-corpus-path --no-comp-dir-path --no-show-locs --no-write-default-sizes \
 		--type-id-style hash "$library" |
-		sed '1a <!-- SPDX-License-Identifier: GPL-2.0. Written by scripts/abi.sh renew. -->'
+		sed '1a <!-- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause -->\n<!-- Written by scripts/abi.sh renew. -->'
 }
 
 # The bits of abidiff's status: 1 and 2 an error, 4 a change, 8 a removal.

@@ -37,7 +37,8 @@ class Picture:
         self.head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
             f'height="{height}" viewBox="0 0 {width} {height}" role="img">\n'
-            "<!-- SPDX-License-Identifier: GPL-2.0. Made by scripts/pictures.py. "
+            "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
+            "<!-- Made by scripts/pictures.py. "
             f"-->\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n"
             '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" '
             'refY="4" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#555"/>'

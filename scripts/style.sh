@@ -84,16 +84,24 @@ only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"
 only 'white space at the end' '[[:space:]]$' none "${files[@]}"
 
-while read -r f; do
+# What others embed or link is dual (LICENSES/README).
+dual='GPL-2.0-only OR BSD-2-Clause'
+while IFS=: read -r f license; do
 	case $f in
 	.gitignore | VERSION | debian/changelog | debian/copyright | debian/source/format | */settings | *.bpf.skel.h) continue ;;
+	include/uapi/*) want="((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause)" ;;
+	include/* | bpf/* | user/* | cuda/*) want=$dual ;;
+	*) want=GPL-2.0 ;;
 	esac
-	say "no SPDX line: $f"
-done < <(awk 'BEGIN { told = 1 }
-	FNR == 1 { if (!told) print last; last = FILENAME; told = 0 }
-	/SPDX-License-Identifier/ { told = 1; nextfile }
+	[ "$license" = "$want" ] || say "SPDX line '$license', its folder has '$want': $f"
+done < <(awk 'function tell() { if (file != "") print file ":" license }
+	FNR == 1 { tell(); file = FILENAME; license = "" }
+	sub(/.*SPDX-License-Identifier: /, "") { sub(/ (\*\/|-->).*/, ""); license = $0; nextfile }
 	FNR == 3 { nextfile }
-	END { if (!told) print last }' "${files[@]}")
+	END { tell() }' "${files[@]}")
+while read -r hit; do
+	say "BPF program without 'Dual BSD/GPL': $hit"
+done < <(printf '%s\n' "${code[@]}" | grep '^bpf/' | xargs grep -n 'SEC("license")' | grep -v '"Dual BSD/GPL"')
 
 # Generated tables may be long.
 while read -r lines f; do

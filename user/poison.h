@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Included before every file of user/: the kernel's short integer names do not
  * exist here; __u8 .. __u64 are the ABI's and the core's.
  */

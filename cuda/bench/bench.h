@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Benchmark of the card: declarations shared by its files. Every number is
  * measured in this run. A record is one line of JSON; report.py makes tables of

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Baseline: classic guarded epochs, one thread per key, with the core's
  * positions. The shape is made constant before the core's functions use it, so

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Baseline: counting in 4 bits, with deletion of keys that leave the window. A
  * counter that reaches 15 stays there, so adding is a loop of compare and swap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * NVIDIA's cuco::bloom_filter beside ours, where cuCollections is (make bench-gpu CUCO=DIRECTORY).
  * It has no window: its keys stay for ever, so it is as if all epochs were one. Lookups are

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * CUDA names that the benchmark needs and the emulation lacks. If there is no
  * card, the Makefile includes this file before everything else.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Comparison of filters for the same window: lanes with the bytes of the
  * baselines and with the false-positive rate of the classic filter, and the

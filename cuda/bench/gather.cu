@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Speed of the memory: reads of whole lines at random, and nothing else. A
  * filter that reads one line per key cannot be faster than this.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Builds and runs the benchmark of this machine's card and writes report.txt,
 # bench.json, records.jsonl and plots to EPF_OUT (build/bench/gpu).

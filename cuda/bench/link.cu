@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * From the host's memory and back, through the functions that libepf calls,
  * compared with a pinned copy. Wall-clock time: a caller waits for it.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * epf_bench_gpu: measure, and print records, a line of JSON each. gpu.sh runs it.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The paper's run (Alpay and Sarioglu, "Guarded Epoch Bloom Filters for
  * Sliding-Window Membership", 2026, at scale): 200 million insertions, 40

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Plots of a run: dir is where report.py has put ceilings.csv and rivals.csv.
 load '../../selftests/paper/style.gp'
 set datafile separator ','

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Make tables, JSON and plot data from the records of epf_bench_gpu.
 
 usage: report.py RECORDS DIRECTORY [KEY=VALUE]...

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The largest filter that fits the card: count all positions, look up fresh
  * keys, begin an epoch, apply records of a journal.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Cooperative groups, emulated: tiles of a block, which move one by one. */
 #ifndef EPF_EMU_COOPERATIVE_GROUPS_H
 #define EPF_EMU_COOPERATIVE_GROUPS_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The emulation's device: one block at a time, its threads as fibers of the
  * host thread that runs the kernel. See emu.h.

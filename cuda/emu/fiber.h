@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Switching of stacks: the machine-specific part of the emulation. It also
  * informs the sanitizers of each switch.

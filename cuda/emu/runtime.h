@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The emulation's runtime: the part of the CUDA runtime that host code uses,
  * with the same names and values. C and C++. See runtime.cc for what it checks,

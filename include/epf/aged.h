@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A ring of k + l slices that age, and the search for k hits in a row: the common part of
  * apbf.h and apbbf.h. Integers only; one caller at a time.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Age-partitioned blocked Bloom filter: as apbf.h, but a slice (the paper's segment) is an
  * array of blocks of B bits, and a key sets b bits in one block of it, one in each b-th

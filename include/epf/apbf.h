@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Age-partitioned Bloom filter: a key sets one bit in each of the k youngest of k + l
  * slices, and is present if k slices in a row, in the order of their age, have its bits.

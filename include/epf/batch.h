@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Batches of keys (struct epf_batch), for the module and for pure BPF. Any context. */
 #ifndef EPF_BATCH_H
 #define EPF_BATCH_H

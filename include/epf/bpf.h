@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A filter of lanes without the module: the words that BPF programs and user space share,
  * and their protocol. No functions.

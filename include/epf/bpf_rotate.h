@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The end of an epoch of a filter without the module: the part that is shared by a process
  * (user/ebpf/rotate.c) and a BPF timer (bpf/epf_timer.bpf.c). Only one of them is at work

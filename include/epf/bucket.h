@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Token buckets and meters of a rate, each a 64-bit word that several CPUs share. Pure
  * functions; any context; no division on the packet path.

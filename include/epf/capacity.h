@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How many keys an epoch may take before the error of its filter exceeds a limit. Integers
  * only; for creation and for the ends of epochs, never for each packet.

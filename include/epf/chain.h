@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Chain of lanes tables: the window is a time T, the rate is not known, and the memory
  * follows it. Each table is a complete array of lanes.h, of a power of two of lines.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the packet path of a cluster shares with epfagent: the cover of the filter of all,
  * and the rule that makes one verdict of two filters. Pure functions; any context.

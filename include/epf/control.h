@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Control packets: packets that hosts and routers repeat unchanged on purpose, and whose
  * loss breaks a network. enum epf_control lists them. Pure functions; any context.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The error rate a filter has right now, estimated from the fill of sampled lines. Integers
  * only; for the rotation worker, never for a packet path.

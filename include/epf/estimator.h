@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The false-positive-rate estimator for locked kinds: the error rate that a filter has
  * right now, from sampled memory. Integers only. A sample is taken under the filter's lock

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the false-positive-rate estimators of apbf, apbbf and tlbf have in common, see
  * estimator.h.

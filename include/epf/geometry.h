@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Geometry of a lanes filter: which lines and which positions a digest selects. Integers
  * only; any context. docs/theory/lanes.md has the reasons and the error.

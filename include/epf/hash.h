@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Digests: keyed 64-bit hashes of byte strings. Pure functions, no shared memory; any
  * context.

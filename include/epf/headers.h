@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The headers of a packet: link, VLAN tags, IPv4 and IPv6 with extension headers. Pure
  * functions; any context. A packet may change while it is read (zero-copy buffers of AF_XDP

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Locked kinds in snapshots: what the conversions of their shapes and their state, between
  * the interface (linux/epochfilter.h) and the core, have in common.

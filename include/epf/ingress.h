@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Definitions that the programs of bpf/admit.bpf.c and bpf/log_new.bpf.c share with the
  * tool that attaches them: rule, counters, records. No functions.

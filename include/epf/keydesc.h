@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Descriptions of keys (struct epf_key_desc): which are valid, and how to combine two of
  * them. For the module and for readers of snapshots.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A filter of any locked kind, and what its kind can do: a row of functions. kind_KIND.h has
  * the row, and all that it needs but the core itself (KIND.h). The module, user space and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the rows of fixed-size kinds have in common, see kind.h. */
 #ifndef EPF_KIND_FIXED_H
 #define EPF_KIND_FIXED_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Definitions that the program of bpf/nf.bpf.c shares with the tool that attaches it to a
  * netfilter hook. No functions.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Packet digests: the canonical bytes of a packet under struct epf_pkt_opts, hashed. Pure
  * functions; any context.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which parameters make a valid filter: one source for the module, for pure BPF, for
  * filters in a process, and for the headers of snapshots. Names are checked separately.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Probabilities in fixed point with 56 fraction bits (q56), 0 .. EPF_Q56_ONE.
  * Integers only. Results are rounded down, by at most 3 units.

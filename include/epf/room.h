@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a filter of a locked kind counts so that it fails open in time: how much it has
  * grown, and how much it may grow before its error reaches a limit. kind_KIND.h computes the

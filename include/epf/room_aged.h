@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the rooms (room.h) of apbf, apbbf and tlbf have in common. A run of k hits begins at
  * slice a if slice a - 1 does not hit and slices a .. a + k - 1 do. The sum of that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a firewall rule asks of a filter (struct xt_epf_rule), for the module and for
  * programs that are pure BPF. Pure functions; any context.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A packet as a list of segments (an XDP buffer and its fragments, or the one segment of a
  * captured frame), and how headers.h and packet.h reach its bytes. The way it is split does

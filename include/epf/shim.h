@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The platform under the core: types, atomics, bit counts. This is the only file of
  * include/epf/ that tests the platform.

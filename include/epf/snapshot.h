@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Headers of snapshots of lanes, between the interface and the state of a filter. Pure
  * functions; any context.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Time-limited Bloom filter: slices that age as in apbf.h, but the window is a time T, and
  * slices are added, sized and retired by the rate of the insertions. "Time-limited Bloom

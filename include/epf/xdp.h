@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Definitions that the XDP programs of bpf/ share with the tool that attaches them: maps,
  * counters, the mark. No functions.

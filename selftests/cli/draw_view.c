@@ -150,7 +150,8 @@ static void write_svg(void)
 
 	printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
 	       "viewBox=\"0 0 %g %g\" role=\"img\">\n"
-	       "<!-- SPDX-License-Identifier: GPL-2.0. Made by selftests/cli/draw_view.c. -->\n"
+	       "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
+	       "<!-- Made by selftests/cli/draw_view.c. -->\n"
 	       "<title>epfctl watch: error, rates and epochs of a filter</title>\n"
 	       "<style>text { font: 15px monospace }</style>\n"
 	       "<rect width=\"%g\" height=\"%g\" rx=\"8\" fill=\"#fff\" stroke=\"#999\"/>\n",

@@ -13,7 +13,7 @@ from frames import all_frames, control as control_frames, flow_frames
 from hashes import M64
 
 HEAD = """\
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Known answers of the reference model in selftests/model/. Generated:
  *

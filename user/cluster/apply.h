@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The two filters of a host in a cluster (epf/cluster.h). */
 #ifndef CLUSTER_APPLY_H
 #define CLUSTER_APPLY_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Threads that insert the digests of one message together. The caller is one of them. A
  * batch is taken in chunks by whoever is free, and apply_pool_insert() returns when the last

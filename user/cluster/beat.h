@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Does a thread still make steps? Another one looks, once a second or so. It counts looks, not
  * time, so a process that was stopped, or a machine that slept, has no thread that stands still.

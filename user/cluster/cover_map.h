@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cover map of a cluster: made and written by the agent, read by programs and the tool
  * (epf/cluster.h). Functions print nothing.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Messages of peers: which are taken, and what is known after them. */
 #include "cluster/coverage_own.h"
 

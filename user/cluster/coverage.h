@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a host knows of its peers: up to which cluster time it has the keys of each, and from which
  * on. A state machine without I/O and without a clock; one thread at a time. Memory is allocated

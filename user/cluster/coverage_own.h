@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state behind coverage.h, for its two files. */
 #ifndef CLUSTER_COVERAGE_OWN_H
 #define CLUSTER_COVERAGE_OWN_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What follows from the messages: what is covered, what is missing, what to read again. */
 #include "cluster/coverage_own.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See live.h: the beginning and the end of runs, and the promise. */
 #include "cluster/live.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One live cluster: publishes what is new in the local filter, inserts what the other hosts
  * publish into the filter of all, and keeps the promise of the cover map (epf/cluster.h).

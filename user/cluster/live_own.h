@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files of a live cluster share. */
 #ifndef CLUSTER_LIVE_OWN_H
 #define CLUSTER_LIVE_OWN_H

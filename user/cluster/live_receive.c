@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The receiving side of a live cluster: joining the stream, and its messages. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See nats.h. The calls are those that libnats 3.4 and 3.10 both have. */
 #include "cluster/nats.h"
 

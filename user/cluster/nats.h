@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Transport of a cluster: a NATS connection that is made again for ever, a JetStream
  * stream in memory, and a consumer of it, by libnats.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages of this host: made of the digests that are new in its filter, and kept until the
  * stream has them. A message that is not acknowledged is sent again, in order with the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Files with keys and passwords. They belong to root or to the caller, and nobody else can
  * read or write them.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cluster/span.h"
 
 struct span span_of(const struct cluster_msg *m, bool missing, __u64 stamp, __u64 now_ns)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Runs of messages that follow one another, and the interval of cluster time that each covers.
  * Pure functions.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cluster/stamp.h"
 
 #define PART (1000000u / CLUSTER_CLOCK_PPM) /* the error of a duration is one PARTth of it */

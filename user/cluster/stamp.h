@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Cluster time: the clock by which the server of the stream stamps messages. It is the one clock
  * that all hosts share; clocks of hosts are never compared. Pure functions; times are passed in.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Time. */
 #ifndef EPF_COMMON_CLOCK_H
 #define EPF_COMMON_CLOCK_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Configuration files of epfctl and epfagent: sections "[TYPE NAME]" with lines
  * "key = value", which libinih parses. Blanks at the beginning of a line mean nothing;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Errors, warnings and log lines on standard error, one line each. */
 #ifndef EPF_COMMON_ERROR_H
 #define EPF_COMMON_ERROR_H

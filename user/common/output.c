@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Output: errors in one line, JSON, and numbers for people. */
 #include "common/output.h"
 

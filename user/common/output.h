@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Text or JSON on standard output, and numbers for people. */
 #ifndef EPF_COMMON_OUTPUT_H
 #define EPF_COMMON_OUTPUT_H

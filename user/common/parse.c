@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Numbers with units. Each error names the option and shows a valid value. */
 #include "common/parse.h"
 

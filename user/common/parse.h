@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers with units. Return: false: an error is printed, which names @what. */
 #ifndef EPF_COMMON_PARSE_H
 #define EPF_COMMON_PARSE_H

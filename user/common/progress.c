@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Progress of long work on stderr, and signals that stop it. */
 #include "common/progress.h"
 

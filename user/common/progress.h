@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Progress of long work on standard error, and the signals that stop it. */
 #ifndef EPF_COMMON_PROGRESS_H
 #define EPF_COMMON_PROGRESS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The processes of one MPI job, which run the same command line. Functions marked
  * "all" are called by every rank, in the same order, and return when all have called

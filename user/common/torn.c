@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Mapped files that shrink. A read behind the new end of the file is a SIGBUS, in whichever
  * thread reads. The handler puts a page of zeros there, so the thread goes on, all clean up as

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Mapped files that another program truncates, or that cannot be read. */
 #ifndef EPF_COMMON_TORN_H
 #define EPF_COMMON_TORN_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Batches of keys: digests are computed here; a BPF program tests and inserts. */
 #include "calls.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The backend: it knows its own descriptors, and implements the calls on them. The
  * descriptor of a filter is that of its directory. If a descriptor number was closed and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The calls of the device, for pure BPF filters; errors are those of the device. */
 #ifndef EPF_EBPF_CALLS_H
 #define EPF_EBPF_CALLS_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Ending epochs on request, and replacing the contents of a filter. */
 #include "calls.h"
 #include "common/clock.h"

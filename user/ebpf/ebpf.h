@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The user space side of pure BPF filters: their maps, their lock, and the background work
  * that the module does for its filters: ending epochs, the scan, the estimate. epf/bpf.h

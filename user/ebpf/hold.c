@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One process at a time ends the epochs of a filter: the one that holds the lock on the
  * directory "rotator". When it dies the lock is released, and the next process continues

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Journals: beginning, taking over, waiting, ending. Programs write the records
  * (bpf/epf_inline.bpf.h).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Creating and destroying filters. The directory of a filter is created under a temporary
  * name and renamed when it is complete. What a killed process left is removed when the next

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Tests and insertions from user space run in a BPF program, because grace periods wait for
  * programs. User space never inserts directly: no grace period would wait for it.

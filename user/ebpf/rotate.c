@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Ending epochs, the scan, the grace period and the estimate: the work of the module's
  * worker, done here by the process that holds the filter's lock.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Two filters exchange their contents: each gets the other's words and lines in its free
  * slot, then both change over. Old and new slots share lines but each has its own epoch

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Filters whose epochs a BPF timer ends (bpf/epf_timer.bpf.c). The timer is in a pinned
  * map, so it needs no process; it ends when the filter's directory is removed.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * BPF tokens (Linux 6.9): in a user namespace no capability counts for BPF, unless a
  * call of bpf(2) carries a token of the BPF file system that is mounted there. The

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The cache of copies, and the accounting of memory. A copy of a file is in a memfd of
  * the agent, so that code which maps files can map it. Entries in use are not dropped;

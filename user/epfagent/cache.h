@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cache that lives between audits: copies of columns, of snapshots and of filters of
  * the kernel. Audits read only these copies, never memory that somebody else can take

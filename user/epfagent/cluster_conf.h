@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The settings of a cluster: a section of the file. Functions return false after printing an
  * error; out_at() says where.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * All clusters of this agent (cluster/live.h), one for each section [cluster NAME]. Everything
  * but clusters_stats() runs in the thread of the event loop.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Settings of epfagent: a file (common/conffile.h), and options "--key value", which take
  * precedence. Errors are printed as one line.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What clients can learn about the agent's work, and cancel. Root and the agent's own user
  * see all audits; other users see and cancel only theirs.

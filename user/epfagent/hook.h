@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The program that a watched directory starts after each audit. It runs without a shell, with
  * the path of the verdict as its last argument, one at a time for each directory, in a session

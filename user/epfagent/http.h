@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The metrics over HTTP, for this machine only: GET /metrics, and a page at / that
  * links to it. The format is OpenMetrics 1.0.0 if the client accepts it, as Prometheus

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The socket that clients connect to. */
 #ifndef EPFAGENT_LISTEN_H
 #define EPFAGENT_LISTEN_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * epfagent: audits for clients. There are two main threads: the event loop, which
  * owns all sockets, directories and settings, and the scheduler's worker, which owns

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Mirrors are begun, built, followed (updated from the journal), given up and begun
  * again. Building and following are passes of steps (libepf/mirror.h), which pause when

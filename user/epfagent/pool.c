@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A pool of threads: each does work items until the queue is empty, and ends. */
 #include "epfagent/pool.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A pool of threads for operations that may take as long as a user likes, outside of
  * the event loop. close() of a file may wait for its file system, which may be the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A message of a client, from the socket to a task. Its contents are untrusted. They are
  * checked here, so no other code has to.

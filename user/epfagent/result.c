@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Results beside a watched file: all of them or none, even after a crash. */
 #include "epfagent/result.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Results beside a watched file NAME: NAME.bitmap, NAME.ages, NAME.records, and the
  * verdict NAME.audit.json, which is written last. If it exists and describes the current

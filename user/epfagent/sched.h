@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The scheduler. One worker thread does all audits, one turn at a time, because an engine
  * uses all CPUs anyway. Users take turns, and so do the audits of one user. An audit

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Clients: access, requests and replies. Everything runs in the thread of the event
  * loop, except receiving messages and closing connections (pool.h). A client costs the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One audit of a client or of a watched file, in steps. */
 #include "epfagent/task.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An audit of the agent. Its target and its keys are brought into the cache first, then
  * it is a job (jobs/job.h); all of that in steps.

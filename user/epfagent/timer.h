@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Timers of the event loop that fire once each time they are started. */
 #ifndef EPFAGENT_TIMER_H
 #define EPFAGENT_TIMER_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Watched directories: each finished file is audited once. A file is finished when it was
  * closed after writing or moved there; at the start also every existing file that is not

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The settings of a watched directory: a section of the file, or DIR=FILTER[:OPTION,...] in
  * one line. Functions return false after printing an error.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* 'apply': the difference between what is declared and what there is, and what undoes it. */
 #ifndef EPFCTL_APPLY_H
 #define EPFCTL_APPLY_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Declared filters and attachments that cannot be made yet, or whose interface went, are made
  * when they can be.
  */

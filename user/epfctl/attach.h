@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What 'attach' and 'detach' do, for 'apply' and 'export' too. */
 #ifndef EPFCTL_ATTACH_H
 #define EPFCTL_ATTACH_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What 'attach' does if no filter is named: it makes a filter with the name of the
  * interface, and starts a process that ends its epochs. 'detach' removes what nothing else

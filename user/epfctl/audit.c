@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Audits, from the files that are named to the files that are written. */
 #include "cmd_audit.h"
 #include "plot.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Units of lines. A unit is the lines that begin in some bytes of the file. Where its
  * answers belong depends on how many keys the units before it have. So each unit writes where

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which units of an audit by ranks are done: one mark after another, by unit. Each is written
  * by one rank, at once; a mark that is torn, damaged, or of another audit is none, so nothing

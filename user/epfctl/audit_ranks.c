@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An audit by all ranks of an MPI job. The work is cut into units: some million keys of a
  * column, lines (audit_lines.c), or a whole file of other records. Ranks take one unit after

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An audit by ranks: what its files share. */
 #ifndef EPFCTL_AUDIT_RANKS_H
 #define EPFCTL_AUDIT_RANKS_H

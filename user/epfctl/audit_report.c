@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The result of an audit, as text, as JSON and as a picture. */
 #include "cmd_audit.h"
 #include "plot.h"

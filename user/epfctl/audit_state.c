@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Where an audit was interrupted. Anybody may have written the file. So it is used only if
  * it is undamaged, and belongs to this audit and to the files beside it.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Fills a filter in this process with the keys of records, whose time stamps are its
  * clock, and writes it as a snapshot.

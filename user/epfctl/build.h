@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A snapshot made of files of records: request, order of the records, and result. */
 #ifndef EPFCTL_BUILD_H
 #define EPFCTL_BUILD_H

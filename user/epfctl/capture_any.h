@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Captures for duplicate removal, read item by item: pcap through libpcap and
  * pcapng through capture_ng.h. Other formats come as pcapng (records/wiretap.h). Either can

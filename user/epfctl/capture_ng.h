@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * pcapng, block by block (IETF draft-ietf-opsawg-pcapng). Each block
  * is returned exactly as in the file, so that everything that is kept can be

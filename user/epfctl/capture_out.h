@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Write capture files, pcap or pcapng. A file appears complete or not at all. */
 #ifndef EPFCTL_CAPTURE_OUT_H
 #define EPFCTL_CAPTURE_OUT_H

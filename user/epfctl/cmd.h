@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Code that the verbs of epfctl share. Each verb is one function cmd_*(), which
  * takes its own argv (argv[0] is the verb) and returns an exit code.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl attach, detach: programs on an interface, or at a netfilter hook. */
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl audit: which of many keys does a filter hold? This file has the options. */
 #include "cmd_audit.h"
 #include "cmd.h"

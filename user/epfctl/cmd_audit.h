@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Audits on the command line: the request and the result. */
 #ifndef EPFCTL_CMD_AUDIT_H
 #define EPFCTL_CMD_AUDIT_H

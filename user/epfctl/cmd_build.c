@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl build: make a snapshot of files of records. This file has the options. */
 #include "build.h"
 #include "recopts.h"

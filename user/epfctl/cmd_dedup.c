@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl dedup: remove repeated packets from a capture file. This file has the options. */
 #include "dedup.h"
 #include "dedup_view.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl export: what there is, as files declare it. */
 #include <errno.h>
 #include <stdlib.h>

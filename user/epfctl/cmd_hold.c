@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl hold: end the epochs of pure BPF filters, in the foreground. */
 #include "cmd.h"
 

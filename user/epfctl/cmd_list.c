@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl list, show: filters of the module and in pure BPF, and snapshot files. */
 #include "cmd.h"
 

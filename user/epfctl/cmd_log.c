@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl log: read what an attachment with --log-new records. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

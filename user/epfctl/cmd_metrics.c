@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl metrics: print once what the agent's endpoint reports about the filters. */
 #include "cmd.h"
 

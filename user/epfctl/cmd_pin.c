@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl pin: a program for "iptables -m bpf --object-pinned", for a pure BPF filter. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl plan: compute the size of a filter, and what it will promise. */
 #include "cmd.h"
 #include "plot.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl destroy, swap: operations on whole filters, by name. */
 #include "cmd.h"
 #include "pin.h"

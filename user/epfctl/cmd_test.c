@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl test: is each key present, absent or unknown? */
 #include "cmd.h"
 #include "ebpf/calls.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl watch: print a line for every rotation, saturation and recovery; on a terminal a view. */
 #include "cmd.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl plan --compare: every kind of filter, sized for the same promise. */
 #include "cmd.h"
 

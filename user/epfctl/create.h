@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What 'create' does, for 'apply' too. */
 #ifndef EPFCTL_CREATE_H
 #define EPFCTL_CREATE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Filters, attachments and pins that files declare: sections [filter NAME], [attach NAME] and
  * [pin PATH] whose keys are the long options of 'create', 'attach' and 'pin'. A section becomes

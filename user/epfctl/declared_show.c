@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is declared and is not there, for 'status' and 'doctor'. */
 #include <errno.h>
 #include <net/if.h>

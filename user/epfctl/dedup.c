@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Duplicate removal: each packet of the input is judged (dedup_judge.c), and written or
  * not. All other blocks of a pcapng file go to all outputs.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Duplicate removal on capture files: request and result. */
 #ifndef EPFCTL_DEDUP_H
 #define EPFCTL_DEDUP_H

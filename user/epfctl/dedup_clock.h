@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Clock of a filter, driven by the packets' time stamps. It cannot go back: a
  * stamp behind the latest counts as the latest. A stamp further ahead than the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A frame of FOLD_LEAST bytes up to a block of NH is compressed by NH under two keys
  * (docs/theory/nh.md), and each of the two sums of 128 bits, with the length, is folded to 64

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Digests of 128 bits for the exact table: two of 64 bits under independent keys. They are
  * compared within one run only, so their definition is free to change. docs/DEDUP.md has it,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Open addressing with linear probing (Knuth, The Art of Computer Programming, volume 3,
  * section 6.4, algorithm L). The table doubles when half of its slots hold entries that

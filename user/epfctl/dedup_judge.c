@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Both methods, and the choice between them. The table of all keys has no errors, and for
  * a file its speed does not matter. So the table is used if the keys of a window fit into

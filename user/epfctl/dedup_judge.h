@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Decides whether a packet is a repeat: with a table of all keys of the window
  * (dedup_exact.h) or with a filter, as requested or, by default, as memory allows.

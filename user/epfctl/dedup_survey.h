@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Statistics of a capture, from reading it once beforehand: how many packets it
  * has, how many fall into the busiest epoch of a filter, how far their time

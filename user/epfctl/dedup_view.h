@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The form in which a packet is compared: without outer headers, without fields that
  * devices on its way change, without its first bytes.

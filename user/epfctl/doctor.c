@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The checks of epfctl doctor: what /proc, /sys and /lib say. */
 #include "doctor.h"
 

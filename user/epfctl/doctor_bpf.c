@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What pure BPF filters need, who holds each of them, and where they are attached. */
 #include "doctor.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* struct epf_info and struct epf_params, as text and as JSON. */
 #include "cmd.h"
 

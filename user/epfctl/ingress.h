@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * XDP programs with a rule: --admit passes known senders during an attack, --log-new
  * records the first packet of each flow. Functions print their errors and return 0 or a

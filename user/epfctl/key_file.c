@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Hash keys in files, which nobody but their owner may read. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Kinds of filters: options of plan and create, shapes as text and JSON. */
 #include "cmd.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Errors about the module's limits on the number and memory of filters. They say what
  * was needed, what is allowed, and which limit it was.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Records of --log-new: as text, as JSON lines, as IPFIX. */
 #ifndef EPFCTL_LOG_H
 #define EPFCTL_LOG_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Write records of --log-new as a file of IPFIX messages (RFC 7011), by libfixbuf. */
 #include "log.h"
 

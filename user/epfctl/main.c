@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl: sliding-window membership filters. The table of verbs. */
 #include "cmd.h"
 #include "ebpf/calls.h"

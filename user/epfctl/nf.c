@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Attach a program to one netfilter hook, detach it, and read it back. */
 #include "nf.h"
 
@@ -40,8 +40,8 @@ static bool has_netfilter(void)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = NF_ACCEPT },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, "accept", "GPL", accept,
-			       ARRAY_SIZE(accept), &opts);
+	int fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, "accept", "Dual BSD/GPL",
+			       accept, ARRAY_SIZE(accept), &opts);
 	int major = 0, minor = 0;
 	struct utsname kernel;
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Programs at netfilter hooks. Functions print their errors and return 0 or a negative
  * errno, unless they say otherwise.

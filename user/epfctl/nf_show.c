@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is attached to a netfilter hook, and its counters, as text and as JSON. */
 #include "nf.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Open the device, filters and snapshots. Each error says what to do. */
 #include "cmd.h"
 #include "epf/bpf.h"

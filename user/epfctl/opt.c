@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Options: getopt_long() with the options that every verb has, and our own errors. */
 #include "cmd.h"
 

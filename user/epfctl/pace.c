@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * How fast the epochs of a filter can end. An epoch of lanes cannot end before the grace
  * period that began seven epochs earlier is over. So a window must last that long.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Records of programs that 'epfctl pin' has pinned. A record has a name like an interface
  * or a hook, so the functions of xdp_pin.c accept it; it belongs to no network namespace.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* plan --cluster: what a live cluster takes: memory, bandwidth, CPU time, the stream. */
 #include "cmd.h"
 

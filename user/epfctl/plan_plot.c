@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl plan --plot: the memory that each of several errors takes. */
 #include "cmd.h"
 #include "plot.h"

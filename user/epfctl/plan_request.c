@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Options of plan and create, and what to do about a filter that cannot be. */
 #include "cmd.h"
 

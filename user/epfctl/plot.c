@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Pictures by gnuplot: a script goes in, a picture comes out. */
 #include "plot.h"
 #include "cmd.h"

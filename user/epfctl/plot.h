@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Pictures for people, drawn by gnuplot. It runs as a program of its own, without a shell and
  * without the user's settings. It gets a script, and all that it draws comes back whole or not

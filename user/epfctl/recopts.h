@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options for records, the same ones for audit and build. */
 #ifndef EPFCTL_RECOPTS_H
 #define EPFCTL_RECOPTS_H

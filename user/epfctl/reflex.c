@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Attach the reflexive programs to one interface, detach them, and read them back. */
 #include "reflex.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reflexive attachments: what an interface sends is learnt; what it receives is looked up
  * with the key reversed. Functions print their errors and return 0 or a negative errno,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The counters of a reflexive attachment, as text and as JSON. */
 #include "reflex.h"
 

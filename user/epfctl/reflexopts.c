@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The rule of a reflexive attachment: from options, to text and JSON. */
 #include "reflex.h"
 

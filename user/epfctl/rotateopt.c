@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* --rotate: who ends the epochs of a filter that is pure BPF. */
 #include <string.h>
 

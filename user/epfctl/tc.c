@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Programs at tc hooks. Linux 6.6 has links there (tcx): the pin keeps the link alive, and
  * the link keeps the program. Before Linux 6.6 a program is a filter of the interface's

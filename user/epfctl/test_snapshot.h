@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Keys looked up in a snapshot file in place of a live filter. */
 #ifndef EPFCTL_TEST_SNAPSHOT_H
 #define EPFCTL_TEST_SNAPSHOT_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl watch on a terminal: a list of filters, and the chosen one in full, by ncurses. */
 #include "cmd.h"
 #include "ebpf/ebpf.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* --within: how long ago a key may have been inserted, in epochs of its filter. */
 #include "cmd.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Command lines from a file, with the quotes of a shell and none of its expansions. */
 #include "cmd.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Attach duplicate removal to one interface, detach it, and read it back. */
 #include "ingress.h"
 #include "reflex.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Attachments of a cluster: their programs also ask the filter of all, which the cluster's
  * cover map names (epf/cluster.h).

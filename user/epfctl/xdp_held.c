@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The filter of attachments that have a rule. A filter of the module is held by one
  * reference, which stays in its map as long as the attachment exists. The programs pass the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The slot and conf maps of an attachment with a pure BPF filter. */
 #include "xdp.h"
 

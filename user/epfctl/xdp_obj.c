@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The BPF objects that this program contains, and what libbpf says about them. */
 #include "xdp.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Directories of pins: one for each interface, hook or pinned program. */
 #include "ingress.h"
 #include "nf.h"

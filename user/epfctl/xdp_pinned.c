@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Pinned maps of attachments that have a rule: the rule, the counters, the conf. */
 #include "xdp.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One program among others on an interface, by libxdp's dispatcher. */
 #include "xdp.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The VLAN offload for packets that a card receives. While it is on, the tag of a packet
  * lies beside it, where XDP programs do not see it.

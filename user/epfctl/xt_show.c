@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* status: filters that iptables rules use, as the module xt_epf lists them. */
 #include "xt_show.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Filters that iptables rules use. */
 #ifndef EPFCTL_XT_SHOW_H
 #define EPFCTL_XT_SHOW_H

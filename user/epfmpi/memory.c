@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Memory that has the same bytes in all ranks: one copy for each node, or one for each rank.
  * A window that the ranks share has pages of 4 KiB on most machines, private memory has huge

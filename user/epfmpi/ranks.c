@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Ranks, by MPI. The counter of ranks_next() is a word of rank 0, which ranks increase by
  * one-sided access; a network without such access needs rank 0 to enter MPI now and then,

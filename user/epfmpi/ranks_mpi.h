@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files of ranks.h by MPI share. */
 #ifndef EPFMPI_RANKS_MPI_H
 #define EPFMPI_RANKS_MPI_H

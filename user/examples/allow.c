@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Inserts IPv4 addresses into a filter of the kernel, which BPF programs and rules of the
  * firewall can ask. Creates the filter if there is none: of the module if that is loaded,

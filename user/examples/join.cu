@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* How many rows of a column on the GPU have a key that is not in a snapshot?
  *
  *	nvcc -std=c++17 join.cu -o join $(pkg-config --cflags --libs libepf_cuda)

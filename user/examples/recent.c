@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Reads lines, and prints those that were not there in the last ten minutes: repeats of log
  * lines, without a kernel and without a list of all lines.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A client of epfagent. It opens the files itself, with the rights of its user. */
 #include "jobs/agent.h"
 

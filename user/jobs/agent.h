@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Audits that epfagent does for a client. The client opens all files, with its
  * own rights; the agent gets descriptors and never a path.

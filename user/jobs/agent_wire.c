@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The messages between epfagent and its clients, as JSON. Input is untrusted: each
  * member is checked for type and range, and unknown members are refused.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One audit. Keys come as a column, which engines read where it is mapped, or as
  * batches of records. In both cases answers pass through buffers for one step, so

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One audit, in steps: it looks up the keys of a column or of records in a view and
  * writes the answers. epfctl runs it in its own process; epfagent takes turns among

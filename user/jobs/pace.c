@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* When a step of a job ends before all its keys are looked up. */
 #include "jobs/job.h"
 

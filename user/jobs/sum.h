@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The checksum of a bitmap: of its full bytes, and at the end of what is left. */
 #ifndef JOBS_SUM_H
 #define JOBS_SUM_H

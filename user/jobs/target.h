@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The target of an audit: a snapshot file, or a filter of the kernel, which is copied
  * first or read in place.

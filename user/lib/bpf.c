@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What libbpf says. It prints to stderr unless the program has set a function of its own, of
  * which there is one for all threads. The library's function keeps what is said during a

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The manual page of the C library: an overview, then the header's comments.
 
 usage: manual.py OVERVIEW.rst HEADER [--names]

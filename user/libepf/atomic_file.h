@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Files that appear whole or not at all. A file is written under a temporary
  * name in its final directory, synced and renamed; then the directory is synced.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: audits. An audit tells which of many keys a filter holds, and how old
  * they are. It reads a snapshot of any kind or, in place, the mapped lines of a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Backends. A descriptor is served by the module or by a backend in this process
  * that speaks the device's protocol (linux/epochfilter.h). A program links such a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Hit probability: the probability that a Poisson number of other keys, of k
  * positions each, sets all positions of a key in a block of B bits.

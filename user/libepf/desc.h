@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What keys are made of, in words. */
 #ifndef LIBEPF_DESC_H
 #define LIBEPF_DESC_H

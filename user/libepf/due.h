@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* When epochs of a filter in this process end by time. */
 #ifndef LIBEPF_DUE_H
 #define LIBEPF_DUE_H

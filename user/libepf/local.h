@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Filters of the locked kinds in this process, for one thread; epf_mem_*() of epf.h are
  * those of kind lanes. Each kind is reached by its row (epf/kind.h).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Snapshots of filters in this process, of kind lanes. */
 #include "epf.h"
 #include "snap_image.h"

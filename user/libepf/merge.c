@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Merging snapshots: maps their epochs to those of the result and ORs the lines. */
 #include "merge.h"
 #include "snap.h"

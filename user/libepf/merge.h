@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: merging the snapshots of several hosts into one, which holds every key
  * that any of them has seen. The filters are of kind lanes, in mode time, with

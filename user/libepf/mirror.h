@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: mirrors. A mirror is a copy of the lines of a live filter of kind lanes
  * in this process, kept up to date from the filter's journal. It serves callers

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Options of a function: a struct that begins with its size, by the rules of
  * linux/epochfilter.h. A smaller struct (older program) is extended with zeros; a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Byte order of files: snapshots, and the states of audits. Files are little-endian, memory is in
  * the order of the CPU. The functions convert between them, either way, and change nothing on a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Journals of this process. One that is over makes room for the next of its filter when
  * somebody asks for that; who still reads the old one keeps its mapping.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: the journal of a filter, mapped. A filter has one journal, so a mirror (mirror.h) and
  * a tail (tail.h) of one filter in one process share it: both only read.

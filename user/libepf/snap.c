@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Format of snapshot files: struct epf_snap_header; struct epf_key_desc if it
  * is known what the keys are made of; then the lines, little-endian. A locked

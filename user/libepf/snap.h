@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writing snapshot files, for callers with lines of their own, and the memory of those that are
  * read. A file is whole when it appears under its name.

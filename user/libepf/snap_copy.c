@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Copies of live filters, into files and into memory, in steps. */
 #include "atomic_file.h"
 #include "copy.h"

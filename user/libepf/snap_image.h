@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Snapshots of filters in the memory of this process. */
 #ifndef LIBEPF_SNAP_IMAGE_H
 #define LIBEPF_SNAP_IMAGE_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A file of its own, because epf/snapshot.h and epf.h both have an epf_snap_save(). */
 #include "snap_state.h"
 

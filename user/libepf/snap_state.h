@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The epochs of a filter in this process from the header of a snapshot. */
 #ifndef LIBEPF_SNAP_STATE_H
 #define LIBEPF_SNAP_STATE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: tails. A tail hands out the digests that are newly inserted into a live filter of kind
  * lanes, from the filter's journal. A mirror of the filter in this process may use the same

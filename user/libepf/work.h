@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * libepf: long work in steps, for callers that do other things between them. A
  * step reads and writes at most EPF_STEP_BYTES of lines, or of the words of a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * OpenMetrics 1.0.0, and the older text format 0.0.4, in which families have the names
  * of their samples and there is no type "info", no unit and no end marker.

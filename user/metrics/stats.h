@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counters of epfagent. Each word is independent: the event loop and the worker add to
  * it and any thread reads it, with relaxed atomics and without a lock, so readers delay

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Write epf/_cffi.py, which describes libepf.so.1 to cffi, from the library's own header.
 
 usage: bindings.py HEADER OUTPUT

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libpcap scales time stamps to the precision that it is opened with and does not
  * report the file's own precision. The beginning of the file is therefore read

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reading captures: pcap and pcapng. Error texts do not include the file name. */
 #ifndef RECORDS_CAPTURE_H
 #define RECORDS_CAPTURE_H

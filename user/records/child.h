@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Programs that print what this process does not read itself: nfdump for files of nfcapd,
  * epf-wiretap for captures. They run without a shell, without capabilities, with bounded

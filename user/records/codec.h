@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Private to streams: the formats of compression. Users include stream.h. */
 #ifndef RECORDS_CODEC_H
 #define RECORDS_CODEC_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * CSV as in RFC 4180, read with libcsv. libcsv does not report where in the input a
  * record ends. It therefore gets the input line by line, and a record ends with the

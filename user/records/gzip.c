@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* gzip by zlib. As gzip itself, it ignores zeros behind the last member. */
 #include "records/codec.h"
 

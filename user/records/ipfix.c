@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * IPFIX files: RFC 7011 messages, one after another. Everything is checked here
  * before libfixbuf decodes it, because libfixbuf does not detect all damage, and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Checks of sets of IPFIX messages before libfixbuf reads them. Included only by
  * ipfix.c. Section numbers are those of RFC 7011.

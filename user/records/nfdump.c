@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Output of 'nfdump -o csv': a header that names the columns (short names up to
  * nfdump 1.7.3, long ones since), flows, and a summary. In concatenated outputs

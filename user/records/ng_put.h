@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Blocks of pcapng, made (IETF draft-ietf-opsawg-pcapng). */
 #ifndef RECORDS_NG_PUT_H
 #define RECORDS_NG_PUT_H

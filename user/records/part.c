@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Parts of files whose records are lines. A line belongs to the part in which its first
  * byte is, so parts that join have each record once.

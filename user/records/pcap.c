@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Captures. A record is a packet in savefile format; the prologue is the savefile
  * header. Records of pcapng files have the same format.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Errors as one line of text. */
 #ifndef RECORDS_REC_ERROR_H
 #define RECORDS_REC_ERROR_H

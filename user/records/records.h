@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures, by
  * other programs those of nfcapd and further captures (child.h); also compressed ones (stream.h).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Time stamps from text. */
 #ifndef RECORDS_STAMP_H
 #define RECORDS_STAMP_H

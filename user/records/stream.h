@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The content of a file: its bytes or, if the file begins like one of gzip, xz or
  * zstd, what they unpack to. A file may have several compressed members, one after

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Text whose lines are keys, by the same rule as for 'epfctl insert': only a newline
  * ends a line.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Captures in the formats of Wireshark, which epf-wiretap (user/wiretap) prints as pcapng.
  * It is a program and package of its own, which may be missing.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* xz by liblzma, which also reads several streams and the padding between them. */
 #include "records/codec.h"
 

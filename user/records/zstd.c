@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* zstd by libzstd: frames one after another, skippable ones among them. */
 #include "records/codec.h"
 

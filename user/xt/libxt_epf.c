@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The match "epf" of iptables and ip6tables: options to struct xt_epf_rule and back.
  * Loaded by libxtables.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
  * epochfilter: journals, which record what is inserted into a filter and when
  * its epochs end. A part of linux/epochfilter.h, which has the conventions and

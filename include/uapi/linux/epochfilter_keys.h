@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
  * epochfilter: what the keys of a filter are made of, for audits. A part of
  * linux/epochfilter.h, which has the conventions and errors.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
  * The iptables match "epf", revision 0: the data that iptables and the module
  * xt_epf exchange. Rules are checked when they are added:

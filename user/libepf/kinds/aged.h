@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Probabilities of runs of hits among slices that age; the predictions of
  * apbf.h and apbbf.h are based on them. Shtul, Baquero and Almeida, 2020,

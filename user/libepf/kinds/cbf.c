@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Baseline cbf: a counting Bloom filter with a queue of the window; see cbf.h.
  */

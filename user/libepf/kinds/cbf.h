@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Baseline cbf: a counting Bloom filter of 4-bit counters with exact deletion
  * at the end of the window (Fan, Cao, Almeida, Broder 2000), the one that the

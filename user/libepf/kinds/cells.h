@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Arrays of 4-bit cells for the baselines cbf and sbf: two per byte, the low
  * half first.

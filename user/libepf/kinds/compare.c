@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Comparison of all kinds. A line is 64 bytes. The counts assume that positions
  * of a key that may be in different lines are in different lines.

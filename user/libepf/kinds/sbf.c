@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Baseline sbf: a stable Bloom filter; see sbf.h. The cells to decrement are
  * drawn one by one, with replacement.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Baseline sbf: the stable Bloom filter (Deng and Rafiei, "Approximately
  * Detecting Duplicates for Streaming Data using Stable Bloom Filters", SIGMOD

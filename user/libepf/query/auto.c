@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The choice of an engine, and whether the lines are copied first, from rates
  * measured on this machine. A copy costs bytes / carry and saves 1 / here - 1 / there

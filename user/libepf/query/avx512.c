@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* AVX-512: a line is one vector, and one compare tests all its lanes. */
 #if defined(__x86_64__)
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Engines that call the core. One takes a key after another; every other engine
  * must give the same answers. The other one works in a ring, for CPUs without an

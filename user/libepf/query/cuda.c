@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Engine "cuda": lines are copied to a GPU once, or to several, and lookups run there. All code
  * for the GPU is in libepf_cuda.so (epf_cuda.h), which is loaded if it is found.

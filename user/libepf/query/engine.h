@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Common parts of the engines of the CPU: a lens, which is a view prepared for
  * lookups, and the loop over all keys in all threads. An engine adds the lookup

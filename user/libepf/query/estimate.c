@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * False-positive rates: expected, from the positions set in all lanes, and
  * measured, with keys that nobody can have inserted.

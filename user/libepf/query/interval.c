@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The confidence interval of a proportion (Clopper and Pearson, "The use of
  * confidence or fiducial limits illustrated in the case of the binomial",

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Locked kinds in the state of a snapshot, queried with functions of the core. */
 #include "kinds.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A query in all threads. A chunk is a whole number of bitmap bytes, so no two
  * threads write the same byte. The counts of a thread are added after its join.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * geometry.h and the test of lanes.h with vectors, for engines that include
  * this with VEC_TARGET, VEC_BYTES, vec_mul32() and vec_hits() of their own.

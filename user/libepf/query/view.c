@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Views: lines of a snapshot or of a live filter, with their epoch; or the memory
  * of a locked kind, with its state.
  */

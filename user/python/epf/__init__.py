@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Filters that tell whether a key was seen inside a sliding window.
 
 A key inserted inside the window is always found. A key that was never inserted is found with a

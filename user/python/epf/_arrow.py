@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Arrays of Arrow, by the PyCapsule interface that its libraries share.
 
 https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. The keys stay in the

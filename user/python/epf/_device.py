@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Keys in memory of a CUDA device, by __cuda_array_interface__ or DLPack, and answers there.
 
 The arrays of CuPy, PyTorch, Numba, cuDF have one of the two. Nothing is copied to the host. This

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Named filters in the kernel, of the module or of pure BPF."""
 
 from __future__ import annotations

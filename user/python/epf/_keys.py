@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Keys of every type that Python programs have, as arrays of the C library.
 
 Memory that has the keys in a row stays where it is: NumPy and Arrow arrays, pandas columns of

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The C library: loading it, its errors, its numbers."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Snapshots: files with the contents of a filter. Tests, audits, merges."""
 
 from __future__ import annotations

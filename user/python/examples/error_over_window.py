@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """How the error of a filter goes up and down over the window.
 
 A filter is filled for three windows. After each step it is asked for keys that were never inserted.
