@@ -23,7 +23,7 @@ build_readers() {
 	[ -e "$tmp/readrec.o" ] ||
 		readers_cc -c selftests/records/readrec.c -o "$tmp/readrec.o" || return
 	# shellcheck disable=SC2046 # words
-	readers_cc "$tmp/readrec.o" "${parts[@]}" -o "$tmp/readrec" \
+	readers_cc "$tmp/readrec.o" "${parts[@]}" -o "$tmp/readrec" -Wl,--wrap=read \
 		-ljansson -lcsv -lpcap -lz -llzma -lzstd $(pkg-config --libs libfixbuf)
 }
 

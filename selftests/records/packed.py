@@ -21,7 +21,7 @@ from common import *
 import pcap
 import tap
 
-E2BIG = 7
+EINTR, E2BIG = 4, 7
 
 
 def zstd(data, *options):
@@ -273,6 +273,50 @@ def bytewise():
     return None
 
 
+def block(kind, body):
+    """A block of pcapng."""
+    size = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + size + body + size
+
+
+def blocks(comment, n=3):
+    """A pcapng file whose section header has a comment of so many bytes, a multiple of 4."""
+    return block(0x0A0D0D0A, struct.pack("<IHHqHH", 0x1A2B3C4D, 1, 0, -1, 1, comment) +
+                 b"x" * comment + bytes(4)) + \
+        block(1, struct.pack("<HHI", pcap.EN10MB, 0, 65535)) + b"".join(
+            block(6, struct.pack("<IIIII", 0, 0, 1 + i, 60, 60) + bytes([i] * 60)) for i in range(n))
+
+
+def long_head():
+    """The first block of a capture is longer than each buffer of its beginning."""
+    return first(expect(read(pack(blocks(comment)), "auto", "key=frame"),
+                        [bytes([i] * 60) for i in range(3)])
+                 for comment in (4000, 4064, 4068, 4096, 10000, 65532)
+                 for pack in [bytes] + [pack for _, pack in PACKERS])
+
+
+def stepwise():
+    """With one byte from each read, all is read; a read that a signal interrupts is an error
+    behind the records before it, whichever read it is.
+    """
+    small = [(text(20), "csv", ["fields=1"]), (text(20), "csv", []),
+             (told(20), "auto", ["fields=a"]), (nfdumped(20), "auto", ["key=flow"]),
+             (captured(20), "auto", ["key=frame"]), (blocks(5000), "auto", ["key=frame"])]
+    for plain, form, options in small:
+        want = read(plain, form, *options)
+        for pack in [bytes] + [pack for _, pack in PACKERS]:
+            packed = pack(plain)
+            got = read(packed, form, "drip", *options)
+            fault = differ("pairs", (got.pairs, got.error), (want.pairs, 0))
+            for at in (1, 2, 3, len(packed) // 2, len(packed) + 1):
+                got = read(packed, form, "drip", f"eintr={at}", *options)
+                fault = fault or differ(f"error at {at}", got.error in (EINTR, EBADMSG), True) or \
+                    differ("records before", got.pairs, want.pairs[:len(got.pairs)])
+            if fault:
+                return f"{form}, {options}: {fault}"
+    return None
+
+
 def not_compressed():
     """Text that begins like a magic is text: a part of it, and other compressions."""
     keys = [b"\x1f\x8b", b"\x28\xb5x", b"\xfd7zXZ", b"P", b"Q*M"]
@@ -293,6 +337,8 @@ CASES = [
     ("windows above what is unpacked", wide),
     ("what trickles", trickle),
     ("byte by byte", bytewise),
+    ("a long first block", long_head),
+    ("one byte a read, and signals", stepwise),
     ("text that begins as if compressed", not_compressed),
 ]
 

@@ -5,7 +5,8 @@
  * Prints what the readers read from standard input: each record as its digest and its
  * bytes in hex, then the counts, or the error. Options: fields=TEXT, separator=C,
  * joint=C, key=frame|packet|flow, part=FROM-TO, strict, digest, hex, header, skip-bad, quiet
- * (counts only).
+ * (counts only), drip (each read() returns one byte), eintr=N (read() number N fails with
+ * EINTR).
  *
  * Exit: 0; 1: an error was printed; 3: a guarantee of records.h was violated.
  */
@@ -20,6 +21,20 @@
 #define HEX "0123456789abcdef"
 
 static bool quiet;
+static bool drip;
+static unsigned long eintr; /* reads until the one that fails; 0: none */
+
+ssize_t __real_read(int fd, void *to, size_t room);
+ssize_t __wrap_read(int fd, void *to, size_t room);
+
+ssize_t __wrap_read(int fd, void *to, size_t room)
+{
+	if (eintr && !--eintr) {
+		errno = EINTR;
+		return -1;
+	}
+	return __real_read(fd, to, drip && room > 1 ? 1 : room);
+}
 
 static const char *value(const char *arg, const char *name)
 {
@@ -55,6 +70,8 @@ static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash
 		spec->pkt.key = packet_key(v);
 	else if ((v = value(arg, "flags")))
 		spec->pkt.flags = (__u16)atoi(v);
+	else if ((v = value(arg, "eintr")))
+		eintr = strtoul(v, NULL, 10);
 	else if ((v = value(arg, "most")))
 		spec->pkt.max_bytes = (__u32)atoi(v);
 	spec->digest |= !strcmp(arg, "digest");
@@ -63,6 +80,7 @@ static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash
 	spec->skip_bad |= !strcmp(arg, "skip-bad");
 	hash->kind |= !strcmp(arg, "strict");
 	quiet |= !strcmp(arg, "quiet");
+	drip |= !strcmp(arg, "drip");
 }
 
 static void print_raw(const struct rec_raw *raw)

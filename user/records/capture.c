@@ -308,8 +308,8 @@ static void ng_read(struct capture_in *in)
 		ng_feed(f, f->raw, (size_t)n);
 	} else if (!n) {
 		ng_end(f);
-	} else if (errno != EINTR) {
-		f->error = errno;
+	} else {
+		f->error = errno; /* EINTR, too: the caller decides whether to stop */
 		f->ended = true;
 	}
 }

@@ -313,6 +313,8 @@ ssize_t stream_read(struct stream *s, void *to, size_t room)
 {
 	int err = s->err;
 
+	if (!room) /* a codec would wait for content that it cannot store */
+		return err;
 	if (!err && !s->known)
 		err = stream_learn(s);
 	if (err)

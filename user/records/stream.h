@@ -67,9 +67,9 @@ void stream_on_end(struct stream *s, int (*end)(void *ctx, char *why, size_t roo
  * stream_read() - read content
  * @s: stream
  * @to: memory
- * @room: bytes of @to, 1 and up
+ * @room: bytes of @to; with 0 nothing is read
  *
- * Return: bytes; 0: the end of the content; -EBADMSG: the compressed data is damaged
+ * Return: bytes; 0: the end of the content, or no room; -EBADMSG: the compressed data is damaged
  * or cut off, or see stream_on_end(); -E2BIG: its window is too long; -EOPNOTSUPP: built
  * without the library; -ENOMEM; an errno of read(). An error other than one of read() is
  * returned by all later calls as well.
