@@ -331,6 +331,57 @@ static void restores(void)
 	libepf_filter_free(f);
 }
 
+/* Every call with @other, a time of the clock that is not the filter's, is refused. */
+static void other_clock(struct libepf_filter *f, uint64_t other)
+{
+	struct libepf_keys good = { "abcdefgh", NULL, 1, 8 };
+	struct libepf_info info = { .size = sizeof(info) };
+	const struct {
+		const char *call;
+		int64_t got;
+	} calls[] = {
+		{ "insert", libepf_filter_insert(f, &good, other) },
+		{ "test", libepf_filter_test(f, &good, other, NULL) },
+		{ "test_and_insert", libepf_filter_test_and_insert(f, &good, other, NULL) },
+		{ "rotate", libepf_filter_rotate(f, other) },
+		{ "info", libepf_filter_info(f, other, &info) },
+		{ "save", libepf_filter_save(f, temp_path("other.epf"), other, 1) },
+		{ "restore", libepf_filter_restore(f, temp_path("lanes"), other, NULL) },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].got != -EINVAL) {
+			strcat(wrong, " ");
+			strcat(wrong, calls[i].call);
+		}
+	if (!access(temp_path("other.epf"), F_OK))
+		strcat(wrong, " a refused save leaves a file");
+}
+
+/* A filter on LIBEPF_NOW, and one on the program's clock, of kinds with and without locks. */
+static void clocks(void)
+{
+	static const char *const kinds[] = { "lanes", "ge" };
+	struct libepf_keys good = { "abcdefgh", NULL, 1, 8 };
+	struct libepf_plan p = good_plan();
+	struct libepf_filter *f;
+	unsigned int i;
+
+	save("lanes");
+	for (i = 0; i < 4; i++) {
+		uint64_t own = i % 2 ? LIBEPF_NOW : 0, other = i % 2 ? 0 : LIBEPF_NOW;
+
+		p.kind = kinds[i / 2];
+		if (libepf_filter_new(&p, own, &f) || libepf_filter_insert(f, &good, own))
+			abort();
+		other_clock(f, other);
+		if (libepf_filter_test(f, &good, own, NULL) != 1 || info_of(f, own).inserts != 1)
+			strcat(wrong, " a refused call changes the filter");
+		libepf_filter_free(f);
+	}
+}
+
 static void snapshots(void)
 {
 	struct libepf_keys good = { "abcdefgh", NULL, 1, 8 };
@@ -493,11 +544,12 @@ static void check(const char *what, void (*run)(void))
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(11);
 	tap_ok(!*libepf_error() && *libepf_version(), "no error yet, and a version");
 	check("plans out of range are refused", plans);
 	check("drawn plans are refused or work", drawn_plans);
 	check("keys, handles and times out of range are refused", keys);
+	check("a filter keeps to one clock: the other kind of time is refused", clocks);
 	check("files that are no sound snapshots are refused, of all kinds", files);
 	check("restores out of range are refused, and change nothing", restores);
 	check("audits out of range are refused", snapshots);

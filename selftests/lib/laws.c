@@ -337,6 +337,35 @@ static const char *flood(const char *kind)
 	return wrong;
 }
 
+/* Jumps of the program's clock by a window or more are counted, of windows that time ends. */
+static const char *jumps(const char *kind, int mode, uint64_t counted)
+{
+	struct libepf_plan p = plan_of(kind, mode);
+	uint64_t key = 1, now = 1000;
+	struct libepf_keys keys = keys_of(&key, 1);
+	struct libepf_filter *f;
+	struct libepf_info info;
+
+	if (libepf_filter_new(&p, now, &f))
+		return libepf_error();
+	libepf_filter_insert(f, &keys, now += T - 1);
+	libepf_filter_test(f, &keys, now += T, NULL);
+	libepf_filter_test(f, &keys, now - T, NULL); /* counts as @now */
+	info = info_of(f, now += 5 * T);
+	libepf_filter_free(f);
+	return info.jumps == counted ? NULL : "jumps of the clock are miscounted";
+}
+
+static const char *all_jumps(void)
+{
+	const char *wrong = jumps("lanes", TIME, 2);
+
+	wrong = wrong ? wrong : jumps("ge", TIME, 2);
+	wrong = wrong ? wrong : jumps("lanes", EITHER, 2);
+	wrong = wrong ? wrong : jumps("lanes", BOTH, 0);
+	return wrong ? wrong : jumps("lanes", COUNT, 0);
+}
+
 static void report(const char *kind, const char *what, const char *wrong)
 {
 	tap_ok(!wrong || !*wrong, "%s: %s%s%s", kind, what, wrong ? ": " : "",
@@ -347,12 +376,12 @@ static void report(const char *kind, const char *what, const char *wrong)
 int main(int argc, char **argv)
 {
 	unsigned int i, mode, kinds;
-	const char *kind;
+	const char *kind, *wrong_jumps;
 	long printed;
 
 	for (kinds = 0; libepf_kind(kinds); kinds++)
 		;
-	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 1);
+	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 2);
 	for (i = 0; (kind = libepf_kind(i)); i++) {
 		const char *wrong[MODES + 3];
 
@@ -371,6 +400,9 @@ int main(int argc, char **argv)
 		report(kind, "first seen: it does not", wrong[MODES + 1]);
 		report(kind, "too many keys", printed ? "the library prints" : wrong[MODES + 2]);
 	}
+	wrong_jumps = all_jumps();
+	tap_ok(!wrong_jumps, "jumps of the program's clock%s%s", wrong_jumps ? ": " : "",
+	       wrong_jumps ? wrong_jumps : "");
 	tap_ok(kinds >= 8 && !libepf_kind(kinds + 1), "all kinds have a name");
 	temp_gone();
 	return tap_end();

@@ -10,7 +10,7 @@ import threading
 import time
 from datetime import timedelta
 
-from common import HASH_KEY, epf, first_fault, main, plan
+from common import HASH_KEY, epf, first_fault, main, plan, raises, temp
 
 W = 200
 SECOND = 10**9
@@ -88,6 +88,25 @@ def own_time():
             return f"{new}"
         seen.insert("b")
         return None if seen.test("b")[0] == 0 and seen.info().covered_ns < 120 * SECOND else "time"
+
+
+def one_clock():
+    """a filter keeps to one clock: a program's time is refused by one on CLOCK_MONOTONIC"""
+    with epf.Filter(plan(window_keys=None, window=600, rate=10)) as seen:
+        seen.add("a")
+        path, now = temp("clock.epf"), time.time_ns()
+        seen.save(path)
+        calls = [lambda: seen.insert("b", time_ns=now), lambda: seen.test("b", time_ns=now),
+                 lambda: seen.test_and_insert("b", time_ns=now), lambda: seen.age("b", time_ns=now),
+                 lambda: seen.add("b", time_ns=now), lambda: seen.rotate(time_ns=now),
+                 lambda: seen.info(time_ns=now), lambda: seen.save(path, time_ns=now),
+                 lambda: seen.restore(path, time_ns=now)]
+        fault = first_fault(*(raises(epf.ArgumentError, call, "goes by") for call in calls))
+        if fault or "a" not in seen or "b" in seen:
+            return fault or "a refused call changes the filter"
+    with epf.Filter(plan(window_keys=None, window=60, rate=10), time_ns=0) as seen:
+        seen.add("a", time_ns=time.time_ns())
+        return None if seen.info().jumps == 1 else "a jump is not counted"
 
 
 def batches():
@@ -214,4 +233,4 @@ def runs_beside(seen):
         sys.setswitchinterval(interval)
 
 
-main(every_kind, time_window, own_time, batches, scalars, first_seen, saturation, rotation, two_windows, threads)
+main(every_kind, time_window, own_time, one_clock, batches, scalars, first_seen, saturation, rotation, two_windows, threads)

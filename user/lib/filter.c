@@ -24,7 +24,9 @@ _Static_assert(LIBEPF_TIME_MAX == EPF_LOCAL_NS_MAX, "the times that locked kinds
  * @local: of another kind, or NULL
  * @params: its parameters
  * @shape: its shape, of a kind that has one
+ * @now: its clock is LIBEPF_NOW, not the program's own; never changes
  * @last_ns: time of the latest call
+ * @jumps: how often the program's own clock jumped by a window or more
  * @align: epochs end by the wall clock
  * @ahead_ns: how far that was ahead of the filter's clock in the latest call, if @align
  * @desc: what its keys are made of
@@ -36,7 +38,9 @@ struct libepf_filter {
 	struct epf_local *local;
 	struct epf_params params;
 	struct epf_shape shape;
+	bool now;
 	uint64_t last_ns;
+	uint64_t jumps;
 	bool align;
 	uint64_t ahead_ns;
 	struct epf_key_desc desc;
@@ -63,26 +67,52 @@ static int take_time(uint64_t *ns, clockid_t clock)
 }
 
 /* The filter's clock is CLOCK_MONOTONIC, or that of the program: ns since 1970. */
-static void filter_ahead(struct libepf_filter *f, bool now)
+static void filter_ahead(struct libepf_filter *f)
 {
-	f->ahead_ns = now ? clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) : 0;
+	f->ahead_ns = f->now ? clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) : 0;
 	epf_mem_ahead(f->mem, f->ahead_ns);
+}
+
+/* The two clocks differ by years: one call with the wrong one would end the window of all keys,
+ * and then time would stand still. Return: 0, or -EINVAL.
+ */
+static int filter_clock(const struct libepf_filter *f, uint64_t ns)
+{
+	if (!f)
+		return lib_fail(-EINVAL, "no filter: NULL");
+	if (f->now == (ns == LIBEPF_NOW))
+		return 0;
+	return lib_fail(-EINVAL, f->now ? "the filter goes by LIBEPF_NOW since it was made: "
+					  "no other time" :
+					  "the filter goes by the program's own time since it was "
+					  "made: not LIBEPF_NOW");
+}
+
+/* The latest call was at @f->last_ns, and this one is at @ns. */
+static void filter_jump(struct libepf_filter *f, uint64_t ns)
+{
+	const struct epf_params *p = &f->params;
+	bool timed = p->mode == EPF_MODE_TIME || p->mode == EPF_MODE_EITHER;
+
+	f->jumps += !f->now && timed && ns - f->last_ns >= p->window_ns;
 }
 
 /* Begin a call at @ns, which becomes the filter's time. */
 static int filter_begin(struct libepf_filter *f, uint64_t *ns)
 {
-	bool now = *ns == LIBEPF_NOW;
-	int err = f ? take_time(ns, CLOCK_MONOTONIC) : lib_fail(-EINVAL, "no filter: NULL");
+	int err = filter_clock(f, *ns);
 
+	if (!err)
+		err = take_time(ns, CLOCK_MONOTONIC);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->turn);
 	if (*ns < f->last_ns)
 		*ns = f->last_ns;
+	filter_jump(f, *ns);
 	f->last_ns = *ns;
 	if (f->align)
-		filter_ahead(f, now);
+		filter_ahead(f);
 	return 0;
 }
 
@@ -114,11 +144,13 @@ int libepf_filter_new(const struct libepf_plan *plan, uint64_t time_ns,
 {
 	struct libepf_filter *f;
 	struct lib_planned p;
+	bool now;
 	int err;
 
 	if (!filter)
 		return lib_fail(-EINVAL, "no place for the filter: NULL");
 	*filter = NULL;
+	now = time_ns == LIBEPF_NOW;
 	err = take_time(&time_ns, CLOCK_MONOTONIC);
 	if (!err)
 		err = lib_plan(plan, &p);
@@ -127,6 +159,7 @@ int libepf_filter_new(const struct libepf_plan *plan, uint64_t time_ns,
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return lib_no_memory();
+	f->now = now;
 	f->last_ns = time_ns;
 	f->desc = epf_key_desc_plain(EPF_KEYS_BYTES);
 	f->described = true;
@@ -250,6 +283,7 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 {
 	struct epf_info now = { 0 };
 	struct libepf_info out;
+	uint64_t jumps;
 	int err = lib_out(info, LIB_INFO_FIRST);
 
 	if (!err)
@@ -264,8 +298,10 @@ int libepf_filter_info(struct libepf_filter *f, uint64_t time_ns, struct libepf_
 		epf_local_info(f->local, time_ns, &now);
 	}
 	now.desc = f->desc;
+	jumps = f->jumps;
 	filter_end(f);
 	lib_info(&out, &now);
+	out.jumps = jumps;
 	lib_give(info, &out, sizeof(out));
 	return 0;
 }

@@ -205,6 +205,7 @@ LIBEPF_API int libepf_plan_size(const struct libepf_plan *plan, struct libepf_si
  * @rotations: epochs ended
  * @wall_ns: of a snapshot: ns since 1970 when it was saved; else 0
  * @id: number of a filter of the kernel, unique in its backend; else 0
+ * @jumps: calls that ended all of a window of time, by the program's own clock; else 0
  */
 struct libepf_info {
 	uint32_t size;
@@ -230,6 +231,7 @@ struct libepf_info {
 	uint64_t rotations;
 	uint64_t wall_ns;
 	uint64_t id;
+	uint64_t jumps;
 };
 
 /* ---------------------------------------------------- filters in memory ---- */
@@ -237,8 +239,7 @@ struct libepf_info {
 /*
  * The clock belongs to the program: each call gets the time, 0 .. LIBEPF_TIME_MAX, or
  * LIBEPF_NOW for that of CLOCK_MONOTONIC. A time before that of an earlier call counts as
- * that one. A filter keeps to one of the two.
- *
+ * that one. A filter keeps to the clock that it was made with: the other one is -EINVAL.
  * Of a filter with LIBEPF_ALIGN the program's own time is ns since 1970. With LIBEPF_NOW the
  * filter sees with each call how far CLOCK_REALTIME is ahead; setting that loses no key.
  */
@@ -247,7 +248,7 @@ struct libepf_filter;
 /**
  * libepf_filter_new() - make a filter in memory
  * @plan: plan
- * @time_ns: now; the first epoch begins
+ * @time_ns: now; the first epoch begins. LIBEPF_NOW or not decides the clock of @filter
  * @filter: result; NULL on failure
  *
  * Return: 0; as libepf_plan_size(); -ENOMEM.
@@ -267,8 +268,7 @@ LIBEPF_API void libepf_filter_free(struct libepf_filter *filter);
  * @keys: keys; each counts, whether it is present or not
  * @time_ns: now
  *
- * The call that finds an epoch over ends it. That takes a time in proportion to the memory,
- * of a part of it for most kinds.
+ * The call that finds an epoch over ends it, in a time in proportion to the memory or a part of it.
  *
  * Return: 0; -EINVAL: a length or the time is out of its range; then no key was inserted.
  */
@@ -307,7 +307,7 @@ LIBEPF_API int64_t libepf_filter_test_and_insert(struct libepf_filter *filter,
  * @filter: filter
  * @time_ns: now
  *
- * Return: 0; -EINVAL: the time is out of its range.
+ * Return: 0; -EINVAL: the time is out of its range, or of the other clock.
  */
 LIBEPF_API int libepf_filter_rotate(struct libepf_filter *filter, uint64_t time_ns);
 
@@ -317,7 +317,7 @@ LIBEPF_API int libepf_filter_rotate(struct libepf_filter *filter, uint64_t time_
  * @time_ns: now
  * @info: result; its member size is set
  *
- * Return: 0; -EINVAL: the size or the time is out of its range.
+ * Return: 0; -EINVAL: the size or the time is out of its range, or the time is of the other clock.
  */
 LIBEPF_API int libepf_filter_info(struct libepf_filter *filter, uint64_t time_ns,
 				  struct libepf_info *info);

@@ -26,7 +26,8 @@ class Filter(Asked):
 
     A filter that is made without time_ns goes by CLOCK_MONOTONIC. One that is made with it goes by
     the program's own time in ns, 0 to 2**61, which each method takes. Default: the time of the
-    latest call. A time before that counts as that one.
+    latest call. A time before that counts as that one. A filter keeps to its clock: time_ns is an
+    `ArgumentError` for one that was made without it.
 
     >>> hour = 3600 * 10**9
     >>> replay = Filter(Plan(window=3600, rate=1, error=1e-6), time_ns=0)

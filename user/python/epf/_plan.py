@@ -176,6 +176,8 @@ class Info:
     wall_ns: of a snapshot: ns since 1970 when it was saved; else 0.
     id: number of a filter of the kernel, unique in its backend; else 0.
     aligned: epochs end by the wall clock; not told of snapshots.
+    jumps: of a `Filter` with the program's own time: calls that came a window or more after the
+        call before, so that all keys left at once; else 0.
     """
 
     saturated: bool
@@ -202,6 +204,7 @@ class Info:
     wall_ns: int
     id: int
     aligned: bool
+    jumps: int
 
 
 _FLAGS = {"saturated": "LIBEPF_INFO_SATURATED", "bpf": "LIBEPF_INFO_BPF",
