@@ -137,7 +137,7 @@ __bpf_kfunc u64 bpf_epf_since_held(void *held__map)
 	u64 since;
 
 	rcu_read_lock();
-	smp_rmb();
+	smp_rmb(); /* the answer before the filter, see above */
 	since = epf_table_since(epf_kfunc_held_table(held__map));
 	rcu_read_unlock();
 	return since;

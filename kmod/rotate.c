@@ -16,18 +16,6 @@
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
-/**
- * epf_table_unlock() - release the lock, and rotate for a CPU that found it contended
- */
-void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
-{
-	raw_spin_unlock_irqrestore(&t->lock, flags);
-	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
-	if (READ_ONCE(t->retry))
-		epf_table_try_rotate(t);
-}
-EPF_EXPORT(epf_table_unlock);
-
 /* Without @raise only if that is less. */
 static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
 {
@@ -378,3 +366,18 @@ void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 	if (mine)
 		t->ops->unpinned(t);
 }
+
+/**
+ * epf_table_unlock() - release the lock, and rotate for a CPU that found it contended
+ *
+ * The last function of this file: after its definition, sparse no longer applies the
+ * __releases of the prototype to calls.
+ */
+void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
+{
+	raw_spin_unlock_irqrestore(&t->lock, flags);
+	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
+	if (READ_ONCE(t->retry))
+		epf_table_try_rotate(t);
+}
+EPF_EXPORT(epf_table_unlock);

@@ -205,7 +205,7 @@ static inline void epf_table_get(struct epf_table *t)
 }
 
 /* rotate.c: */
-void epf_table_unlock(struct epf_table *t, unsigned long flags);
+void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock);
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns);
 void epf_table_look(struct epf_table *t, u64 e, u64 sum);
 bool epf_table_try_rotate(struct epf_table *t);

@@ -339,8 +339,9 @@ EPF_FN void epf_elastic_add(struct epf_elastic_work *w, const struct epf_elastic
 	__u32 width = epf_elastic_width(&w->l, w->tag << 1);
 	__u64 *bucket = &w->item[key->bucket >> 6];
 	__u64 bit = 1ULL << (key->bucket & 63);
+	bool first = !(*bucket & bit);
 
-	epf_elastic_push_item(w, epf_elastic_bit(&w->l, p.item), w->tag << 1 | !(*bucket & bit));
+	epf_elastic_push_item(w, epf_elastic_bit(&w->l, p.item), w->tag << 1 | first);
 	epf_elastic_push_rest(w, p.top, used, width,
 			      key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width));
 	*bucket |= bit;
