@@ -19,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "selftests", d) for d in ("agent", "dedup")]
 
 import agent as a  # noqa: E402
+import bpffs
 import tap  # noqa: E402
 
 PINS = "/sys/fs/bpf/epochfilter"
@@ -325,11 +326,7 @@ def main():
         tap.skip_all("needs root")
     if not os.access(a.AGENT, os.X_OK):
         tap.skip_all("epfagent is not built")
-    if "EPF_OWN_BPFFS" not in os.environ:
-        os.environ["EPF_OWN_BPFFS"] = "1"
-        os.execvp("unshare", ["unshare", "-m", "sh", "-c",
-                              'mount -t bpf bpf /sys/fs/bpf && exec "$@"', "sh",
-                              sys.executable, *sys.argv])
+    bpffs.own()
     made_one = epfctl("create", "some", "--window", "1000", check=False)
     if made_one.returncode:
         tap.skip_all(f"no BPF here: {made_one.stderr.strip()}")

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 
+import bpffs
 import net
 import sweep
 import tap
@@ -74,6 +75,8 @@ def main(cases, begin, end, after, one_cpu=True, retry="a holder runs once a sec
     """
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if not os.geteuid():
+        bpffs.own()
     if one_cpu:
         ahead()
     for step in begin:
