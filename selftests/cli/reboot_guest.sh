@@ -45,7 +45,7 @@ declare_filters() {
 	sync
 }
 
-# Inserts keys 1, 2, ... in steps of 50; EPF_OUT/inserted has the last one.
+# Inserts keys 1, 2, ... in steps of 50; EPF_OUT/inserted has the last one, at any moment.
 traffic() {
 	local n=0
 
@@ -53,7 +53,7 @@ traffic() {
 		seq $((n + 1)) $((n + 50)) | epf insert minutes - || return
 		seq $((n + 1)) $((n + 50)) | epf insert moments - || return
 		n=$((n + 50))
-		echo "$n" > "$EPF_OUT/inserted"
+		echo "$n" > "$EPF_OUT/inserted.new" && mv "$EPF_OUT/inserted.new" "$EPF_OUT/inserted"
 	done > /dev/null
 }
 

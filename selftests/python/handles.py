@@ -117,7 +117,7 @@ def errors():
     return first_fault(
         *(raises(ValueError, call) for call in wrong),
         raises(TypeError, lambda: seen.test("a", time_ns=1.0)),
-        raises(epf.Error, lambda: seen.save("/nonexistent/x", time_ns=0), "nonexistent"),
+        raises(epf.Error, lambda: seen.save(temp("no/x"), time_ns=0), "no/x"),
         raises(epf.Error, lambda: epf.Snapshot(garbage), f"[Errno {errno.EBADMSG}]"),
         raises(epf.Error, lambda: epf.Snapshot(temp(""))),
         raises(epf.ArgumentError, lambda: epf.Filter(epf.Plan()), f"[Errno {errno.EINVAL}]"),
