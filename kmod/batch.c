@@ -15,16 +15,19 @@
 #define CHUNK_KEYS 512u
 #define CHUNK_BYTES (64u * EPF_KEY_MAX)
 #define GROUP_KEYS 8u
+#define FEW_WORDS 12u /* a chunk of a group of digests: 8 words, lengths, ages, bitmap */
 
-/* Some of the keys, and their results. */
+/* Some of the keys, and their results, in one piece of memory of @size bytes. */
 struct chunk {
 	union {
-		u64 digests[CHUNK_KEYS];
-		u8 bytes[CHUNK_BYTES];
+		u64 *digests;
+		u8 *bytes;
 	};
-	u16 lens[CHUNK_KEYS]; /* if these differ */
-	u8 ages[CHUNK_KEYS];
-	u8 bitmap[CHUNK_KEYS / 8];
+	u16 *lens; /* if these differ */
+	u8 *ages;
+	u8 *bitmap;
+	u32 keys;
+	u32 size;
 };
 
 /* A batch under way. */
@@ -32,7 +35,7 @@ struct run {
 	struct epf_filter *f;
 	struct epf_batch *args; /* @done and @present grow */
 	enum op op;
-	struct chunk *chunk;
+	struct chunk chunk;
 	u64 key_bytes; /* of keys before this chunk */
 };
 
@@ -46,7 +49,7 @@ static u32 epf_batch_key_len(const struct run *r, u32 i)
 {
 	if (r->args->flags & EPF_BATCH_DIGESTS)
 		return sizeof(u64);
-	return r->args->key_len ?: r->chunk->lens[i];
+	return r->args->key_len ?: r->chunk.lens[i];
 }
 
 /* Fetch lengths. Return: the number of keys that the chunk takes (a multiple of 8, except in the
@@ -58,10 +61,10 @@ static int epf_batch_fetch_lens(struct run *r, u32 nr)
 	u32 bytes = 0;
 	u32 i;
 
-	if (copy_from_user(r->chunk->lens, lens + r->args->done, nr * sizeof(u16)))
+	if (copy_from_user(r->chunk.lens, lens + r->args->done, nr * sizeof(u16)))
 		return -EFAULT;
 	for (i = 0; i < nr; i++) {
-		u32 len = r->chunk->lens[i];
+		u32 len = r->chunk.lens[i];
 
 		if (!len || len > EPF_KEY_MAX)
 			return -EINVAL;
@@ -89,7 +92,7 @@ static int epf_batch_fetch(struct run *r, u32 *bytes)
 	}
 	for (*bytes = 0, i = 0; i < nr; i++)
 		*bytes += epf_batch_key_len(r, i);
-	if (copy_from_user(r->chunk->bytes, u64_to_user_ptr(r->args->keys + r->key_bytes), *bytes))
+	if (copy_from_user(r->chunk.bytes, u64_to_user_ptr(r->args->keys + r->key_bytes), *bytes))
 		return -EFAULT;
 	return nr;
 }
@@ -113,8 +116,8 @@ static void epf_batch_answer(struct run *r, u32 i, int verdict)
 
 	if (verdict == -ENOSPC)
 		r->args->flags |= EPF_BATCH_SATURATED;
-	r->chunk->ages[i] = epf_batch_age(r->args->flags, verdict);
-	r->chunk->bitmap[i / 8] |= present << (i % 8);
+	r->chunk.ages[i] = epf_batch_age(r->args->flags, verdict);
+	r->chunk.bitmap[i / 8] |= present << (i % 8);
 	r->args->present += present;
 }
 
@@ -129,9 +132,9 @@ static void epf_batch_locate_group(const struct run *r, const struct epf_table *
 		struct place *p = &places[n];
 
 		if (r->args->flags & EPF_BATCH_DIGESTS)
-			p->digest = r->chunk->digests[i + n];
+			p->digest = r->chunk.digests[i + n];
 		else
-			p->digest = epf_digest(&t->hash, r->chunk->bytes + off, len);
+			p->digest = epf_digest(&t->hash, r->chunk.bytes + off, len);
 		if (!t->locked)
 			epf_probe(&t->lanes, p->digest, &p->probe);
 		off += len;
@@ -229,10 +232,10 @@ static int epf_batch_reply(const struct run *r, u32 nr)
 {
 	const struct epf_batch *a = r->args;
 
-	if (a->bitmap && copy_to_user(u64_to_user_ptr(a->bitmap + a->done / 8), r->chunk->bitmap,
+	if (a->bitmap && copy_to_user(u64_to_user_ptr(a->bitmap + a->done / 8), r->chunk.bitmap,
 				      DIV_ROUND_UP(nr, 8)))
 		return -EFAULT;
-	if (a->ages && copy_to_user(u64_to_user_ptr(a->ages + a->done), r->chunk->ages, nr))
+	if (a->ages && copy_to_user(u64_to_user_ptr(a->ages + a->done), r->chunk.ages, nr))
 		return -EFAULT;
 	return 0;
 }
@@ -245,7 +248,7 @@ static int epf_batch_run_chunk(struct run *r)
 
 	if (nr < 0)
 		return nr;
-	memset(r->chunk->bitmap, 0, sizeof(r->chunk->bitmap));
+	memset(r->chunk.bitmap, 0, DIV_ROUND_UP(r->chunk.keys, 8));
 	err = epf_batch_do_chunk(r, nr, &done);
 	fault = epf_batch_reply(r, done);
 	r->args->done += done;
@@ -253,27 +256,54 @@ static int epf_batch_run_chunk(struct run *r)
 	return err ?: fault;
 }
 
+/* Memory for as many keys as a chunk can have; @few, if that is enough. Return: 0; -ENOMEM. */
+static int epf_batch_begin(struct run *r, u64 few[FEW_WORDS])
+{
+	const struct epf_batch *a = r->args;
+	struct chunk *c = &r->chunk;
+	u32 keys = min(CHUNK_KEYS, a->count);
+	u32 len = a->lens ? EPF_KEY_MAX : epf_batch_key_len(r, 0);
+	u32 bytes = round_up(min(CHUNK_BYTES, keys * len), sizeof(u64));
+
+	c->keys = keys;
+	c->size = bytes + keys * (sizeof(*c->lens) + sizeof(*c->ages)) + DIV_ROUND_UP(keys, 8);
+	c->digests = c->size <= FEW_WORDS * sizeof(u64) ? few : kvmalloc(c->size, GFP_KERNEL);
+	if (!c->digests)
+		return -ENOMEM;
+	c->lens = (u16 *)(c->bytes + bytes);
+	c->ages = (u8 *)(c->lens + keys);
+	c->bitmap = c->ages + keys;
+	return 0;
+}
+
+/* Leave no keys behind. */
+static void epf_batch_end(struct run *r, u64 few[FEW_WORDS])
+{
+	if (r->chunk.digests == few)
+		memzero_explicit(few, FEW_WORDS * sizeof(u64));
+	else
+		kvfree_sensitive(r->chunk.digests, r->chunk.size);
+}
+
 static int epf_batch_run(struct epf_file *file, struct epf_batch *args, enum op op)
 {
 	struct run r = { .f = file->filter, .args = args, .op = op };
+	u64 few[FEW_WORDS];
 	int err;
 
 	args->done = 0;
 	args->present = 0;
 	args->flags &= ~EPF_BATCH_SATURATED;
-	err = epf_batch_check(args, op == OP_INSERT);
+	err = epf_batch_check(args, op == OP_INSERT) ?: epf_batch_begin(&r, few);
 	if (err)
 		return err;
-	r.chunk = kvmalloc(sizeof(*r.chunk), GFP_KERNEL);
-	if (!r.chunk)
-		return -ENOMEM;
 	while (args->done < args->count && !err) {
 		err = epf_batch_run_chunk(&r);
 		cond_resched();
 		if (!err && args->done < args->count && signal_pending(current))
 			err = -EINTR;
 	}
-	kvfree_sensitive(r.chunk, sizeof(*r.chunk));
+	epf_batch_end(&r, few);
 	return err;
 }
 

@@ -126,6 +126,58 @@ static void try_keys(void)
 	tap_ok(!run(EPF_IOC_TEST, &b) && !b.present, "other keys are not found");
 }
 
+/* @n keys, new and then repeated, have as many answers, and nothing is written behind these. */
+static bool answered(struct epf_batch b, __u32 n)
+{
+	static __u8 bitmap[MANY / 8], ages[MANY];
+	bool same = true;
+	__u32 round, i;
+
+	b.count = n;
+	b.bitmap = (uintptr_t)bitmap;
+	b.ages = (uintptr_t)ages;
+	for (round = 0; round < 2; round++) {
+		memset(bitmap, 0xaa, sizeof(bitmap));
+		memset(ages, 0xaa, sizeof(ages));
+		same &= !run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == n && b.present == round * n;
+		for (i = 0; i < n; i++)
+			same &= ages[i] == (round ? 0 : EPF_AGE_ABSENT) &&
+				(bitmap[i / 8] >> i % 8 & 1) == round;
+		same &= ages[n] == 0xaa && bitmap[(n + 7) / 8] == 0xaa;
+	}
+	return same;
+}
+
+/* Sizes beside those at which a batch gets other memory: a group of digests, a chunk of keys or
+ * of bytes.
+ */
+#define CHUNK_POINTS 3
+static void try_chunks(void)
+{
+	static const __u32 sizes[] = { 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 511, 512, 513, 1025 };
+	const unsigned int nr = sizeof(sizes) / sizeof(sizes[0]);
+	static __u64 keys[1025 * EPF_KEY_MAX / 8];
+	static __u16 lens[1025];
+	struct epf_batch of[CHUNK_POINTS] = {
+		{ .flags = EPF_BATCH_DIGESTS, .keys = (uintptr_t)keys },
+		{ .key_len = EPF_KEY_MAX, .keys = (uintptr_t)keys },
+		{ .lens = (uintptr_t)lens, .keys = (uintptr_t)keys },
+	};
+	static const char *const forms[] = { "digests", "keys of 256 bytes", "keys of any length" };
+	bool same[CHUNK_POINTS] = { true, true, true };
+	__u32 i, n, form;
+
+	for (i = 0; i < 1025; i++)
+		lens[i] = EPF_KEY_MAX - i % 200;
+	for (form = 0; form < CHUNK_POINTS; form++) {
+		for (n = 0; n < nr; n++) {
+			test_draw(keys, 100 + form * nr + n, 0, sizeof(keys) / sizeof(keys[0]));
+			same[form] &= answered(of[form], sizes[n]);
+		}
+		tap_ok(same[form], "1 to 1025 %s are answered, each", forms[form]);
+	}
+}
+
 #define ANSWER_POINTS 6
 static void try_answers(void)
 {
@@ -332,7 +384,7 @@ int main(void)
 	struct epf_params p = test_params("mod-batch", 1 << 17, 2, 16, 1ULL << 40 >> 1);
 
 	test_begin(SIZE_POINTS + FORM_POINTS + KEY_POINTS + ANSWER_POINTS + FAULT_POINTS +
-		   LENS_POINTS + FLAG_POINTS + SIGNAL_POINTS);
+		   LENS_POINTS + FLAG_POINTS + SIGNAL_POINTS + CHUNK_POINTS);
 	filter = test_make(&p);
 	try_sizes();
 	try_forms();
@@ -344,5 +396,6 @@ int main(void)
 	try_lens();
 	try_flags();
 	try_signals();
+	try_chunks();
 	return test_end();
 }
