@@ -149,12 +149,13 @@ class Host(lan.Actor):
             return f.read()
 
     def message(self, request):
-        """Ask the agent by its socket, which an agent that begins does not have yet."""
-        while self.running() and not os.path.exists(self.path("sock")):
-            select.select([], [], [], 0.01)
+        """Ask the agent by its socket, on which an agent that begins does not listen yet."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.settimeout(60)
-            s.connect(self.path("sock"))
+            while s.connect_ex(self.path("sock")) in (errno.ENOENT, errno.ECONNREFUSED):
+                if not self.running():
+                    raise ConnectionError(f"no agent: {self.log()}")
+                select.select([], [], [], 0.01)
             s.send(json.dumps(request).encode())
             return json.loads(s.recv(1 << 20))
 
