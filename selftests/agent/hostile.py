@@ -101,7 +101,7 @@ BAD = [None, True, -1, 1 << 32, (1 << 63) - 1, -(1 << 63), 1.5, "", "x" * 2000,
 # values of BAD that are valid in these places
 SOUND = {("absent", True), ("engine", ""), ("filter", ""), ("records.digest", True),
          ("records.hex", True), ("records.header", True),
-         ("records.skip_bad", True), ("records.fields", ""),
+         ("records.skip_bad", True), ("records.multiline", True), ("records.fields", ""),
          ("from.record_bytes", 1 << 32),
          ("from.record_bytes", (1 << 63) - 1)}
 
@@ -113,7 +113,7 @@ def members(message):
     whole["from"] = {"keys": 0, "present": 0, "ages": [0] * a.AGES,
                      "record_bytes": 0}
     whole["records"].update(digest=False, hex=False, header=False,
-                            skip_bad=False, separator=44, joint=44, key=0,
+                            skip_bad=False, multiline=False, separator=44, joint=44, key=0,
                             link=0, flags=0, max_bytes=0, fields="1")
     for path in [(k,) for k in whole] + [("records", k)
                                          for k in whole["records"]] + \

@@ -27,7 +27,7 @@ WATCH = {
     "joint": ["xy"], "engine": ["x"], "fields": ["x" * 2000], "key": ["x"],
     "prefix": ["x"], "scope": ["x"], "zone": ["x"], "fragments": ["x"], "reverse": ["x"],
     "errors": ["x"], "ages": ["x"], "records": ["x"], "absent": ["x"], "digest": ["x"],
-    "hex": ["x"], "header": ["x"], "skip-bad": ["x"], "none": ["1"],
+    "hex": ["x"], "header": ["x"], "skip-bad": ["x"], "multiline": ["x"], "none": ["1"],
 }
 CLUSTER = {
     "server": ["x " * 99], "host": ["a/b", ""], "filter": ["a/b", ""],

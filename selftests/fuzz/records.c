@@ -65,6 +65,7 @@ static void take_odd(struct input *in, struct rec_spec *spec)
 	spec->stamp = b & 1 ? fields[b >> 1 & 7] : NULL;
 	spec->stamp_form = b & 1 ? forms[b >> 4 & 3] : NULL;
 	spec->separator = b & 64 ? '"' : b & 128 ? ';' : 0;
+	spec->multiline = b & 128;
 	spec->pkt.key = c % 8;
 	spec->pkt.flags = (__u16)(c / 8) << 3;
 	spec->part.from = c & 1 ? 3 : 0;
@@ -96,6 +97,7 @@ static void take_spec(struct input *in, struct rec_spec *spec)
 	spec->hex = how & 4;
 	spec->digest = (how & 0x14) == 0x10;
 	spec->header = spec->format == REC_CSV && how & 32;
+	spec->multiline = spec->format == REC_CSV && spec->fields && how & 64;
 }
 
 static void add(struct got *g, const struct rec_spec *spec, const struct rec_batch *b)

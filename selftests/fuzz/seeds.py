@@ -451,7 +451,7 @@ def conf():
                  "watch = /a=f:" + "x=y:" * 50, "mirror = f:ring", "mirror = f", "hold = f",
                  "[cluster ]", "[other]", "[watch]", "x" * 4000, "\0", "memory = 1 2"):
         yield b"\0" + line.encode()
-    for line in ("ages", "records", "absent", "digest", "hex", "header", "skip-bad", "reverse",
+    for line in ("ages", "records", "absent", "digest", "hex", "header", "skip-bad", "multiline", "reverse",
                  "errors", "key-len=8", "key-len=0", "separator=tab", "separator=;", "separator=ab",
                  "joint=|", "engine=scalar", "engine=none", "hook-time=5s", "user=root", "user=",
                  "hook=/bin/true a", "format=column", "format=none", "fields=" + "x" * 2000,
@@ -509,7 +509,7 @@ def wire():
     column = {"format": "column"}
     spec = {"format": "csv", "digest": False, "hex": True, "header": True, "skip_bad": True,
             "separator": 59, "joint": 10, "key": 1, "link": 0, "flags": 0, "max_bytes": 0,
-            "fields": "a,b", "as_filter": True, "any_keys": True}
+            "fields": "a,b", "as_filter": True, "any_keys": True, "multiline": True}
     audit = {"op": "audit", "fds": ["keys", "bitmap", "ages", "records"], "records": spec,
              "key_len": 16, "absent": True, "threads": 4, "from": mark, "filter": "f",
              "engine": "scalar"}
@@ -537,7 +537,7 @@ def wire():
     del about["desc"]
     yield b"\1\0" + json.dumps(about).encode()
     state = {"mark": mark, "keys_all": 9, "bytes": 6, "bytes_all": 6, "keyless": 0, "bad": 1,
-             "left_out": 0, "bitmap_xxh3": "0123456789abcdef", "format": "csv",
+             "left_out": 0, "spanning": 0, "bitmap_xxh3": "0123456789abcdef", "format": "csv",
              "engine": "scalar", "why": "no GPU", "fallen": "no GPU"}
     for change in ({}, {"fallen": "x"}, {"engine": "none"}, {"format": "none"}, {"mark": {}},
                    {"bitmap_xxh3": "0"}, {"bad": -1}, {"why": "\u00e4" * 300}):

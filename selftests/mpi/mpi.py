@@ -171,7 +171,7 @@ def lines_across(kind):
     """CSV whose quoted fields have ends of lines is one unit"""
     expected_lines()
     (home / "across").write_text('"k3\n",x\n' * 500 + "k3,x\n" * 500)
-    words = ["audit", "-F", "csv", "--fields", "1", "-a"]
+    words = ["audit", "-F", "csv", "--multiline", "--fields", "1", "-a"]
     epf(*words, "across.a", "-b", "across.b", "--no-agent", "lines.epf", "across")
     right(mpi(kind, 2, *words, "got.a", "-b", "got.b", "--unit", "8", "lines.epf", "across"))
     return differ(("got.a", "across.a"), ("got.b", "across.b"))

@@ -27,14 +27,14 @@ LINE_MAX = 1 << 20
 
 
 class Got:
-    """The output of readrec: @pairs of digest and raw bytes, @records, @keyless, @bad and @bytes
-    counted, @calls of rec_next(), @error its number or 0, @why its text, @plain: a part is.
+    """The output of readrec: @pairs of digest and raw bytes, @records, @keyless, @bad, @bytes
+    and @spanning counted, @calls of rec_next(), @error its number or 0, @why its text.
 """
 
     def __init__(self, out, status):
         self.pairs, self.error, self.why = [], 0, ""
-        self.records = self.keyless = self.bad = self.bytes = self.calls = 0
-        self.format, self.prologue, self.status, self.plain = "", b"", status, False
+        self.records = self.keyless = self.bad = self.bytes = self.spanning = self.calls = 0
+        self.format, self.prologue, self.status = "", b"", status
         for line in out.decode("latin-1").splitlines():
             self.take(*line.split(" ", 1))
 
@@ -44,10 +44,8 @@ class Got:
         elif word == "prologue":
             self.prologue = bytes.fromhex(rest)
         elif word == "count":
-            self.records, self.keyless, self.bad, self.bytes = \
+            self.records, self.keyless, self.bad, self.bytes, self.spanning = \
                 map(int, rest.split())
-        elif word == "cut":
-            self.plain = rest.endswith("1")
         elif word == "calls":
             self.calls = int(rest)
         elif word == "error":

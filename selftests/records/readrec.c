@@ -4,9 +4,9 @@
  *
  * Prints what the readers read from standard input: each record as its digest and its
  * bytes in hex, then the counts, or the error. Options: fields=TEXT, separator=C,
- * joint=C, key=frame|packet|flow, part=FROM-TO, strict, digest, hex, header, skip-bad, quiet
- * (counts only), drip (each read() returns one byte), eintr=N (read() number N fails with
- * EINTR).
+ * joint=C, key=frame|packet|flow, part=FROM-TO, strict, digest, hex, header, skip-bad,
+ * multiline, quiet (counts only), drip (each read() returns one byte), eintr=N (read() number
+ * N fails with EINTR).
  *
  * Exit: 0; 1: an error was printed; 3: a guarantee of records.h was violated.
  */
@@ -78,6 +78,7 @@ static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash
 	spec->hex |= !strcmp(arg, "hex");
 	spec->header |= !strcmp(arg, "header");
 	spec->skip_bad |= !strcmp(arg, "skip-bad");
+	spec->multiline |= !strcmp(arg, "multiline");
 	hash->kind |= !strcmp(arg, "strict");
 	quiet |= !strcmp(arg, "quiet");
 	drip |= !strcmp(arg, "drip");
@@ -107,9 +108,9 @@ static void print_batch(const struct rec_batch *b)
 
 static void print_count(struct rec_count c)
 {
-	printf("count %llu %llu %llu %llu\n", (unsigned long long)c.records,
+	printf("count %llu %llu %llu %llu %llu\n", (unsigned long long)c.records,
 	       (unsigned long long)c.keyless, (unsigned long long)c.bad,
-	       (unsigned long long)c.bytes);
+	       (unsigned long long)c.bytes, (unsigned long long)c.spanning);
 }
 
 /* An error is one line, and one of the errors that the header documents. */
@@ -157,18 +158,6 @@ static int read_all(struct rec_source *source)
 	return failed(err, &e);
 }
 
-/* May the file be read in parts, and is this one plain? */
-static void print_cut(const struct rec_source *source, const struct rec_part *part)
-{
-	bool plain = false;
-
-	if (!part->to)
-		return;
-	if (rec_is_plain(STDIN_FILENO, part->from, part->to, &plain))
-		exit(3);
-	printf("cut %d %d\n", rec_source_cut(source), plain);
-}
-
 int main(int argc, char **argv)
 {
 	struct rec_spec spec = { .format = REC_AUTO };
@@ -190,7 +179,6 @@ int main(int argc, char **argv)
 	prologue = rec_prologue(source);
 	printf("prologue ");
 	print_raw(&prologue);
-	print_cut(source, &spec.part);
 	err = read_all(source);
 	rec_close(source);
 	return err;

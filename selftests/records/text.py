@@ -25,8 +25,8 @@ CSV = [
     (b"\xef\xbb\xbfa,b\n", ["fields=1"], [b"a"], 0),
     (b"\xef\xbb\xbfx,y\n1,2\n", ["fields=x", "header"], [b"1"], 0),
     (b"\n\r\na,b\n\n\nc,d\n\n", ["fields=1"], [b"a", b"c"], 0),
-    (b'"a\nb",c\n"d\r\ne",f\n', ["fields=1"], [b"a\nb", b"d\r\ne"], 0),
-    (b'"a\n\n\nb",c\n', ["fields=1"], [b"a\n\n\nb"], 0),
+    (b'"a\nb",c\n"d\r\ne",f\n', ["fields=1", "multiline"], [b"a\nb", b"d\r\ne"], 0),
+    (b'"a\n\n\nb",c\n', ["fields=1", "multiline", "separator=,"], [b"a\n\n\nb"], 0),
     (b'"a""b","",c\n"""",x,y', ["fields=1"], [b'a"b', b'"'], 0),
     (b'"a,b",c\n', ["fields=1,2"], [b"a,b,c"], 0),
     (b" a , b \n\t,x\n", ["fields=1"], [b" a ", b"\t"], 0),
@@ -38,7 +38,8 @@ CSV = [
     (b",\n", ["fields=1,2"], [b","], 0),
     ("id,n\u00e4me\n1,\u20ac\n".encode(), ["fields=n\u00e4me", "header"],
      [b"\xe2\x82\xac"], 0),
-    (b'"x\ny",z\n1,2\n', ["fields=z", "header"], [b"2"], 0),
+    (b"a,b\n\r\r\nc,d\n\r\r", ["fields=1"], [b"a", b"c"], 0),
+    (b'"x\ny",z\n1,2\n', ["fields=z", "header", "multiline"], [b"2"], 0),
     (b"2,1\na,b\n", ["fields=1", "header"], [b"b"], 0),
     (b"x,y\na,b\n", ["fields=2", "header"], [b"b"], 0),
     (b"a\x00b,c\n", ["fields=1"], [b"a\0b"], 0),
@@ -65,7 +66,9 @@ CSV_BAD = [
     (b'a"b,c\n', ["fields=1"], [], "line 1"),
     (b'a,b\n"x"y,c\nd,e\n', ["fields=1"], [b"a"], "line 2"),
     (b'a,b\n"x,c\nd,e\n', ["fields=1"], [b"a"], "line 2"),
-    (b'"x\n\ny",1\n\n"', ["fields=2"], [b"1"], "line 5"),
+    (b'"x\n\ny",1\n\n"', ["fields=2", "multiline"], [b"1"], "line 5"),
+    (b'a,b\n"x\ny",2\n', ["fields=2"], [b"b"], "line 2: a quoted field does not end in its line"),
+    (b'"x\ny",z\n1,2\n', ["fields=z", "header"], [], "header"),
     (b"a\rb,c\n", ["fields=1"], [], "line 1"),
     (b"a,b\nc\n", ["fields=2"], [b"b"], "line 2: it has 1 fields"),
     (b"k" * 257 + b",x\n", ["fields=1"], [], "longer than 256"),
@@ -97,6 +100,33 @@ def csv_skipped():
     text = b'a,1\nb"b,2\n"c"c,3\nd\n"e",5\n' + b"k" * 257 + b",6\ng,7\nh\rh,8\n"
     got = read(text, "csv", "fields=1,2", "skip-bad")
     return expect(got, [b"a,1", b"e,5", b"g,7"], 0, 0, 5)
+
+
+LOG = b"".join(b"2026-11-01T10:00:0%d+00:00 sshd: invalid user %s from 192.0.2.%d port 22\n" %
+               (i, user, i + 1)
+               for i, user in enumerate([b"bob", b'"x', b"eve", b"eve", b'x"', b"bob"]))
+
+
+def lines_apart():
+    """A record of a log is a line: quotes that users have chosen hide no line between them, and
+    of a record over several lines that is bad only the first line is lost.
+    """
+    got = read(LOG, "csv", "separator= ", "fields=7", "skip-bad")
+    fault = expect(got, [b"192.0.2.%d" % i for i in (1, 3, 4, 6)], 0, 0, 2) or \
+        differ("spanning", got.spanning, 0)
+    if fault:
+        return fault
+    for text, keys, bad, spanning in (
+            (b'"a\nb",1\nc,2\n"d\n\ne",3\n', [b"1", b"2", b"3"], 0, 2),
+            (b'a,1\n"x,2\nb,3\nc,4\n', [b"1", b"3", b"4"], 1, 0),
+            (b'a,1\n"x,2\nb,3\ny"z,4\nc,5\n', [b"1", b"3", b"5"], 2, 0),
+            (b'a,1\n"x\nb,2\nc"\nd,3\n', [b"1", b"2", b"3"], 2, 0),
+            (b'a,1\n"x,2\n' + b"b,3\n" * (LINE_MAX // 4), [b"1"] + [b"3"] * (LINE_MAX // 4), 1, 0)):
+        got = read(text, "csv", "fields=2", "skip-bad", "multiline")
+        fault = expect(got, keys, 0, 0, bad) or differ("spanning", got.spanning, spanning)
+        if fault:
+            return f"{text[:40]}: {fault}"
+    return None
 
 
 def csv_blank_apart():
@@ -137,8 +167,8 @@ def csv_random():
     with tempfile.TemporaryFile() as f:
         f.write(text)
         f.seek(0)
-        by_file = read(f, "csv", "fields=3,1")
-    by_pipe = read(text, "csv", "fields=3,1")
+        by_file = read(f, "csv", "fields=3,1", "multiline")
+    by_pipe = read(text, "csv", "fields=3,1", "multiline")
     return expect(by_pipe, keys, 0, 0, 0) or \
         differ("file and pipe", by_file.pairs == by_pipe.pairs, True) or \
         differ("raw", by_pipe.raw == text, True) or \
@@ -265,7 +295,7 @@ def begun(whole, got):
 
 
 SMALL = [
-    (b'h,"k"\r\na,"b\n""c"""\r\n\r\nd,e\n', "csv", ["fields=2", "header"]),
+    (b'h,"k"\r\na,"b\n""c"""\r\n\r\nd,e\n', "csv", ["fields=2", "header", "multiline"]),
     (b'{"a":{"b":12}}\n{"a":{"b":"x"}}', "json", ["fields=a.b"]),
     (b"one\ntwo\r\n", "csv", []),
 ]
@@ -288,7 +318,7 @@ def long_lines():
 """
     def of_length(n):
         return [(b"a," + b"x" * (n - 3) + b"\n", "csv", ["fields=1"]),
-                (b'a,"' + b"\n" * (n - 5) + b'"\n', "csv", ["fields=1"]),
+                (b'a,"' + b"x" * (n - 5) + b'"\n', "csv", ["fields=1", "multiline"]),
                 (b'{"k":"a","x":"' + b"y" * (n - 17) + b'"}\n', "json",
                  ["fields=k"])]
     for n, error in ((LINE_MAX, 0), (LINE_MAX + 1, EBADMSG)):
@@ -300,7 +330,9 @@ def long_lines():
                 return f"{form}, {n} bytes: {fault}"
             if error and "line 1" not in got.why:
                 return got.why
-    return None
+    rows = [b'a,"' + b"\n" * (n - 5) + b'"\n' for n in (LINE_MAX, LINE_MAX + 1)]
+    return expect(read(rows[0] * 2, "csv", "fields=1", "multiline"), [b"a"] * 2, 0) or \
+        refused((rows[1], ["fields=1", "multiline"], [], "line 1: a quoted field with ends of lines"))
 
 
 def endless_line():
@@ -344,7 +376,9 @@ def without_sense():
              ("csv", ["fields=1", 'separator="']),
              ("csv", ["fields=1", "separator=\n"]), ("json", ["hex"]),
              ("json", ["fields=a", "header"]),
-             ("json", ["fields=a", "separator=;"]),
+             ("json", ["fields=a", "separator=;"]), ("json", ["fields=a", "multiline"]),
+             ("csv", ["multiline"]), ("csv", ["fields=1", "separator=;", "multiline"]),
+             ("nfdump", ["key=flow", "multiline"]),
              ("nfdump", ["key=flow", "fields=1"]), ("nfdump", ["key=frame"]),
              ("ipfix", ["key=packet"]), ("ipfix", ["key=flow", "hex"]),
              ("pcap", ["key=flow", "digest"])]
@@ -375,6 +409,7 @@ def told_by_itself():
 CASES = [
     ("CSV as RFC 4180 has it", csv_known),
     ("CSV that is none: an error, with its line", csv_bad),
+    ("a record of CSV is a line, whatever quotes it has", lines_apart),
     ("blank lines of CSV that come by themselves", csv_blank_apart),
     ("CSV that is none, passed over", csv_skipped),
     ("30000 random records of CSV, from a file and a pipe", csv_random),

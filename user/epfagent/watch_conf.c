@@ -70,6 +70,8 @@ static bool set_flag(struct conf_watch *w, const char *name)
 		r->header = true;
 	else if (!strcmp(name, "skip-bad"))
 		r->skip_bad = true;
+	else if (!strcmp(name, "multiline"))
+		r->multiline = true;
 	else
 		return false;
 	return true;

@@ -29,34 +29,21 @@ static __u64 usual_bytes(__u64 size)
 	return unit < BYTES_MAX ? unit : BYTES_MAX;
 }
 
-static enum rec_cut how_to_cut(struct part *p, const struct audit_ask *ask, const struct target *t)
+static bool may_be_cut(struct part *p, const struct audit_ask *ask, const struct target *t)
 {
 	struct rec_spec spec = ask->spec.records;
 	struct rec_source *source;
-	enum rec_cut cut;
 	struct rec_error e;
+	bool cut;
 
 	spec.child = REC_CHILD_NONE;
 	if (rec_needs_child(p->fd, spec.format) || lseek(p->fd, 0, SEEK_SET) ||
 	    rec_open(&source, p->fd, &spec, &t->view.hash, &e))
-		return REC_CUT_NOT; /* if it cannot be read, the unit finds out */
+		return false; /* if it cannot be read, the unit finds out */
 	p->format = rec_source_format(source);
-	cut = rec_source_cut(source);
+	cut = rec_may_be_cut(source);
 	rec_close(source);
 	return cut;
-}
-
-/* Each rank looks at its share of the file. */
-static bool share_is_plain(const struct part *p)
-{
-	__u64 size = (__u64)p->st.st_size, share = size / (unsigned int)ranks->nr + 1;
-	__u64 from = share * (unsigned int)ranks->rank;
-	bool plain = true;
-
-	if (from >= size)
-		return true;
-	return !rec_is_plain(p->fd, from, from + share < size ? from + share : size, &plain) &&
-	       plain;
 }
 
 /* In rank 0. What an interrupted audit has left there is described by its marks. */
@@ -79,14 +66,14 @@ int audit_cut_lines(struct part *p, const struct audit_ask *ask, const struct ta
 {
 	__u64 size = (__u64)p->st.st_size;
 	__u64 unit = ask->unit_keys ? ask->unit_keys * LINE_GUESS : usual_bytes(size);
-	enum rec_cut cut = REC_CUT_NOT;
+	bool cut = false;
 
 	if (ask->spec.records.format == REC_COLUMN || size <= unit)
 		return 0;
 	if (!ranks->rank)
-		cut = how_to_cut(p, ask, t);
+		cut = may_be_cut(p, ask, t);
 	ranks_tell(&cut, sizeof(cut));
-	if (cut == REC_CUT_NOT || (cut == REC_CUT_PLAIN && ranks_failed(!share_is_plain(p))))
+	if (!cut)
 		return 0;
 	p->lines = true;
 	p->unit = unit;

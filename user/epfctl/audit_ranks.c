@@ -447,6 +447,7 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 	m->keyless = state.keyless;
 	m->bad = state.bad;
 	m->left_out = state.left_out;
+	m->spanning = state.spanning;
 	m->format = state.format;
 	m->bitmap = state.bitmap_xxh3;
 	m->ages = XXH3_64bits_digest(u->ages);
@@ -594,6 +595,7 @@ static int end_part(struct shared *s, int nr)
 			   .keyless = m->keyless,
 			   .bad = m->bad,
 			   .left_out = m->left_out,
+			   .spanning = m->spanning,
 			   .format = format_of(s, nr),
 			   .engine = s->engine },
 		.epoch = s->t.view.epoch,

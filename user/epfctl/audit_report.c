@@ -84,6 +84,8 @@ static void print_counts(FILE *to, const struct audit_result *r)
 		fprintf(to, ROW "%llu records\n", "without key", r->state.keyless);
 	if (r->state.bad)
 		fprintf(to, ROW "%llu records passed over\n", "bad", r->state.bad);
+	if (r->state.spanning)
+		fprintf(to, ROW "%llu records span lines\n", "multiline", r->state.spanning);
 }
 
 static void print_bar(FILE *to, __u64 n, __u64 most)
@@ -236,14 +238,15 @@ static json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
 	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages", "records", "plot" };
 	const struct job_checkpoint *m = &r->state.mark;
-	json_t *o = json_pack("{so ss so sI sI sf sb sI sI sI so so so}", "file",
+	json_t *o = json_pack("{so ss so sI sI sf sb sI sI sI sI so so so}", "file",
 			      json_path(r->keys), "format", rec_format_name(r->state.format),
 			      "asked", asked_json(t, r), "keys", (json_int_t)m->keys, "present",
 			      (json_int_t)m->present, "present_share",
 			      audit_report_share(m->present, m->keys), "none_present",
 			      job_none_present(&r->state), "keyless", (json_int_t)r->state.keyless,
 			      "bad", (json_int_t)r->state.bad, "left_out",
-			      (json_int_t)r->state.left_out, "ages", ages_json(t, r), "work",
+			      (json_int_t)r->state.left_out, "spanning",
+			      (json_int_t)r->state.spanning, "ages", ages_json(t, r), "work",
 			      work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
 	json_t *written = json_object();
 	int i;

@@ -57,7 +57,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 		r->format, ask->spec.key_len, ask->spec.absent, r->digest,
 		r->hex, r->header, r->skip_bad, (__u64)r->separator,
 		(__u64)r->joint, p->key, p->link, p->flags, p->max_bytes,
-		r->as_filter,
+		r->as_filter, r->multiline,
 		!!out[OUT_AGES].name, !!out[OUT_RECORDS].name,
 	};
 	/* clang-format on */

@@ -184,6 +184,7 @@ struct rec_count order_count(const struct order *o)
 		sum.keyless += c.keyless;
 		sum.bad += c.bad;
 		sum.left_out += c.left_out;
+		sum.spanning += c.spanning;
 		sum.bytes += c.bytes;
 	}
 	return sum;

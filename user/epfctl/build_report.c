@@ -49,6 +49,8 @@ void build_print(const struct build_ask *ask, const struct build_result *r)
 	printf("records:  %llu with a key, %llu without, %llu bad; %llu late, %llu "
 	       "left out\n",
 	       c->records, c->keyless, c->bad, r->late, r->expired + r->after);
+	if (c->spanning)
+		printf("          %llu records span lines\n", c->spanning);
 	printf("time:     %s to %s, %s\n", fmt_utc(r->first_ns).s, fmt_utc(r->last_ns).s,
 	       fmt_ns(r->last_ns - r->first_ns).s);
 	printf("window:   %s until %s\n", fmt_ns(r->info.params.window_ns).s, fmt_utc(r->end_ns).s);
@@ -60,11 +62,12 @@ void build_print(const struct build_ask *ask, const struct build_result *r)
 
 static json_t *records_json(const struct build_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI}", "keys", (json_int_t)r->count.records,
+	return json_pack("{sI sI sI sI sI sI sI sI sI}", "keys", (json_int_t)r->count.records,
 			 "keyless", (json_int_t)r->count.keyless, "bad", (json_int_t)r->count.bad,
-			 "left_out", (json_int_t)r->count.left_out, "late", (json_int_t)r->late,
-			 "late_ns", (json_int_t)r->late_ns, "expired", (json_int_t)r->expired,
-			 "after", (json_int_t)r->after);
+			 "left_out", (json_int_t)r->count.left_out, "spanning",
+			 (json_int_t)r->count.spanning, "late", (json_int_t)r->late, "late_ns",
+			 (json_int_t)r->late_ns, "expired", (json_int_t)r->expired, "after",
+			 (json_int_t)r->after);
 }
 
 json_t *build_json(const struct build_ask *ask, const struct build_result *r)

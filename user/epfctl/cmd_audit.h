@@ -189,6 +189,7 @@ int audit_state_save(const struct audit_state *s, const char *path, const struct
  * @keyless: as in struct job_state
  * @bad: likewise
  * @left_out: likewise
+ * @spanning: likewise
  * @format: enum rec_format of the input
  * @bitmap: XXH3-64 of its bytes of the bitmap
  * @ages: likewise of the ages; of no bytes, if they were not asked for
@@ -201,6 +202,7 @@ struct audit_mark {
 	__u64 keyless;
 	__u64 bad;
 	__u64 left_out;
+	__u64 spanning;
 	__u64 format;
 	__u64 bitmap;
 	__u64 ages;

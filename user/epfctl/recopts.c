@@ -45,6 +45,9 @@ bool rec_option(struct rec_spec *r, int opt, const char *arg)
 	case OPT_SKIP_BAD:
 		r->skip_bad = true;
 		return true;
+	case OPT_MULTILINE:
+		r->multiline = true;
+		return true;
 	}
 	return pkt_option(&r->pkt, opt, arg);
 }

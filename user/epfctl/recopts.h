@@ -13,6 +13,7 @@ enum {
 	OPT_JOINT,
 	OPT_HEX,
 	OPT_SKIP_BAD,
+	OPT_MULTILINE,
 	OPT_REC_END,
 };
 #define REC_SHORTS "F:"
@@ -23,8 +24,9 @@ enum {
 		{ "separator", required_argument, NULL, OPT_SEPARATOR }, \
 		{ "joint", required_argument, NULL, OPT_JOINT },         \
 		{ "hex", no_argument, NULL, OPT_HEX },                   \
+		{ "skip-bad", no_argument, NULL, OPT_SKIP_BAD },         \
 	{                                                                \
-		"skip-bad", no_argument, NULL, OPT_SKIP_BAD              \
+		"multiline", no_argument, NULL, OPT_MULTILINE            \
 	}
 /* Without the formats, which differ. */
 #define REC_HELP                                                                            \
@@ -35,6 +37,7 @@ enum {
 	"  --joint C           the character between the fields of a key (default: a\n"     \
 	"                      comma)\n"                                                    \
 	"  --hex               csv, json: fields are hex bytes\n"                           \
+	"  --multiline         csv by comma: a quoted field may have ends of lines\n"       \
 	"  --skip-bad          skip records that cannot be read, and count them\n"
 
 /* Like plan_option(); also takes the options of packet keys. */

@@ -99,6 +99,8 @@ static json_t *records_json(const struct rec_spec *r, const char *fields)
 
 	if (o && fields[0])
 		json_object_set_new(o, "fields", json_string(fields));
+	if (o && r->multiline)
+		json_object_set_new(o, "multiline", json_true());
 	return o;
 }
 
@@ -171,7 +173,7 @@ static bool records_ranges(struct rec_spec *r, const json_int_t *v)
 static int records_parse(struct agent_request *r, json_t *o, struct rec_error *e)
 {
 	int digest = 0, hex = 0, header = 0, skip_bad = 0;
-	int as_filter = 0, any_keys = 0;
+	int as_filter = 0, any_keys = 0, multiline = 0;
 	struct rec_spec *to = &r->spec.records;
 	const char *format, *fields = "";
 	json_int_t v[6] = { 0 };
@@ -179,11 +181,11 @@ static int records_parse(struct agent_request *r, json_t *o, struct rec_error *e
 
 	if (json_unpack_ex(o, &why, JSON_STRICT,
 			   "{ss s?b s?b s?b s?b s?I s?I s?I s?I s?I s?I s?s "
-			   "s?b s?b}",
+			   "s?b s?b s?b}",
 			   "format", &format, "digest", &digest, "hex", &hex, "header", &header,
 			   "skip_bad", &skip_bad, "separator", &v[0], "joint", &v[1], "key", &v[2],
 			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5], "fields", &fields,
-			   "as_filter", &as_filter, "any_keys", &any_keys))
+			   "as_filter", &as_filter, "any_keys", &any_keys, "multiline", &multiline))
 		return rec_error_set(e, -EINVAL, "records: %s", why.text);
 	if (!rec_format_named(format, &to->format))
 		return rec_error_set(e, -EINVAL, "records: unknown format");
@@ -195,6 +197,7 @@ static int records_parse(struct agent_request *r, json_t *o, struct rec_error *e
 	to->skip_bad = skip_bad;
 	to->as_filter = as_filter;
 	to->any_keys = any_keys;
+	to->multiline = multiline;
 	to->fields = r->fields[0] ? r->fields : NULL;
 	return 0;
 }
@@ -314,13 +317,13 @@ json_t *agent_state_json(const struct job_state *s)
 	char sum[20];
 
 	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)s->bitmap_xxh3);
-	return json_pack("{so sI sI sI sI sI sI ss ss ss ss ss*}", "mark", mark_json(&s->mark),
+	return json_pack("{so sI sI sI sI sI sI sI ss ss ss ss ss*}", "mark", mark_json(&s->mark),
 			 "keys_all", (json_int_t)s->keys_all, "bytes", (json_int_t)s->bytes,
 			 "bytes_all", (json_int_t)s->bytes_all, "keyless", (json_int_t)s->keyless,
-			 "bad", (json_int_t)s->bad, "left_out", (json_int_t)s->left_out,
-			 "bitmap_xxh3", sum, "format", rec_format_name(s->format), "engine",
-			 s->engine ? s->engine->name : "", "why", s->why ? s->why : "", "fallen",
-			 s->fallen);
+			 "bad", (json_int_t)s->bad, "left_out", (json_int_t)s->left_out, "spanning",
+			 (json_int_t)s->spanning, "bitmap_xxh3", sum, "format",
+			 rec_format_name(s->format), "engine", s->engine ? s->engine->name : "",
+			 "why", s->why ? s->why : "", "fallen", s->fallen);
 }
 
 static bool sum_parse(__u64 *sum, const char *text)
@@ -336,15 +339,15 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	static __thread char kept[EPF_WHY_LEN];
 	const char *sum, *format, *engine, *why, *fallen = NULL;
 	struct rec_error unused;
-	json_int_t v[6] = { 0 }; /* an older agent sends no "left_out" */
+	json_int_t v[7] = { 0 }; /* an older agent sends no "left_out" and "spanning" */
 	json_t *mark;
 
 	memset(s, 0, sizeof(*s));
-	if (json_unpack(json, "{so sI sI sI sI sI s?I ss ss ss ss s?s}", "mark", &mark, "keys_all",
-			&v[0], "bytes", &v[1], "bytes_all", &v[2], "keyless", &v[3], "bad", &v[4],
-			"left_out", &v[5], "bitmap_xxh3", &sum, "format", &format, "engine",
-			&engine, "why", &why, "fallen", &fallen) ||
-	    !agent_wire_in_range(v, 6, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
+	if (json_unpack(json, "{so sI sI sI sI sI s?I s?I ss ss ss ss s?s}", "mark", &mark,
+			"keys_all", &v[0], "bytes", &v[1], "bytes_all", &v[2], "keyless", &v[3],
+			"bad", &v[4], "left_out", &v[5], "spanning", &v[6], "bitmap_xxh3", &sum,
+			"format", &format, "engine", &engine, "why", &why, "fallen", &fallen) ||
+	    !agent_wire_in_range(v, 7, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
 	    !sum_parse(&s->bitmap_xxh3, sum) || !rec_format_named(format, &s->format) ||
 	    (fallen && !text_fits(fallen, kept, sizeof(kept))) ||
 	    !text_fits(why, kept, sizeof(kept)))
@@ -355,6 +358,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	s->keyless = (__u64)v[3];
 	s->bad = (__u64)v[4];
 	s->left_out = (__u64)v[5];
+	s->spanning = (__u64)v[6];
 	s->engine = epf_engine_find(engine);
 	if (s->keys_all && s->mark.keys > s->keys_all)
 		return -EPROTO;

@@ -428,6 +428,7 @@ static void count_records(struct job *j)
 	j->state.keyless = c.keyless;
 	j->state.bad = c.bad;
 	j->state.left_out = c.left_out;
+	j->state.spanning = c.spanning;
 }
 
 /* Look up the records of the batch from @first on. */

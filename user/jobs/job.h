@@ -101,6 +101,7 @@ struct job_spec {
  * @bad: records that could not be read
  * @left_out: records of a capture that are not packets, where a program reads it; 0 until
  *	the end
+ * @spanning: records of more than one line
  * @bitmap_xxh3: XXH3-64 of the bitmap up to @mark, also without a @bitmap_fd; unused
  *	bits of the last byte count as zero. For a resumed audit it is valid once
  *	@mark has moved or the audit has ended
@@ -118,6 +119,7 @@ struct job_state {
 	__u64 keyless;
 	__u64 bad;
 	__u64 left_out;
+	__u64 spanning;
 	__u64 bitmap_xxh3;
 	enum rec_format format;
 	const struct epf_engine *engine;

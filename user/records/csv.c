@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * CSV as in RFC 4180, read with libcsv. libcsv does not report where in the input a
- * record ends. It therefore gets the input line by line, and a record ends with the
- * line in which libcsv reports an end.
+ * CSV, read with libcsv. A record is a line, as in a log: a quote that somebody else has written
+ * into one line must not hide the next. Only with multiline a quoted field may have ends of
+ * lines, as in RFC 4180. libcsv does not report where in the input a record ends. It therefore
+ * gets the input line by line, and a record ends with the line in which libcsv reports an end.
  */
 #include "records/reader.h"
 
@@ -125,14 +126,16 @@ static const char *why_not(struct csv *c)
 						csv_strerror(csv_error(&c->p));
 }
 
-/* Pass one line to libcsv; @fini: it is the last one of the input. */
+/* Pass one line to libcsv; @fini: the record ends with it. */
 static const char *parse_line(struct csv *c, const __u8 *line, size_t len, bool fini,
 			      csv_field_fn field)
 {
 	if (csv_parse(&c->p, line, len, field, end_of_record, c) < len)
 		return why_not(c);
 	if (fini && csv_fini(&c->p, field, end_of_record, c))
-		return "the input ends inside a quoted field";
+		return c->s->spec.multiline ?
+			       "the input ends inside a quoted field" :
+			       "a quoted field does not end in its line: see --multiline";
 	if (c->ends > 1)
 		return "a carriage return before the end of the line";
 	return NULL;
@@ -147,6 +150,7 @@ static bool next_record(struct csv *c, csv_field_fn field)
 	const __u8 *from = in->buf + in->at;
 	size_t left = in->end - in->at;
 	struct csv_record *r = &c->r;
+	bool joins = c->s->spec.multiline;
 
 	while (!c->ends && !r->why && r->len < left) {
 		const __u8 *line = from + r->len;
@@ -157,26 +161,44 @@ static bool next_record(struct csv *c, csv_field_fn field)
 			break;
 		r->len += n;
 		r->lines++;
-		r->why = parse_line(c, line, n, in->eof && r->len == left, field);
+		r->why = parse_line(c, line, n, !joins || (in->eof && r->len == left), field);
 	}
 	if (!c->ends && !r->why && in->eof)
 		r->why = parse_line(c, from, 0, true, field);
 	return c->ends || r->why;
 }
 
-/* Empty lines are not records. */
+/* Empty lines are not records, nor are those of carriage returns. */
 static void skip_blank(struct rec_input *in)
 {
 	for (;;) {
 		const __u8 *p = in->buf + in->at;
-		size_t left = in->end - in->at;
-		size_t n = left > 1 && p[0] == '\r' ? 2 : 1;
+		size_t left = in->end - in->at, n = 0;
 
-		if (left < n || p[n - 1] != '\n')
+		while (n < left && p[n] == '\r')
+			n++;
+		if (n == left || p[n] != '\n')
 			return;
-		in->at += n;
+		in->at += n + 1;
 		in->line++;
 	}
+}
+
+/* Is the record too long? One of several lines is a bad record then, since a quote may join
+ * them by mistake. Return: 0; -EBADMSG: nothing can be read after it.
+ */
+static int check_length(struct rec_source *s, bool *found, struct rec_error *e)
+{
+	const struct rec_input *in = &s->in;
+	struct csv *c = s->own;
+
+	if ((*found ? c->r.len : in->end - in->at) <= REC_LINE_MAX)
+		return 0;
+	if (!c->r.lines || (*found && c->r.lines == 1))
+		return rec_too_long(s, e);
+	c->r.why = "a quoted field with ends of lines makes the record too long";
+	*found = true;
+	return 0;
 }
 
 /* Find the next record. Return: 1; 0: none is complete; -EBADMSG. */
@@ -189,23 +211,28 @@ static int find_record(struct rec_source *s, csv_field_fn field, struct rec_erro
 	if (!c->r.len)
 		skip_blank(in);
 	found = next_record(c, field);
-	if ((found ? c->r.len : in->end - in->at) > REC_LINE_MAX)
-		return rec_too_long(s, e);
+	if (check_length(s, &found, e))
+		return -EBADMSG;
 	if (!found && in->eof)
 		in->at = in->end; /* only carriage returns are left */
 	return found;
 }
 
-/* Move past the record. Its first line was counted before. */
-static void take_record(struct rec_source *s)
+/* Move past the record, of a bad one past its first line. That was counted before. */
+static void take_record(struct rec_source *s, bool bad)
 {
 	struct csv *c = s->own;
+	const __u8 *from = s->in.buf + s->in.at, *stop = memchr(from, '\n', c->r.len);
 
+	s->count.work += c->r.len + RECORD_WORK;
+	s->count.spanning += !bad && c->r.lines > 1;
+	if (bad) {
+		restart(c);
+		c->r.len = stop ? (size_t)(stop - from) + 1 : c->r.len;
+		c->r.lines = 1;
+	}
 	s->in.at += c->r.len;
 	s->in.line += c->r.lines - 1;
-	s->count.work += c->r.len + RECORD_WORK;
-	if (c->r.why)
-		restart(c);
 	memset(&c->r, 0, sizeof(c->r));
 	c->columns = 0;
 	c->ends = 0;
@@ -237,11 +264,13 @@ static int csv_take(struct rec_source *s, struct rec_batch *b, struct rec_error 
 	int ret = 0;
 
 	while (rec_goes_on(s, b) && (ret = find_record(s, field_of_record, e)) > 0) {
+		__u64 bad = s->count.bad;
+
 		s->in.line++;
 		ret = csv_put_record(s, b, e);
 		if (ret)
 			break;
-		take_record(s);
+		take_record(s, s->count.bad > bad);
 	}
 	return ret;
 }
@@ -262,7 +291,7 @@ static int read_header(struct rec_source *s, struct rec_error *e)
 		return rec_error_set(e, -EBADMSG, "the header is %s", ret ? "not CSV" : "missing");
 	ret = rec_keep_prologue(s, s->in.buf + s->in.at, c->r.len, e);
 	s->in.line++;
-	take_record(s);
+	take_record(s, false);
 	return ret;
 }
 

@@ -12,13 +12,12 @@
 
 #define SCAN_BYTES (1u << 20)
 
-enum rec_cut rec_source_cut(const struct rec_source *source)
+bool rec_may_be_cut(const struct rec_source *source)
 {
-	if (rec_packed(source) || rec_by_child(source))
-		return REC_CUT_NOT;
-	if (source->reader == &rec_text || source->reader == &rec_json)
-		return REC_CUT_LINES;
-	return source->reader == &rec_csv ? REC_CUT_PLAIN : REC_CUT_NOT;
+	if (rec_packed(source) || rec_by_child(source) || source->spec.multiline)
+		return false;
+	return source->reader == &rec_text || source->reader == &rec_json ||
+	       source->reader == &rec_csv;
 }
 
 /* Pieces of a file */
@@ -55,59 +54,6 @@ static int scan_piece(struct scan *s)
 	s->n = (size_t)n;
 	s->next += (__u64)n;
 	return n > 0;
-}
-
-/* Plain lines */
-
-/**
- * struct lines - what was seen of lines
- * @odd: an odd number of quotes since the line began
- * @ended: a carriage return came last
- * @begun: the first whole line has begun
- * @plain: result
- */
-struct lines {
-	bool odd;
-	bool ended;
-	bool begun;
-	bool plain;
-};
-
-/* Return: whether to go on: not behind the first line that ends at @left or later. */
-static bool see_lines(struct lines *l, const char *at, size_t n, __u64 left)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		bool stop = at[i] == '\n';
-
-		if (l->begun) {
-			l->plain &= !(l->ended && !stop) && !(stop && l->odd);
-			l->odd = !stop && l->odd != (at[i] == '"');
-			l->ended = at[i] == '\r';
-		}
-		l->begun |= stop;
-		if (!l->plain || (stop && i >= left))
-			return false;
-	}
-	return true;
-}
-
-int rec_is_plain(int fd, __u64 from, __u64 to, bool *plain)
-{
-	struct lines l = { .begun = !from, .plain = true };
-	__u64 at = from ? from - 1 : 0, left;
-	struct scan s;
-	int more = scan_begin(&s, fd, at);
-
-	while (!more && (more = scan_piece(&s)) > 0) {
-		left = to > at ? to - 1 - at : 0;
-		at += s.n;
-		more = !see_lines(&l, s.piece, s.n, left);
-	}
-	free(s.piece);
-	*plain = l.plain && !l.odd;
-	return more < 0 ? more : 0;
 }
 
 /* The part of a source */

@@ -222,6 +222,10 @@ static int check_text(const struct rec_source *s, struct rec_error *e)
 				     "\"hex\" in the object marks a hex key");
 	if (json && (spec->header || spec->separator))
 		return rec_error_set(e, -EINVAL, "JSON has no header and no separator");
+	if (spec->multiline &&
+	    (json || !spec->fields || (spec->separator && spec->separator != ',')))
+		return rec_error_set(e, -EINVAL,
+				     "--multiline goes with CSV by comma, and --fields");
 	if (spec->separator && strchr("\"\r\n", spec->separator))
 		return rec_error_set(e, -EINVAL,
 				     "a quote or an end of line cannot "
@@ -234,7 +238,8 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 	const struct rec_spec *spec = &s->spec;
 	const char *name = rec_format_name(spec->format);
 
-	if (spec->fields || spec->digest || spec->hex || spec->header || spec->separator)
+	if (spec->fields || spec->digest || spec->hex || spec->header || spec->separator ||
+	    spec->multiline)
 		return rec_error_set(e, -EINVAL,
 				     "options for fields go with CSV and "
 				     "JSON only: %s has packet keys",
@@ -345,7 +350,7 @@ static int begin_part(struct rec_source *s, struct rec_error *e)
 
 	if (!part->from && !part->to)
 		return 0;
-	if (rec_source_cut(s) == REC_CUT_NOT)
+	if (!rec_may_be_cut(s))
 		return rec_error_set(e, -EINVAL, "it cannot be read in parts");
 	err = rec_input_part(&s->in, part);
 	return err ? rec_input_failed(&s->in, err, e) : 0;

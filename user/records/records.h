@@ -20,7 +20,7 @@
 enum rec_format {
 	REC_AUTO,   /* detect it from the first bytes */
 	REC_COLUMN, /* fixed length, without gaps: not read here, see struct epf_column */
-	REC_CSV,    /* RFC 4180 */
+	REC_CSV,    /* RFC 4180, a record a line */
 	REC_JSON,   /* one JSON text per line */
 	REC_NFDUMP, /* nfdump -o csv */
 	REC_IPFIX,  /* RFC 7011 messages, one after another */
@@ -48,7 +48,7 @@ enum rec_child {
 };
 
 /**
- * struct rec_part - a part of a file, see enum rec_cut: its lines that begin there
+ * struct rec_part - a part of a file, see rec_may_be_cut(): its lines that begin there
  * @from: offset in the file
  * @to: offset of the end; 0: that of the file
  */
@@ -71,6 +71,7 @@ struct rec_part {
  * @separator: CSV: separator of fields; 0: a comma
  * @joint: CSV, JSON: byte between the fields of a key; 0: a comma
  * @skip_bad: count and skip records that cannot be read
+ * @multiline: CSV by comma, with @fields: quoted fields may have ends of lines, as in RFC 4180
  * @fields: comma-separated list. CSV: column numbers from 1, or names with @header;
  *	JSON: names of members, "a.b" for member b of a; NULL: the whole line
  * @stamps: records must have time stamps. Captures, nfdump and IPFIX have stamps of
@@ -93,6 +94,7 @@ struct rec_spec {
 	bool hex;
 	bool header;
 	bool skip_bad;
+	bool multiline;
 	char separator;
 	char joint;
 	const char *fields;
@@ -142,6 +144,7 @@ struct rec_count {
 	__u64 keyless;  /* records without: not IP, a missing member */
 	__u64 bad;      /* with skip_bad: records that could not be read */
 	__u64 left_out; /* by a child, which tells at its end: records that are not packets */
+	__u64 spanning; /* with multiline: records of more than one line */
 	__u64 bytes;    /* of the input, as it is in the file; of a child's output */
 	__u64 work;     /* in units of REC_WORK */
 };
@@ -189,29 +192,10 @@ const char *rec_note(const struct rec_source *source);
  */
 bool rec_needs_child(int fd, enum rec_format format);
 
-/**
- * enum rec_cut - may a file be read in parts?
- * @REC_CUT_NOT: no: it is compressed, printed by a program, or its records are not lines
- * @REC_CUT_LINES: yes
- * @REC_CUT_PLAIN: if its lines are plain, see rec_is_plain()
+/* May a file be read in parts? Not if it is compressed, printed by a program, or its records are
+ * not lines.
  */
-enum rec_cut { REC_CUT_NOT, REC_CUT_LINES, REC_CUT_PLAIN };
-
-enum rec_cut rec_source_cut(const struct rec_source *source);
-
-/**
- * rec_is_plain() - is each line a record of CSV, or a bad one?
- * @fd: regular file, whose position does not matter, and stays
- * @from: offset of the first byte of a part
- * @to: of its end
- * @plain: result: all lines that begin there have an even number of quotes, and a carriage
- *	return at their end only
- *
- * A file all of whose parts are plain may be read in parts.
- *
- * Return: 0; -ENOMEM; an errno of pread().
- */
-int rec_is_plain(int fd, __u64 from, __u64 to, bool *plain);
+bool rec_may_be_cut(const struct rec_source *source);
 
 /* The description of its keys. */
 struct epf_key_desc rec_source_desc(const struct rec_source *source);
