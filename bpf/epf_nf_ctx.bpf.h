@@ -12,6 +12,7 @@
 
 #ifndef __VMLINUX_H__
 struct net_device {
+	char name[16];
 	int ifindex;
 } __attribute__((preserve_access_index));
 

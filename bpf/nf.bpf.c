@@ -256,6 +256,21 @@ static __always_inline int done(struct epf_ctx *ctx, const struct epf_reflex_act
 	return act->verdict == EPF_REFLEX_DROP ? NF_DROP : NF_ACCEPT;
 }
 
+static __always_inline __u64 differs(const struct net_device *dev, const struct epf_nf_iface *want,
+				     __u32 word)
+{
+	__u64 name = *(const __u64 *)&dev->name[8 * word];
+
+	return (name ^ want->name[word]) & want->mask[word];
+}
+
+static __always_inline bool through(const struct net_device *dev, const struct epf_nf_iface *want)
+{
+	if (!want->mask[0])
+		return true;
+	return dev && !differs(dev, want, 0) && !differs(dev, want, 1);
+}
+
 SEC("netfilter")
 int nf_look(struct bpf_nf_ctx *ctx)
 {
@@ -265,7 +280,9 @@ int nf_look(struct bpf_nf_ctx *ctx)
 
 	if (!rule || !counts)
 		return NF_ACCEPT;
-	reason = look(ctx, rule);
+	reason = through(ctx->state->in, &rule->in) && through(ctx->state->out, &rule->out) ?
+			 look(ctx, rule) :
+			 EPF_REFLEX_OTHER;
 	barrier_var(reason); /* compare and index must use one register */
 	if (reason >= EPF_NF_REASONS)
 		return NF_ACCEPT;

@@ -31,17 +31,30 @@ enum epf_nf_reason {
 #define EPF_NF_IF_NEW 4 /* a key that is present is not inserted again */
 
 /**
+ * struct epf_nf_iface - the name of an interface
+ * @name: as in struct net_device
+ * @mask: its bits that are compared: the name and the NUL behind it; zero: any interface,
+ * or none
+ */
+struct epf_nf_iface {
+	__u64 name[2];
+	__u64 mask[2];
+};
+
+/**
  * struct epf_nf_rule - the one value of the rule map
  * @of: the first of @opts is the packet key; the other fields as in struct epf_reflex_rule
  * @op: EPF_NF_ASK, EPF_NF_LEARN, EPF_NF_IF_NEW
  * @dport: ports of the rule are destination ports of the packet, otherwise source ports
  * @all: every packet is matched, also one without ports
+ * @in, @out: packets that come in, or leave, through another interface are not matched
  */
 struct epf_nf_rule {
 	struct epf_reflex_rule of;
 	__u32 op;
 	__u32 dport;
 	__u32 all;
+	struct epf_nf_iface in, out;
 };
 
 /**

@@ -315,7 +315,7 @@ WAYS = [["--key", "packet", "--no-mac", "--bytes", "64", "--vlan-offload", "off"
         ["--reflexive", "--match", "any", "--ask", "tc", "--else", "mark=0x1/0x3", "v0"],
         ["--admit", "10/20", "--key", "peer", "--new-rate", "1/2", "--if-unknown", "drop", "v0"],
         ["--log-new", "--log-rate", "10/20", "v0"],
-        ["--hook", "nf:input:-310:ip", "--learn", "--if-new"],
+        ["--hook", "nf:input:-310:ip", "--in", "v0", "--learn", "--if-new"],
         ["--hook", "nf:output:5", "--if-recent", "drop", *RULE]]
 
 

@@ -171,7 +171,7 @@ def options():
         attach e -f a --cluster c --reflexive --else drop --if-unknown drop --fragments pass
         attach e -f a --reflexive --match any --within 1500ms --else drop --if-unknown drop --fragments pass
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
-        attach --hook nf:output:5:ip6 -f a --key peer --learn --if-new --if-recent drop --if-unknown accept
+        attach --hook nf:output:5:ip6 -f a --out e --key peer --learn --if-new --if-recent drop --if-unknown accept
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
         attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24 --zone 7
         attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow

@@ -528,6 +528,8 @@ int attach_run(struct xdp_want *want)
 	bool named = want->filter, alone;
 
 	warn_drops(want);
+	if (nf.on)
+		nf_warn_learns(&nf);
 	if (want->prio && !shared_attach) {
 		warn("this epfctl was built without libxdp: no other XDP program can share '%s'",
 		     want->ifname);

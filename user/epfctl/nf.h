@@ -21,11 +21,15 @@ enum {
 	OPT_LEARN,
 	OPT_IF_NEW,
 	OPT_IF_RECENT,
+	OPT_IN,
+	OPT_OUT,
 	OPT_NF_END,
 };
 #define NF_LONGS                                                                                  \
 	{ "hook", required_argument, NULL, OPT_HOOK }, { "learn", no_argument, NULL, OPT_LEARN }, \
 		{ "if-new", no_argument, NULL, OPT_IF_NEW },                                      \
+		{ "in", required_argument, NULL, OPT_IN },                                        \
+		{ "out", required_argument, NULL, OPT_OUT },                                      \
 	{                                                                                         \
 		"if-recent", required_argument, NULL, OPT_IF_RECENT                               \
 	}
@@ -36,6 +40,8 @@ enum {
 "  --hook nf:HOOK:PRIORITY[:ip|ip6]  prerouting, input, forward, output or\n" \
 "                      postrouting, such as 'nf:prerouting:-310'; for IPv4 and\n" \
 "                      IPv6, or for one of them\n" \
+"  --in INTERFACE, --out INTERFACE  judge only packets that come in, or leave,\n" \
+"                      through it\n" \
 "  --learn             insert the key of every packet that is matched; without\n" \
 "                      --if-recent and --else all packets are accepted\n" \
 "  --if-new            with --learn: insert only keys that are not present\n" \
@@ -112,6 +118,8 @@ bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
  * what reflex_within() sets. If not, prints an error.
  */
 bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pkt_opts *opts);
+/* Warn if the rule learns what other hosts send through this one, from any side. */
+void nf_warn_learns(const struct nf_want *want);
 /* Does the rule set no marks, or is @filter the module's? If not, prints an error. */
 bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf);
 /* " --learn --match udp:sport=53 --else drop" */

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/netfilter.h>
 #include <stdlib.h>
 
 #define BIT(opt) (1u << ((opt)-OPT_HOOK))
@@ -90,6 +91,21 @@ bool nf_name(const char *arg, char name[XDP_NAME_BYTES])
 	return true;
 }
 
+/* "--in eth0" */
+static bool parse_iface(const char *option, const char *arg, struct epf_nf_iface *iface)
+{
+	size_t len = strlen(arg);
+
+	if (!len || len >= IFNAMSIZ || strpbrk(arg, "/: \t\n")) {
+		fail("%s '%s': not the name of an interface", option, arg);
+		return false;
+	}
+	memset(iface, 0, sizeof(*iface));
+	memcpy(iface->name, arg, len);
+	memset(iface->mask, 0xff, len + 1);
+	return true;
+}
+
 bool nf_option(struct nf_want *want, int opt, const char *arg)
 {
 	want->said |= BIT(opt);
@@ -99,6 +115,10 @@ bool nf_option(struct nf_want *want, int opt, const char *arg)
 		return parse_hook(&want->hook, arg);
 	case OPT_IF_RECENT:
 		return reflex_parse_act("--if-recent", arg, &want->recent);
+	case OPT_IN:
+		return parse_iface("--in", arg, &want->rule.in);
+	case OPT_OUT:
+		return parse_iface("--out", arg, &want->rule.out);
 	case OPT_LEARN:
 	case OPT_IF_NEW:
 		return true;
@@ -134,6 +154,11 @@ static const char *nfopts_misfit(const struct nf_want *want, const struct reflex
 	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) || reflex->within))
 		return "--fragments, --if-unknown and --within need a lookup: give "
 		       "--if-recent or --else together with --learn";
+	if (nfopts_said(want, OPT_IN) && want->hook.hook == NF_INET_LOCAL_OUT)
+		return "--in does not go with output, where packets have come in nowhere";
+	if (nfopts_said(want, OPT_OUT) && want->hook.hook < NF_INET_FORWARD)
+		return "--out goes with forward, output and postrouting only: before these no "
+		       "interface is chosen";
 	if (nfopts_said(want, OPT_IF_NEW) && !nfopts_said(want, OPT_LEARN))
 		return "--if-new goes with --learn only";
 	if (drops && !reflex_said(reflex, OPT_IF_UNKNOWN))
@@ -167,7 +192,7 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 	const char *why;
 
 	if (!want->on && want->said)
-		fail("--learn, --if-new and --if-recent go with --hook only");
+		fail("--learn, --if-new, --if-recent, --in and --out go with --hook only");
 	if (!want->on)
 		return !want->said;
 	rule->of = reflex->rule;
@@ -185,6 +210,18 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 		opts->flags |= EPF_PKT_FIRST;
 	rule->of.opts[EPF_REFLEX_ASK] = rule->of.opts[EPF_REFLEX_LEARN] = *opts;
 	return true;
+}
+
+void nf_warn_learns(const struct nf_want *want)
+{
+	bool passing = want->hook.hook == NF_INET_FORWARD ||
+		       want->hook.hook == NF_INET_POST_ROUTING;
+
+	if (passing && nfopts_said(want, OPT_LEARN) && !nfopts_said(want, OPT_IN) &&
+	    !nfopts_said(want, OPT_OUT))
+		warn("'%s' with --learn also learns what strangers send through this host: name "
+		     "the interface that leads to them by --out",
+		     want->hook.name);
 }
 
 bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf)
@@ -208,8 +245,17 @@ static struct text act(const struct epf_nf_rule *rule, int reason, const char *p
 	return reflex_act_text(&rule->of.act[reason], pass);
 }
 
+static const char *iface_name(const struct epf_nf_iface *iface)
+{
+	return iface->mask[0] ? (const char *)iface->name : NULL;
+}
+
 void nf_print(FILE *out, const struct epf_nf_rule *rule)
 {
+	if (iface_name(&rule->in))
+		fprintf(out, " --in %s", iface_name(&rule->in));
+	if (iface_name(&rule->out))
+		fprintf(out, " --out %s", iface_name(&rule->out));
 	if (rule->op & EPF_NF_LEARN)
 		fputs(" --learn", out);
 	if (rule->op & EPF_NF_IF_NEW)
@@ -228,8 +274,10 @@ void nf_print(FILE *out, const struct epf_nf_rule *rule)
 
 json_t *nf_json(const struct epf_nf_rule *rule)
 {
-	json_t *o = json_pack("{s:b, s:b, s:b}", "asks", !!(rule->op & EPF_NF_ASK), "learns",
-			      !!(rule->op & EPF_NF_LEARN), "if_new", !!(rule->op & EPF_NF_IF_NEW));
+	json_t *o = json_pack("{s:b, s:b, s:b, s:s*, s:s*}", "asks", !!(rule->op & EPF_NF_ASK),
+			      "learns", !!(rule->op & EPF_NF_LEARN), "if_new",
+			      !!(rule->op & EPF_NF_IF_NEW), "in", iface_name(&rule->in), "out",
+			      iface_name(&rule->out));
 
 	if (!rule->all)
 		json_object_set_new(o, "match", reflex_json_match(&rule->of, sep(rule)));
