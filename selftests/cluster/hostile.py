@@ -186,6 +186,31 @@ def flood(p):
     return p.refusal(GHOST, "more keys", send) or c.until_answers()
 
 
+def ids(p):
+    """a host that uses ids of another one's next messages in its own ones takes nothing away"""
+    c, ahead, count = p.c, 20, 40
+    with ghost.connect(c) as line:
+        line.subscribe(SUBJECT + "h0")
+        seq = 0
+        while not seq:  # it knows the time
+            seq = message.read(line.receive()[2])["seq"]
+        name = line.headers.rsplit(b": ", 1)[1].rsplit(b".", 1)[0].decode()
+    for number in range(seq + ahead, seq + ahead + count):
+        p.line.publish(SUBJECT + GHOST, b"", Nats_Msg_Id=f"{name}.{number}")
+    p.line.flush()
+    others = [i for i in range(HOSTS) if c.names[i] != "h0"]
+
+    def behind():
+        with ghost.connect(c) as line:
+            line.subscribe(SUBJECT + "h0")
+            return message.read(line.receive()[2])["seq"] > seq + ahead + count
+    fault = p.rounds(behind, "that the messages are sent")
+    of = [of_peer(c, i, "h0") for i in others]
+    if not fault and any(h["pending"] or h["gaps"] for h in of):
+        fault = f"messages of h0 are missing: {of[0]}"
+    return fault or p.covered()
+
+
 def silent(p):
     """a host that is silent is named, and nothing is covered"""
     c = p.c
@@ -200,7 +225,7 @@ def silent(p):
 
 
 CASES = [digests, ordered, jumbled, repeated, damaged, other_key, FUTURE, WINDOW, SUBJECT_OF, stranger,
-         not_its_subject, flood, silent]
+         not_its_subject, ids, flood, silent]
 
 
 def main():

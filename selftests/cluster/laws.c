@@ -121,6 +121,8 @@ static void add(struct outcome *sum, const struct outcome *o)
 	sum->late += o->late;
 	sum->gaps += o->gaps;
 	sum->replays += o->replays;
+	sum->forged += o->forged;
+	sum->changed += o->changed;
 	for (r = 0; r < COVERAGE_REFUSALS; r++)
 		sum->refused[r] += o->refused[r];
 }
@@ -163,6 +165,29 @@ static void check_law(const struct law *law, unsigned int n, struct outcome *sum
 	       (double)law->whole_in / 1e9);
 }
 
+/* One host of each schedule forges from beginning to end. It may say anything of its own keys, so
+ * the oracle is not asked.
+ */
+static void check_forgers(unsigned int n)
+{
+	struct outcome o, sum = { 0 };
+	unsigned int i, told = 0;
+	struct plan p;
+
+	for (i = 0; i < n; i++) {
+		p = draw_plan(first_seed() + i, &any_fault);
+		p.forger = 1 + i % p.hosts;
+		sim_run(&p, &o);
+		add(&sum, &o);
+		if (o.changed && told++ < 3)
+			describe(&p, &o);
+	}
+	printf("# forgers: %u schedules from seed %llu, %llu messages forged\n", n, first_seed(),
+	       sum.forged);
+	tap_ok(sum.forged > n && !sum.changed,
+	       "no message of one host changes what is known of another: %llu did", sum.changed);
+}
+
 /* A test in which nothing happens would prove nothing. */
 static bool lively(const struct outcome *sum)
 {
@@ -193,10 +218,11 @@ int main(int argc, char **argv)
 		    strtoull(argv[2], NULL, 0));
 		return 0;
 	}
-	tap_plan(7);
+	tap_plan(8);
 	check_law(&any_fault, n, &sum);
 	tap_ok(lively(&sum), "there are claims, refusals for every reason, holes and replays");
 	check_law(&clock_set, n, &sum);
 	check_law(&mild, n, &sum);
+	check_forgers(n / 3);
 	return tap_end();
 }

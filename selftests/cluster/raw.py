@@ -17,6 +17,7 @@ class Connection:
     def __init__(self, address, tls=None, nkey=None, timeout=60):
         self.socket = socket.create_connection(address, timeout)
         self.rest = b""
+        self.headers = b""  # of the last message
         info = json.loads(self.line().partition(b" ")[2])
         if tls:
             context = ssl.create_default_context(cafile=tls[0])
@@ -77,6 +78,7 @@ class Connection:
         numbers = [int(w) for w in words[-sizes:]]
         reply = words[3].decode() if len(words) == 4 + sizes else None
         data = self.exactly(numbers[-1])
+        self.headers = data[:numbers[0]] if sizes == 2 else b""
         return words[1].decode(), reply, data[numbers[0]:] if sizes == 2 else data
 
     def flush(self):
@@ -85,9 +87,13 @@ class Connection:
         while self.receive() != "PONG":
             pass
 
-    def publish(self, subject, data, reply=""):
-        head = f"PUB {subject} {reply} {len(data)}" if reply else f"PUB {subject} {len(data)}"
-        self.send(head.encode() + b"\r\n" + data + b"\r\n")
+    def publish(self, subject, data, reply="", **headers):
+        """@headers: with '_' for '-'."""
+        head = "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in headers.items())
+        head = f"NATS/1.0\r\n{head}\r\n".encode() if headers else b""
+        sizes = f"{len(head)} {len(head + data)}" if headers else f"{len(data)}"
+        self.send(f"{'HPUB' if headers else 'PUB'} {subject} {reply} {sizes}\r\n".encode() + head +
+                  data + b"\r\n")
 
     def subscribe(self, subject, sid=1):
         self.send(f"SUB {subject} {sid}\r\n".encode())

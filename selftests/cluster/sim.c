@@ -198,7 +198,7 @@ void sim_run(const struct plan *plan, struct outcome *out)
 	s.jump = 3600 * 1000 * MS;
 	begin(&s);
 	while (s.events && s.heap[0].at < plan->end && s.keys < KEYS_MAX &&
-	       s.messages < MESSAGES_MAX) {
+	       s.messages < MESSAGES_MAX && s.stored < STORED_MAX) {
 		struct event e = event_next(&s);
 
 		s.now = e.at;

@@ -17,6 +17,7 @@
 #define FAULTS_MAX 8
 #define KEYS_MAX 8192
 #define MESSAGES_MAX 16384
+#define STORED_MAX (4 * MESSAGES_MAX) /* some are sent again */
 #define QUEUE_MAX 24
 #define MESSAGE_BYTES (CLUSTER_HEAD_BYTES + 8 * BATCH_MAX)
 #define BATCH_MAX 3u /* digests of a message, so that one reading makes several */
@@ -77,6 +78,7 @@ struct fault {
  * @end: of the run
  * @delay: longest time of a message on its way, without faults
  * @jumps: the broker's clock may be set
+ * @forger: one more than the number of a host that sends whatever it wants; 0: none
  */
 struct plan {
 	__u64 seed;
@@ -87,6 +89,7 @@ struct plan {
 	__u64 end;
 	__u64 delay;
 	bool jumps;
+	unsigned int forger;
 };
 
 /**
@@ -99,10 +102,13 @@ struct plan {
  * @refused: messages that were refused, by reason
  * @gaps: holes that were given up
  * @replays: replays
+ * @forged: messages of the forger that hosts got
+ * @changed: times at which those had changed what a host knows of another one
  * @whole_ns: true time from which all hosts were covered until the end; ~0: never
  */
 struct outcome {
 	__u64 wrong, claims, ticks, keys, late, refused[COVERAGE_REFUSALS], gaps, replays;
+	__u64 forged, changed;
 	__u64 whole_ns;
 };
 

@@ -72,24 +72,33 @@ static void agent_conf(const struct sim *s, const struct host *h, struct coverag
 	};
 }
 
+static struct coverage *coverage_begin(const struct sim *s, const struct host *h)
+{
+	struct coverage_conf conf;
+	struct coverage *c;
+	struct rec_error e;
+
+	agent_conf(s, h, &conf);
+	c = coverage_new(&conf, &e);
+	if (!c) {
+		puts(e.text);
+		abort();
+	}
+	coverage_own(c, sim_own(s, h, h->born));
+	return c;
+}
+
 /* Start the agent. @anew: it does not know where the last one stood. */
 void host_agent(struct sim *s, unsigned int host, bool anew)
 {
 	struct host *h = &s->host[host];
-	struct coverage_conf conf;
-	struct rec_error e;
 
 	h->alive = true;
 	h->life++;
 	h->queued = 0;
 	memset(&h->clock, 0, sizeof(h->clock));
-	agent_conf(s, h, &conf);
-	h->coverage = coverage_new(&conf, &e);
-	if (!h->coverage) {
-		puts(e.text);
-		abort();
-	}
-	coverage_own(h->coverage, sim_own(s, h, h->born));
+	h->coverage = coverage_begin(s, h);
+	h->without = coverage_begin(s, h);
 	h->replay_from = h->covered_since = ~0ULL;
 	h->restarts = 0;
 	if (anew) {
@@ -117,7 +126,8 @@ void host_agent_dies(struct host *h)
 {
 	h->alive = false;
 	coverage_free(h->coverage);
-	h->coverage = NULL;
+	coverage_free(h->without);
+	h->coverage = h->without = NULL;
 	h->covered_since = ~0ULL;
 }
 
@@ -271,6 +281,8 @@ void host_publish(struct sim *s, unsigned int host)
 
 	if (sim_fault(s, STRANGER, host))
 		net_stranger(s, host);
+	if (s->plan->forger == host + 1)
+		net_forge(s, host);
 	if (known && (!h->from || h->restarts != h->clock.restarts))
 		incarnate(s, h);
 	if (known && h->low >= h->from) {
@@ -293,7 +305,8 @@ void host_acknowledge(struct host *h, __u32 message)
 	h->queued = kept;
 }
 
-static void apply(struct sim *s, unsigned int host, const struct cluster_msg *m, __u64 stamp)
+static void apply(struct sim *s, unsigned int host, const struct cluster_msg *m, __u64 stamp,
+		  bool forged)
 {
 	struct host *h = &s->host[host];
 	__u32 i;
@@ -303,6 +316,8 @@ static void apply(struct sim *s, unsigned int host, const struct cluster_msg *m,
 	for (i = 0; i < m->count; i++)
 		h->seen[m->digest[i]] = own_now(s, h);
 	coverage_applied(h->coverage, m, stamp);
+	if (!forged)
+		coverage_applied(h->without, m, stamp);
 }
 
 void host_deliver(struct sim *s, const struct event *e)
@@ -311,6 +326,8 @@ void host_deliver(struct sim *s, const struct event *e)
 	struct host *h = &s->host[e->host];
 	const struct message *m = &s->message[e->message];
 	const char *subject = s->host[m->host].name;
+	bool forged = s->plan->forger == m->host + 1;
+	enum coverage_take take;
 	__u8 bytes[MESSAGE_BYTES];
 	struct cluster_msg msg;
 	struct rec_error error;
@@ -324,19 +341,44 @@ void host_deliver(struct sim *s, const struct event *e)
 		bytes[sim_draw(s, m->len)] ^= (__u8)(1 + sim_draw(s, 255));
 	if (cluster_msg_get(&msg, bytes, m->len, digests, &error)) {
 		coverage_damaged(h->coverage, subject);
+		if (!forged)
+			coverage_damaged(h->without, subject);
 		return;
 	}
 	if (m->host == e->host && m->life == h->life)
 		cluster_clock_echo(&h->clock, m->sent, own_now(s, h), e->stamp);
-	if (coverage_offer(h->coverage, &msg, subject, e->stamp, &h->clock, own_now(s, h),
-			   &error) == COVERAGE_APPLY)
-		apply(s, e->host, &msg, e->stamp);
+	take = coverage_offer(h->coverage, &msg, subject, e->stamp, &h->clock, own_now(s, h),
+			      &error);
+	s->out->forged += forged;
+	if (!forged)
+		s->out->changed += take != coverage_offer(h->without, &msg, subject, e->stamp,
+							  &h->clock, own_now(s, h), &error);
+	if (take == COVERAGE_APPLY)
+		apply(s, e->host, &msg, e->stamp, forged);
+}
+
+/* The law of forgers: is all that is known of the other hosts known without their messages? */
+static bool unchanged(const struct sim *s, const struct host *h, struct cluster_clock *k, __u64 now)
+{
+	struct coverage_host with, without;
+	unsigned int i;
+
+	for (i = 0; i < s->plan->hosts; i++) {
+		memset(&with, 0, sizeof(with));
+		memset(&without, 0, sizeof(without));
+		coverage_host(h->coverage, i, k, now, &with);
+		coverage_host(h->without, i, k, now, &without);
+		without.name = with.name;
+		if (i + 1 != s->plan->forger && memcmp(&with, &without, sizeof(with)))
+			return false;
+	}
+	return true;
 }
 
 void host_tick(struct sim *s, unsigned int host)
 {
 	struct host *h = &s->host[host];
-	__u64 own = own_now(s, h);
+	__u64 own = own_now(s, h), ignored;
 
 	sim_event(s, s->now + TICK / 2 + sim_draw(s, TICK), TICK_DUE, host, 0, 0);
 	if (h->stopped) {
@@ -345,6 +387,8 @@ void host_tick(struct sim *s, unsigned int host)
 	}
 	if (!coverage_until(h->coverage, &h->clock, own, &h->until))
 		h->until = 0;
+	coverage_until(h->without, &h->clock, own, &ignored);
+	s->out->changed += !unchanged(s, h, &h->clock, own);
 	s->out->ticks++;
 	if (h->until) {
 		s->out->claims++;

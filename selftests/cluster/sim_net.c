@@ -43,32 +43,25 @@ static void deliver(struct sim *s, unsigned int to, __u32 message)
 			  stamp);
 }
 
-/* A message that is sent again is stored once, as JetStream does by its id; but not if the broker
- * has forgotten the first.
- */
-static bool stored(const struct sim *s, __u32 message)
+/* A message that is sent again is stored again: it has no id that the broker knows. */
+static void store(struct sim *s, __u32 message)
 {
-	__u32 i;
+	struct message *m = &s->message[message];
+	unsigned int i;
 
-	for (i = s->stored; i-- > 0 && i + 64 > s->stored;)
-		if (s->stream[i] == message)
-			return true;
-	return false;
+	m->stamp = s->now + s->jump;
+	s->stream[s->stored++] = (struct stored){ message, m->stamp };
+	for (i = 0; i < s->plan->hosts; i++)
+		deliver(s, i, message);
 }
 
 void net_arrive(struct sim *s, const struct event *e)
 {
-	struct message *m = &s->message[e->message];
-	unsigned int i;
+	const struct message *m = &s->message[e->message];
 
 	if (cut(s, e->host))
 		return;
-	if (!stored(s, e->message)) {
-		m->stamp = s->now + s->jump;
-		s->stream[s->stored++] = e->message;
-		for (i = 0; i < s->plan->hosts; i++)
-			deliver(s, i, e->message);
-	}
+	store(s, e->message);
 	if (m->life == s->host[m->host].life && !lost(s, e->host))
 		sim_event(s, s->now + way(s, e->host), ACKNOWLEDGE, m->host, e->message, 0);
 }
@@ -83,10 +76,10 @@ void net_replay(struct sim *s, unsigned int host)
 	if (cut(s, host))
 		return;
 	for (i = 0; i < s->stored; i++) {
-		const struct message *m = &s->message[s->stream[i]];
+		const struct stored *was = &s->stream[i];
 
-		if (m->stamp >= h->replay_from && !lost(s, host))
-			sim_event(s, at += 2000, DELIVER, host, s->stream[i], m->stamp);
+		if (was->stamp >= h->replay_from && !lost(s, host))
+			sim_event(s, at += 2000, DELIVER, host, was->message, was->stamp);
 	}
 	h->replay_from = ~0ULL;
 	s->out->replays++;
@@ -128,4 +121,36 @@ void net_stranger(struct sim *s, unsigned int host)
 	m->life = h->life + 1000; /* no echo, no acknowledgement */
 	if (m->len)
 		sim_event(s, s->now + 1000, ARRIVE, host, s->messages++, 0);
+}
+
+/* A message on its own subject of a host that may write anything into it: the bytes of another
+ * message, the name of another host, any incarnation, number and interval, or no message at all.
+ */
+void net_forge(struct sim *s, unsigned int host)
+{
+	struct message *m = &s->message[s->messages];
+	const struct message *of = &s->message[s->messages ? sim_draw(s, s->messages) : 0];
+	const struct host *like = &s->host[sim_draw(s, s->plan->hosts)];
+	__u64 now = s->now + s->jump, digest = s->keys ? sim_draw(s, s->keys) : 0;
+	struct cluster_msg msg = { .check = { 1, 2 },
+				   .hash_kind = 1,
+				   .window_ns = WINDOW,
+				   .incarnation = sim_draw(s, 4) ? like->incarnation :
+								   sim_draw(s, 8),
+				   .seq = like->seq + sim_draw(s, 64),
+				   .from = now - sim_draw(s, 2 * WINDOW),
+				   .to = now - sim_draw(s, LAG),
+				   .lost = !sim_draw(s, 8),
+				   .count = s->keys && sim_draw(s, 2),
+				   .digest = &digest };
+
+	memcpy(msg.host, sim_draw(s, 4) ? s->host[host].name : like->name, sizeof(msg.host));
+	m->len = cluster_msg_put(&msg, m->bytes, sizeof(m->bytes));
+	if (!m->len || !sim_draw(s, 4)) {
+		m->len = of->len;
+		memcpy(m->bytes, of->bytes, of->len);
+	}
+	m->host = host;
+	m->life = s->host[host].life + 1000; /* no echo, no acknowledgement */
+	sim_event(s, s->now + 1000, ARRIVE, host, s->messages++, 0);
 }

@@ -33,7 +33,7 @@ struct event {
  * @life: process of the publisher
  * @sent: own time when it was sent first
  * @again: own time when it was sent last
- * @stamp: by the broker; 0: not there
+ * @stamp: by the broker, of its last storing; 0: not there
  */
 struct message {
 	__u8 bytes[MESSAGE_BYTES];
@@ -57,6 +57,7 @@ struct message {
  * @life: number of processes so far
  * @clock: cluster time
  * @coverage: what it knows
+ * @without: what it would know without the messages of the forger
  * @until: what the packet path compares; it stays when the agent dies
  * @replay_from: replay that the broker has not begun yet; ~0: none
  * @covered_since: true time from which all ticks said "covered"; ~0: the last one did not
@@ -80,12 +81,18 @@ struct host {
 	bool up, alive, stopped;
 	__u32 life;
 	struct cluster_clock clock;
-	struct coverage *coverage;
+	struct coverage *coverage, *without;
 	__u64 until, replay_from, covered_since;
 	__u64 incarnation, seq, from, low, lost, restarts;
 	__u32 tail;
 	__u32 queue[QUEUE_MAX];
 	__u32 queued;
+};
+
+/* A place in the stream: a message, and the stamp that it has there. */
+struct stored {
+	__u32 message;
+	__u64 stamp;
 };
 
 struct sim {
@@ -100,7 +107,7 @@ struct sim {
 	__u32 keys;
 	struct message message[MESSAGES_MAX];
 	__u32 messages;
-	__u32 stream[MESSAGES_MAX];
+	struct stored stream[STORED_MAX];
 	__u32 stored;
 	struct event *heap;
 	__u32 events, room;
@@ -118,6 +125,7 @@ void net_send(struct sim *s, __u32 message);
 void net_arrive(struct sim *s, const struct event *e);
 void net_replay(struct sim *s, unsigned int host);
 void net_stranger(struct sim *s, unsigned int host);
+void net_forge(struct sim *s, unsigned int host);
 
 /* sim_host.c: the agent */
 void host_begin(struct sim *s, unsigned int host);

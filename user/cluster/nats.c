@@ -24,6 +24,10 @@
 #define CLOSE_TICK_NS 10000000L
 #define CLOSE_TICKS 300u
 #define ERR_STREAM_NOT_FOUND 10059 /* JSStreamNotFoundErr */
+/* Not Nats-Msg-Id: the server drops a message whose id of that name any message of the stream had
+ * before, whoever sent that, and ids can be guessed.
+ */
+#define ID_HEADER "Epf-Id"
 
 /**
  * struct cluster_nats - a transport
@@ -144,7 +148,7 @@ static void nats_acked(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *faul
 	(void)js;
 	(void)ack;
 	pthread_mutex_lock(&n->lock);
-	if (!n->deaf && natsMsgHeader_Get(msg, "Nats-Msg-Id", &id) == NATS_OK && id)
+	if (!n->deaf && natsMsgHeader_Get(msg, ID_HEADER, &id) == NATS_OK && id)
 		n->conf.acknowledged(n->conf.ctx, id, fault ? -EIO : 0);
 	pthread_mutex_unlock(&n->lock);
 	natsMsg_Destroy(msg);
@@ -443,6 +447,9 @@ static int stream_compare(const jsStreamConfig *is, const jsStreamConfig *want, 
 				     name, (long long)is->MaxBytes, (long long)want->MaxBytes);
 	if (is->MaxMsgs > 0 || is->MaxMsgsPerSubject > 0)
 		return rec_error_set(e, -EINVAL, "stream %s limits the number of messages", name);
+	if (is->AllowRollup)
+		return rec_error_set(e, -EINVAL, "stream %s lets any host remove all messages",
+				     name);
 	return 0;
 }
 
@@ -528,7 +535,7 @@ static bool nats_take(natsMsg *msg, struct cluster_nats_msg *m)
 		return false;
 	m->stamp = (__u64)meta->Timestamp;
 	jsMsgMetaData_Destroy(meta);
-	natsMsgHeader_Get(msg, "Nats-Msg-Id", &id);
+	natsMsgHeader_Get(msg, ID_HEADER, &id);
 	snprintf(m->host, sizeof(m->host), "%s", host + 1);
 	snprintf(m->id, sizeof(m->id), "%s", id ? id : "");
 	m->data = natsMsg_GetData(msg);
@@ -564,11 +571,14 @@ int cluster_nats_publish(struct cluster_nats *n, const char *id, const void *dat
 	if (!cluster_nats_connected(n))
 		return -ENOTCONN;
 	jsPubOptions_Init(&o);
-	o.MsgId = id;
 	o.MaxWait = CLUSTER_ACK_MS;
 	s = natsMsg_Create(&msg, n->subject, NULL, data, (int)bytes);
-	if (s != NATS_OK)
+	if (s == NATS_OK)
+		s = natsMsgHeader_Set(msg, ID_HEADER, id);
+	if (s != NATS_OK) {
+		natsMsg_Destroy(msg);
 		return -EIO;
+	}
 	__atomic_add_fetch(&n->pending, 1, __ATOMIC_RELAXED);
 	s = js_PublishMsgAsync(n->js, &msg, &o);
 	if (s != NATS_OK)

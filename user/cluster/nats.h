@@ -146,7 +146,8 @@ void cluster_nats_done(struct cluster_nats_msg *m) __attribute__((weak));
 /**
  * cluster_nats_publish() - send a message of this host
  * @n: transport
- * @id: identifier, which the stream knows repeated messages by
+ * @id: identifier, for @acknowledged and for cluster_nats_next(). The server ignores it, and
+ *	stores a message again that is sent again
  * @data: contents; copied
  * @bytes: their length
  *
