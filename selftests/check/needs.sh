@@ -63,7 +63,7 @@ nothing() {
 ktap_check 'without a compiler: all that is missing, at once' nothing
 stops() {
 	says 2 -C user "${bare[@]}" && line '^error: missing: gcc' &&
-		[ ! -e "$tmp/build" ]
+		[ ! -e "$tmp/build/user" ]
 }
 ktap_check 'and nothing is built' stops
 at_once() {
