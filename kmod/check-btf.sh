@@ -29,7 +29,7 @@ command -v "$objcopy" >/dev/null || die "$objcopy is missing: install binutils"
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 [ "$(section .BTF | wc -c)" -gt 24 ] ||
-	die "$ko has no BTF, so BPF programs could not use it: install pahole, and kernel headers that have a vmlinux (Debian: 6.12 or newer), then 'make clean' and build again"
+	die "$ko has no BTF, so BPF programs could not use it: install pahole, and kernel headers that have a vmlinux (Debian: 6.12 or newer); then build again"
 section .BTF_ids | tr -d '\0' | grep -q . ||
 	die "$ko has empty .BTF_ids: install kernel headers with tools/bpf/resolve_btfids, or give RESOLVE_BTFIDS=path"
 
