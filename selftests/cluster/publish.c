@@ -33,6 +33,7 @@ static __u64 draw(__u64 below)
  * @fate: 0 or an error, of each
  * @flying: number of them
  * @most: largest number of them
+ * @sent: number of sendings
  * @faults: sendings may be refused or lost
  * @count: digests of a message that the stream has, plus one; 0: it has not
  * @lost: insertions that those messages count as lost
@@ -46,6 +47,7 @@ struct world {
 	int fate[AIR];
 	unsigned int flying;
 	unsigned int most;
+	__u64 sent;
 	bool faults;
 	__u32 count[SEQS];
 	__u64 lost[SEQS];
@@ -79,6 +81,7 @@ static int sending(void *ctx, const char *id, const void *data, size_t bytes)
 	struct world *w = ctx;
 	__u64 luck = w->faults ? draw(10) : 9;
 
+	w->sent++;
 	if (luck < 2)
 		return -EIO;
 	if (w->flying == AIR) {
@@ -220,18 +223,19 @@ static bool foreign(struct world *w)
 int main(void)
 {
 	static struct world w;
-	bool all = true, quiet = true, alone = true;
+	bool all = true, quiet = true, alone = true, exact = true;
 	__u64 lost = 0, resent = 0;
 	struct publish_state s;
 	unsigned int run, most = 0;
 
-	tap_plan(4);
+	tap_plan(5);
 	seed = tap_seed() << 32;
 	for (run = 0; run < RUNS; run++) {
 		live(&w);
 		publish_state(w.p, &s);
 		all &= complete(&w, &s);
 		quiet &= !s.waiting && !s.bytes;
+		exact &= s.resent == w.sent - s.messages;
 		lost += s.lost;
 		resent += s.resent;
 		most = w.most > most ? w.most : most;
@@ -241,6 +245,7 @@ int main(void)
 	tap_ok(all, "each message comes in the end, and each insertion is in one or counted");
 	tap_ok(quiet, "then nothing waits");
 	tap_ok(alone, "identifiers of others acknowledge nothing");
+	tap_ok(exact, "a message is counted as sent again once for each sending but the first");
 	tap_ok(lost && resent && most == 64,
 	       "%llu messages sent again, %llu insertions lost, %u messages under way at most",
 	       (unsigned long long)resent, (unsigned long long)lost, most);

@@ -48,6 +48,7 @@ static const char *const roster[] = { "self", "p0", "p1" };
  * @late: joining has no answer
  * @quiet: waits in which no message comes, before the first one
  * @joins: how often the stream was joined
+ * @local_ns, @all_ns: for how long the filters have kept all, if not for a window
  * @fault: what is wrong
  */
 struct run {
@@ -69,6 +70,7 @@ struct run {
 	bool late;
 	unsigned int quiet;
 	unsigned int joins;
+	__u64 local_ns, all_ns;
 	const char *fault;
 };
 
@@ -201,7 +203,8 @@ int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count
 
 int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
 {
-	*local_ns = *all_ns = WINDOW;
+	*local_ns = run.local_ns ?: WINDOW;
+	*all_ns = run.all_ns ?: WINDOW;
 	return 0;
 }
 
@@ -428,6 +431,32 @@ static const char *quiet_runs(const struct cluster_conf *conf)
 	return fault ? fault : quiet_run(conf, 60, true);
 }
 
+/* The filters have kept all for these times. The younger one says for how long keys may be missing. */
+static const char *young_run(const struct cluster_conf *conf, __u64 local_ns, __u64 all_ns)
+{
+	__u64 began = now_ns(), most = WINDOW - (local_ns < all_ns ? local_ns : all_ns);
+	struct coverage_host h;
+
+	begin(conf, 1);
+	run.local_ns = local_ns;
+	run.all_ns = all_ns;
+	if (receive())
+		wrong("it fails");
+	coverage_host(run.c.coverage, PEERS, &run.c.clock, now_ns(), &h);
+	if (!h.self || h.why != COVERAGE_OWN || h.wait_ns > most ||
+	    h.wait_ns + (now_ns() - began) < most)
+		wrong("the older filter counts");
+	end();
+	return run.fault;
+}
+
+static const char *young_runs(const struct cluster_conf *conf)
+{
+	const char *fault = young_run(conf, NS_PER_SEC, 3 * NS_PER_SEC);
+
+	return fault ? fault : young_run(conf, 3 * NS_PER_SEC, NS_PER_SEC);
+}
+
 /* A server that answers pings, but no requests: the run ends. */
 static const char *late_run(const struct cluster_conf *conf)
 {
@@ -462,7 +491,7 @@ int main(void)
 	unsigned int i;
 
 	memcpy(conf.roster, names, sizeof(names));
-	tap_plan(12);
+	tap_plan(13);
 	for (i = 0; i < 4; i++)
 		tap_sound(good_run(&conf, threads[i]),
 			  "%u threads: a message counts when all its digests are inserted, once",
@@ -475,6 +504,7 @@ int main(void)
 	tap_sound(lonely_runs(&conf), "without a connection, only attempts to make one are steps");
 	tap_sound(quiet_runs(&conf), "60 waits without a message are a silence");
 	tap_sound(late_run(&conf), "joins without an answer end the run");
+	tap_sound(young_runs(&conf), "keys are complete from when the younger of both filters is");
 	tap_sound(looks(), "a thread stands still if a look finds no new step");
 	return tap_end();
 }

@@ -41,17 +41,22 @@ static void at(__u64 ms)
 	cluster_clock_echo(&clock_of, now, now, EPOCH + now);
 }
 
-static void begin(void)
+static void begin_with(const struct coverage_conf *conf)
 {
-	struct coverage_conf conf = conf_good();
-
 	coverage_free(cov);
 	memset(&clock_of, 0, sizeof(clock_of));
-	cov = coverage_new(&conf, &error);
+	cov = coverage_new(conf, &error);
 	if (!cov)
 		abort();
 	coverage_own(cov, 0);
 	at(20000);
+}
+
+static void begin(void)
+{
+	struct coverage_conf conf = conf_good();
+
+	begin_with(&conf);
 }
 
 /* A message of @host over @from to @to, in own ms. */
@@ -220,6 +225,26 @@ static bool rate(void)
 		return false;
 	m.seq = 4;
 	m.count = 900;
+	return take(&m) == COVERAGE_APPLY;
+}
+
+/* A burst that is not set has room for a whole message and for ten seconds, and for no digest more. */
+static bool default_burst(void)
+{
+	struct cluster_msg m = msg("b", 2, 20000, 20000);
+	struct coverage_conf conf = conf_good();
+
+	conf.peer_burst = 0;
+	begin_with(&conf);
+	m.count = CLUSTER_DIGESTS_MAX;
+	if (take(&m) != COVERAGE_APPLY)
+		return false;
+	m.seq = 3;
+	m.count = 10 * 1000 + 1;
+	if (take(&m) != COVERAGE_REFUSE)
+		return false;
+	m.seq = 4;
+	m.count--;
 	return take(&m) == COVERAGE_APPLY;
 }
 
@@ -509,11 +534,12 @@ static bool alone(void)
 
 int main(void)
 {
-	tap_plan(34);
+	tap_plan(35);
 	configurations();
 	refusals();
 	tap_ok(stranger(), "a host that is not in the roster");
 	tap_ok(rate(), "more digests than a peer may send: refused, and a hole");
+	tap_ok(default_burst(), "a burst that is not set takes a whole message");
 	tap_ok(rate_of_stamps(), "the rate is that of the stamps, so a replay passes");
 	tap_ok(until(), "covered until the lag after the end of the peer that is least far");
 	tap_ok(whys(), "a peer that was never heard; one that is known for too short");
