@@ -431,7 +431,7 @@ static const char *quiet_runs(const struct cluster_conf *conf)
 	return fault ? fault : quiet_run(conf, 60, true);
 }
 
-/* The filters have kept all for these times. The younger one says for how long keys may be missing. */
+/* The filters have kept all for these times: the younger one tells what may be missing. */
 static const char *young_run(const struct cluster_conf *conf, __u64 local_ns, __u64 all_ns)
 {
 	__u64 began = now_ns(), most = WINDOW - (local_ns < all_ns ? local_ns : all_ns);

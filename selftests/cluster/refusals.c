@@ -228,7 +228,7 @@ static bool rate(void)
 	return take(&m) == COVERAGE_APPLY;
 }
 
-/* A burst that is not set has room for a whole message and for ten seconds, and for no digest more. */
+/* A burst that is not set has room for a whole message and ten seconds, and no more. */
 static bool default_burst(void)
 {
 	struct cluster_msg m = msg("b", 2, 20000, 20000);
