@@ -131,6 +131,26 @@ static inline struct epf_params drive_params(__u64 lines, __u64 length, __u64 li
 	};
 }
 
+/* Restore its own snapshot, with lines that are empty. */
+static inline int drive_restore(struct drive *d)
+{
+	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = EPF_PIN_MAX_NS };
+	struct epf_restore r = { 0 };
+	struct epf_lanes lanes;
+	int ret = ebpf_snap_begin(d->filter, &snap) ?: ebpf_lines(d->filter, &lanes);
+
+	if (ret)
+		return ret;
+	r.lines = (__u64)(uintptr_t)calloc(1, d->filter->line_bytes);
+	snap.pin_ns = 0;
+	ret = ebpf_snap_end(d->filter, &snap);
+	r.header = snap.header;
+	r.desc = snap.desc;
+	ret = ret ?: ebpf_restore(d->filter, &r);
+	free((void *)(uintptr_t)r.lines);
+	return ret;
+}
+
 static inline void drive_end(struct drive *d)
 {
 	if (d->filter)

@@ -290,26 +290,6 @@ static bool stale(struct epf_tail *t, int fd)
 	       tailed_read_all(t, 2 * KEYS) >= 20 && !lost && tailed_handed(7000, 20, 1, 1);
 }
 
-static int restore_self(void)
-{
-	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = EPF_PIN_MAX_NS };
-	struct epf_restore r = { 0 };
-	struct epf_lanes lanes;
-	int ret = ebpf_snap_begin(d.filter, &snap) ?: ebpf_lines(d.filter, &lanes);
-
-	if (ret)
-		return ret;
-	r.lines = (__u64)(uintptr_t)malloc(d.filter->line_bytes);
-	memset((void *)(uintptr_t)r.lines, 0, d.filter->line_bytes);
-	snap.pin_ns = 0;
-	ret = ebpf_snap_end(d.filter, &snap);
-	r.header = snap.header;
-	r.desc = snap.desc;
-	ret = ret ?: ebpf_restore(d.filter, &r);
-	free((void *)(uintptr_t)r.lines);
-	return ret;
-}
-
 static void try_stale(void)
 {
 	struct epf_tail *t = NULL;
@@ -324,7 +304,7 @@ static void try_stale(void)
 	       !epf_tail_open(fd_b, ORDER, &b) && tailed_insert(fd, EPF_IOC_INSERT, 0, 10);
 	good = good && !epf_rings_get(fd, ORDER, 0, &old) && !epf_dev_swap(dev, d.name, name);
 	tap_ok(good && stale(t, fd) && stale(b, fd_b), "a swap ends the journals of both filters");
-	good = good && tailed_insert(fd, EPF_IOC_INSERT, 100, 10) && !restore_self();
+	good = good && tailed_insert(fd, EPF_IOC_INSERT, 100, 10) && !drive_restore(&d);
 	tap_ok(good && stale(t, fd), "a restore ends the journal");
 	tap_ok(good && epf_rings_over(old), "another reader of the first one still sees its end");
 	if (old)

@@ -377,6 +377,64 @@ static void refused(void)
 	       "an aligned window is refused: a timer does not know the wall clock");
 }
 
+/* Is the limit of the contents of @f computed for them? */
+static bool limit_is_own(const struct ebpf_filter *f)
+{
+	static struct epf_capacity_work work;
+	static struct epf_capacity want; /* with the bytes between its members */
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+
+	memset(&want, 0, sizeof(want));
+	epf_capacity_init(&want, &s->geom, epf_ppt_to_q56(s->params.limit_ppt), &work);
+	return !memcmp(&want, &f->capacity[f->shared->active], sizeof(want));
+}
+
+static bool swap_with(const char *other)
+{
+	struct epf_swap a = { 0 };
+
+	strcpy(a.a.name, d.name);
+	strcpy(a.b.name, other);
+	return !ebpf_swap(&a);
+}
+
+/* What belongs to a filter, not to its contents, when two exchange theirs: one has a timer, the
+ * other a journal and was at its limit. A timer judges contents that it gets anew.
+ */
+static void carried(void)
+{
+	struct epf_params p = params(LINES, LIMIT), q = params(2 * LINES, LIMIT);
+	struct epf_journal_args journal = { .size = sizeof(journal), .order = 4, .shards = 1 };
+	struct ebpf_filter *other = NULL;
+	const struct epf_bpf_slot *a, *b;
+	char name[EPF_NAME_LEN];
+	bool good = begin("timer-carry", &p);
+
+	drive_name(name, "timer-other");
+	good = good && !drive_create(name, &q) && !ebpf_open(name, &other) &&
+	       !ebpf_journal(other, &journal) && limit_is_own(d.filter);
+	if (good)
+		ebpf_slot(other)->saturated = 1;
+	good = good && swap_with(name);
+	a = good ? ebpf_slot(d.filter) : NULL;
+	b = good ? ebpf_slot(other) : NULL;
+	tap_ok(good && a->timed && !b->timed && !a->journal && !b->journal &&
+		       epf_geom_lines(&a->geom) == 2 * LINES && epf_geom_lines(&b->geom) == LINES,
+	       "a swap leaves its timer and its journal to a filter");
+	tap_ok(good && !a->saturated && a->open_at && comes(closed) && limit_is_own(d.filter),
+	       "what a timer gets by a swap is judged anew, by the limit of its own geometry");
+	tap_ok(good && swap_with(name) && limit_is_own(d.filter) && swap_with(name),
+	       "a journal that is over is not one of the next swap");
+	good = good && !drive_restore(&d);
+	tap_ok(good && ebpf_slot(d.filter)->timed && !ebpf_slot(d.filter)->journal &&
+		       comes(closed) && limit_is_own(d.filter),
+	       "so is what it gets by a restore");
+	if (other)
+		ebpf_close(other);
+	drive_end(&d);
+	ebpf_destroy(name, true);
+}
+
 static const struct drive_part parts[] = {
 	{ "section0", 2, section0 },
 	{ "section1", 2, section1 },
@@ -388,6 +446,7 @@ static const struct drive_part parts[] = {
 	{ "snapshot", 1, snapshot },
 	{ "orphaned", 3, orphaned },
 	{ "changed", 1, changed },
+	{ "carried", 4, carried },
 	{ "refused", 1, refused },
 };
 
