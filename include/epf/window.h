@@ -164,11 +164,13 @@ EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns, bool fi
 	return pitch - past > w->epoch_ns ? pitch - past : w->epoch_ns;
 }
 
-/* Must an epoch that counted @inserts and lasted @ns end? */
+/* Must an epoch that counted @inserts and lasted @ns end? A clock that two CPUs read almost at once
+ * may say that the epoch has not begun yet, @ns is then negative: it has lasted for no time.
+ */
 EPF_FN bool epf_window_due(const struct epf_window *w, __u64 inserts, __u64 ns)
 {
 	bool full = inserts >= w->epoch_inserts;
-	bool old = ns >= w->epoch_ns;
+	bool old = (__s64)ns >= 0 && ns >= w->epoch_ns;
 
 	switch (w->mode) {
 	case EPF_MODE_COUNT:

@@ -100,12 +100,30 @@ static void covered(void)
 	       wrong);
 }
 
+/* An epoch that seems to begin later than now has lasted for no time. */
+static void due(void)
+{
+	static const struct {
+		__u64 ns;
+		bool want;
+	} rows[] = { { 0, false },     { 9, false },          { 10, true },
+		     { ~0ULL, false }, { 1ULL << 63, false }, { (1ULL << 63) - 1, true } };
+	struct epf_window w = { .mode = EPF_MODE_TIME, .epoch_ns = 10 };
+	__u32 i, wrong = 0;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		wrong += epf_window_due(&w, 0, rows[i].ns) != rows[i].want;
+	tap_ok(!wrong, "an epoch is due after its length, not before its beginning: %u wrong",
+	       wrong);
+}
+
 int main(void)
 {
-	tap_plan(4);
+	tap_plan(5);
 	may_rotate();
 	open_at();
 	room();
 	covered();
+	due();
 	return tap_end();
 }
