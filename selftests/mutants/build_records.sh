@@ -13,7 +13,7 @@ readers_cc() {
 build_readers() {
 	local name parts=()
 	script 600 READREC="$tmp/readrec"
-	for name in records record input text json nfdump keytext rec_error csv pcap capture ipfix \
+	for name in records record input text json json_find nfdump keytext rec_error csv pcap capture ipfix \
 		stream stamp part nfcapd child wiretap gzip xz zstd; do
 		case " $file " in
 		*.h\ * | *" user/records/$name.c "*) parts+=("$copy/user/records/$name.c") ;;

@@ -140,26 +140,12 @@ static bool add_key(struct reader *r, const struct keytext *key, const char *why
 	return why ? keys_bad(r, why) : add_bytes(r, key->bytes, key->len);
 }
 
-static bool add_json(struct reader *r, const char *text, size_t len)
-{
-	json_t *v = json_loadb(text, len, KEYTEXT_JSON, NULL);
-	struct keytext key;
-	const char *why;
-
-	if (!v)
-		return keys_bad(r, "not JSON: write \"key\", {\"key\": \"...\"} or "
-				   "{\"hex\": \"...\"}");
-	why = keytext_json(&key, v, r->in->digests);
-	json_decref(v);
-	return add_key(r, &key, why);
-}
-
 static bool keys_add(struct reader *r, const char *text, size_t len)
 {
 	struct keytext key;
 
 	if (r->in->format == KEYS_JSON)
-		return add_json(r, text, len);
+		return add_key(r, &key, keytext_json(&key, text, len, r->in->digests));
 	if (r->in->digests)
 		return add_key(r, &key, keytext_digest(&key, text, len));
 	if (r->in->format == KEYS_HEX)

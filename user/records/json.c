@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "records/json_find.h"
 #include "records/reader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Room for the text of an integer. */
-#define INTEGER_BYTES 24
+/* Room for the text of a stamp that has an exponent. */
+#define REAL_BYTES 32
 
-/* Limit of the values in a line; each takes 200 bytes of memory or more. */
-#define VALUES_MAX 16384u
+_Static_assert(JSON_FIND_MAX >= REC_PARTS_MAX, "all members are found at once");
+
+/* The parts of a key, then of its stamp. */
+struct json_parts {
+	struct json_found found[REC_PARTS_MAX];
+	char *room[REC_PARTS_MAX];
+	char real[REC_STAMP_MAX][REAL_BYTES];
+};
 
 static int json_open(struct rec_source *s, struct rec_error *e)
 {
@@ -17,93 +25,75 @@ static int json_open(struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
-/* Return: for "a.b" the member "a.b", else member "b" of member "a"; NULL: none. */
-static const json_t *member(const json_t *v, const char *name)
+static struct rec_raw raw_of(const struct json_found *text)
 {
-	const char *dot = strchr(name, '.');
-	const json_t *one = json_object_get(v, name);
-
-	while (!one && dot) {
-		v = json_object_getn(v, name, (size_t)(dot - name));
-		name = dot + 1;
-		dot = strchr(name, '.');
-		one = json_object_get(v, name);
-	}
-	return one;
-}
-
-/* Set one part of the key from @v. Return: NULL, or what is wrong with it. */
-static const char *set_part(struct rec_raw *part, char *room, const json_t *v)
-{
-	if (json_is_string(v)) {
-		part->data = json_string_value(v);
-		part->len = json_string_length(v);
-		return NULL;
-	}
-	if (!json_is_integer(v))
-		return "neither a string nor an integer";
-	part->data = room;
-	part->len = (size_t)snprintf(room, INTEGER_BYTES, "%" JSON_INTEGER_FORMAT,
-				     json_integer_value(v));
-	return NULL;
+	return (struct rec_raw){ text->at, text->len };
 }
 
 /* A record without one of the members, or with null there, has no key. */
 static int put_members(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
-		       const json_t *v, struct rec_error *e)
+		       struct json_parts *p, struct rec_error *e)
 {
-	char room[REC_FIELDS_MAX][INTEGER_BYTES];
 	struct rec_raw part[REC_FIELDS_MAX];
 	unsigned int i;
 
 	for (i = 0; i < s->nr_fields; i++) {
-		const json_t *one = member(v, s->field[i]);
+		struct json_found text;
 		const char *why;
 
-		if (!one || json_is_null(one)) {
+		if (!p->found[i].at || json_found_null(&p->found[i])) {
 			s->count.keyless++;
 			return 0;
 		}
-		why = set_part(&part[i], room[i], one);
+		why = json_found_text(&p->found[i], &text, &p->room[i]);
 		if (why)
 			return rec_bad(s, e, "line %llu: member %u is %s", rec_line_nr(s), i + 1,
 				       why);
+		part[i] = raw_of(&text);
 	}
 	return rec_key(s, b, raw, part, e);
 }
 
-/* Set one part of a stamp, which may also have a fraction. */
-static const char *set_time(struct rec_raw *part, char *room, const json_t *v)
+/* Write a number without an exponent. */
+static void expand(struct json_found *text, char *room)
 {
-	if (!json_is_real(v))
-		return set_part(part, room, v);
-	part->data = room;
-	part->len = (size_t)snprintf(room, INTEGER_BYTES, "%.6f", json_real_value(v));
-	return part->len < INTEGER_BYTES ? NULL : "too large";
+	char copy[REAL_BYTES];
+
+	if (text->len >= sizeof(copy))
+		return;
+	memcpy(copy, text->at, text->len);
+	copy[text->len] = 0;
+	text->len = (size_t)snprintf(room, REAL_BYTES, "%.6f", strtod(copy, NULL));
+	text->at = room;
+	if (text->len >= REAL_BYTES)
+		text->len = 0; /* no stamp */
 }
 
 /* Return: NULL, or what is wrong. */
-static const char *put_stamp(struct rec_source *s, const json_t *v)
+static const char *put_stamp(struct rec_source *s, struct json_parts *p)
 {
 	unsigned int i, n = s->nr_parts - s->nr_fields;
-	char room[REC_STAMP_MAX][INTEGER_BYTES];
 	struct rec_raw part[REC_STAMP_MAX];
 
 	for (i = 0; i < n; i++) {
-		const json_t *one = member(v, s->field[s->nr_fields + i]);
+		const struct json_found *v = &p->found[s->nr_fields + i];
+		struct json_found text;
 
-		if (!one || set_time(&part[i], room[i], one))
+		if (!v->at || json_found_text(v, &text, &p->room[s->nr_fields + i]))
 			return "it has no time stamp: see --stamp";
+		if (*v->at != '"' && memchr(text.at, 'e', text.len))
+			expand(&text, p->real[i]);
+		part[i] = raw_of(&text);
 	}
 	return rec_stamp(s, part);
 }
 
 /* Without fields a line has the form that 'epfctl insert' reads. */
 static int put_insert(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
-		      const json_t *v, struct rec_error *e)
+		      struct rec_error *e)
 {
 	struct keytext key;
-	const char *why = keytext_json(&key, v, s->spec.digest);
+	const char *why = keytext_json(&key, raw.data, raw.len, s->spec.digest);
 
 	if (why)
 		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
@@ -111,37 +101,30 @@ static int put_insert(struct rec_source *s, struct rec_batch *b, struct rec_raw 
 	return 0;
 }
 
-/* May the line have more values than VALUES_MAX? Characters inside strings count too:
- * the bound limits memory and need not be exact.
- */
-static bool too_many_values(struct rec_raw line)
+static int put_record(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+		      struct json_parts *p, struct rec_error *e)
 {
-	const char *c = line.data;
-	size_t i, n = 0;
+	const char *why = put_stamp(s, p);
 
-	for (i = 0; i < line.len; i++)
-		n += c[i] == ',' || c[i] == '[' || c[i] == '{';
-	return n > VALUES_MAX;
+	if (why)
+		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
+	return s->nr_fields ? put_members(s, b, line, p, e) : put_insert(s, b, line, e);
 }
 
 static int put_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
 		    struct rec_error *e)
 {
-	const char *why;
-	json_t *v;
+	struct json_parts p = { .room = { NULL } };
+	struct json_found root;
+	unsigned int i;
 	int err;
 
-	if (too_many_values(line))
-		return rec_bad(s, e, "line %llu: more than %u values", rec_line_nr(s), VALUES_MAX);
-	v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
-	if (!v)
+	if (!json_find(line.data, line.len, (const char *const *)s->field, s->nr_parts, &root,
+		       p.found))
 		return rec_bad(s, e, "line %llu: not JSON", rec_line_nr(s));
-	why = put_stamp(s, v);
-	if (why)
-		err = rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
-	else
-		err = s->nr_fields ? put_members(s, b, line, v, e) : put_insert(s, b, line, v, e);
-	json_decref(v);
+	err = put_record(s, b, line, &p, e);
+	for (i = 0; i < s->nr_parts; i++)
+		free(p.room[i]);
 	return err;
 }
 

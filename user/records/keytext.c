@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "records/keytext.h"
+#include "records/json_find.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room)
@@ -69,18 +71,34 @@ const char *keytext_digest(struct keytext *k, const char *hex, size_t len)
 	return NULL;
 }
 
-const char *keytext_json(struct keytext *k, const json_t *v, bool digest)
+/* Set @key from what was found. */
+static const char *of_found(struct keytext *k, const struct json_found *v, bool hex, bool digest)
 {
-	const json_t *key = json_is_object(v) ? json_object_get(v, "key") : v;
-	const json_t *hex = json_object_get(v, "hex");
-	const json_t *one = hex ? hex : key;
+	struct json_found text;
+	char *room;
+	const char *why = json_found_text(v, &text, &room);
 
-	if (json_is_object(v) && !key == !hex)
-		return "the object needs exactly one of \"key\" and \"hex\"";
-	if (!json_is_string(one))
+	if (!why)
+		why = (digest ? keytext_digest : hex ? keytext_hex : plain)(k, text.at, text.len);
+	free(room);
+	return why;
+}
+
+const char *keytext_json(struct keytext *k, const char *text, size_t len, bool digest)
+{
+	static const char *const names[] = { "key", "hex" };
+	struct json_found root, found[2];
+	const struct json_found *one = &root;
+
+	if (!json_find(text, len, names, 2, &root, found))
+		return KEYTEXT_NOT_JSON;
+	if (*root.at == '{') {
+		if (!found[0].at == !found[1].at)
+			return "the object needs exactly one of \"key\" and \"hex\"";
+		one = &found[found[1].at != NULL];
+	}
+	if (*one->at != '"')
 		return "neither a JSON string nor an object with one as \"key\" or "
 		       "\"hex\"";
-	return (digest ? keytext_digest :
-		hex    ? keytext_hex :
-			 plain)(k, json_string_value(one), json_string_length(one));
+	return of_found(k, one, found[1].at, digest);
 }

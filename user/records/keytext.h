@@ -10,12 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <jansson.h>
-
 #include <linux/epochfilter.h>
-
-/* jansson's flags for reading keys: NUL is an ordinary byte. */
-#define KEYTEXT_JSON (JSON_DECODE_ANY | JSON_ALLOW_NUL)
 
 /**
  * struct keytext - a key
@@ -38,7 +33,9 @@ const char *keytext_hex(struct keytext *k, const char *hex, size_t len);
 /* 16 hex digits of a digest. */
 const char *keytext_digest(struct keytext *k, const char *hex, size_t len);
 
-/* A string, or an object that has one as "key", or in hex as "hex". */
-const char *keytext_json(struct keytext *k, const json_t *v, bool digest);
+#define KEYTEXT_NOT_JSON "not JSON: write \"key\", {\"key\": \"...\"} or {\"hex\": \"...\"}"
+
+/* A string, or an object that has one as "key", or in hex as "hex", with any other members. */
+const char *keytext_json(struct keytext *k, const char *text, size_t len, bool digest);
 
 #endif /* RECORDS_KEYTEXT_H */
