@@ -482,6 +482,36 @@ def snap_lengths():
     return None
 
 
+def beyond(order, nano):
+    """Records that are longer than the snap length of the header are read and written as a whole:
+    two that differ behind it are two packets. The header of a file gets the largest length.
+    """
+    rng = tap.drawn(43)
+    start = rng.randbytes(60)
+    some = [pcap.Packet(10**18, start + rng.randbytes(40)) for _ in range(2)]
+    some += [some[0], pcap.Packet(10**18, rng.randbytes(262144)), pcap.Packet(10**18, rng.randbytes(30))]
+    want = some[:2] + some[3:]
+    path = pcap.Capture(some, nano=nano, snaplen=50).save(tool.tmp("beyond.pcap"), order)
+    with open(path, "rb") as f:
+        data = f.read()
+    for words in ["-D", 5], ["-D", 5, "--filter"], ["-w", 1]:
+        for name in "o.pcap", "o.pcapng":
+            run = tool.epfctl("dedup", *words, path, tool.tmp(name))
+            if b"up to 262144 bytes are longer than the snap length of the header, 50" not in run.stderr:
+                return f"{words}: {run.stderr}"
+        out = pcap.load(tool.tmp("o.pcap"))
+        blocks = ng.load(tool.tmp("o.pcapng"))
+        if out.packets != want or out.snaplen != 262144 or \
+                [b.data for b in blocks if b.data is not None] != [p.data for p in want] or \
+                struct.unpack_from("=I", blocks[1].raw, 12) != (262144,):
+            return f"{words}: {[len(p.data) for p in out.packets]}, {out.snaplen}"
+        piped = tool.epfctl("dedup", *words, "--rate", 9, "-", "-", input=data) if "-w" in words else \
+            tool.epfctl("dedup", *words, "-", "-", input=data)
+        if pcap.load(save("o.pcap", piped.stdout)).packets != want:
+            return f"{words}, by a pipe: {piped.stderr}"
+    return None
+
+
 def uncut_by_libpcap():
     """tcpdump reads every byte that was captured."""
     if not shutil.which("tcpdump"):
@@ -610,7 +640,7 @@ def drip():
 def plain_records(nano):
     """A pcap file in this machine's byte order, which is read without libpcap, gives what
     its twin in the other order gives, which libpcap reads: also from a pipe, with packets
-    longer than the file allows behind ones that are not, and cut off anywhere.
+    longer than the header says behind ones that are not, and cut off anywhere.
     """
     rng = tap.drawn(41)
     sizes = [0, 1, 70000, 200001, 262144, 30, 131072 - 16, 15, 131072] + \
@@ -635,7 +665,7 @@ def plain_records(nano):
             if out.packets != through.packets:
                 return f"{order}, cut {cut}: another output from a pipe"
             got.append((out.packets, b"damaged" in run.stderr, run.stderr.split(b"damaged")[1:]))
-        kept = [p.data[:capture.snaplen] for p in capture.packets]
+        kept = [p.data for p in capture.packets]
         if got[0] != got[1] or got[0][1] != (cut not in (0, 116)) or \
                 [p.data for p in got[0][0]] != kept[:len(kept) - (cut > 0) - (cut > 116)]:
             return f"cut {cut}: the twins differ: {got[0][1:]}, {got[1][1:]}"
@@ -711,6 +741,8 @@ def cases():
             ("options that end their block", few_options),
             ("interfaces of several snap lengths", snap_lengths),
             ("several snap lengths, read by tcpdump", uncut_by_libpcap),
+            *((f"packets longer than the header's snap length, {o} {n}", bind(beyond, o, n))
+              for o in "<>" for n in (False, True)),
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip),

@@ -596,7 +596,15 @@ def odd_captures():
         big = [pcap.Packet(i, bytes([i]) * 200000) for i in range(40)]
         pcap.Capture(big).save(path)
         wide = read(open(path, "rb"), "pcap", "key=frame")
-    return differ("flows of another link", flow.error, EINVAL) or \
+        long = [pcap.Packet(i, b"y" * 60 + bytes([i]) * 40) for i in range(9)]
+        cut = []
+        for order in "<>":
+            pcap.Capture(long, snaplen=50).save(path, order)
+            cut += [expect(read(open(path, "rb"), "pcap", "key=frame", *how),
+                           [p.data for p in long]) for how in ((), ("drip",))]
+    return first(cut) or \
+        differ("snap length", struct.unpack_from("<I", wide.prologue, 16), (262144,)) or \
+        differ("flows of another link", flow.error, EINVAL) or \
         expect(frame, [p.data for p in some]) or \
         differ("packets of 200000 bytes", wide.records, 40) or \
         differ("empty", read(b"", "pcap", "key=frame").error, EBADMSG) or \

@@ -62,7 +62,7 @@ static int open_pcap(struct source *s, const unsigned char *head, size_t len)
 {
 	if (capture_attach(&s->pcap, s->stream, head, len))
 		return fails(s, s->pcap.why);
-	s->snaplen = (__u32)pcap_snapshot(s->pcap.pcap);
+	s->snaplen = s->pcap.snaplen;
 	s->nano = s->pcap.nano;
 	s->interfaces = 1;
 	if (!learn_link(s))
@@ -185,6 +185,12 @@ void source_close(struct source *s)
 	close(s->fd);
 }
 
+static void learn_snaplen(struct source *s, __u32 snaplen)
+{
+	if (snaplen > s->snaplen)
+		s->snaplen = snaplen;
+}
+
 static int next_pcap(struct source *s, struct item *item)
 {
 	struct pcap_pkthdr *hdr;
@@ -205,13 +211,8 @@ static int next_pcap(struct source *s, struct item *item)
 	item->length = item->record.length;
 	item->link = s->link;
 	item->ns = capture_ns(&s->pcap, &item->record);
+	learn_snaplen(s, item->captured);
 	return 1;
-}
-
-static void learn_snaplen(struct source *s, __u32 snaplen)
-{
-	if (snaplen > s->snaplen)
-		s->snaplen = snaplen;
 }
 
 static void learn_interface(struct source *s, const struct ng_if *i)

@@ -12,8 +12,9 @@
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
 #define NS_PER_S 1000000000ULL
-#define SECTION_LENGTH_AT 16 /* in a section header, 8 bytes */
-#define SNAPLEN_AT 16        /* in the header of pcap, 4 bytes */
+#define SECTION_LENGTH_AT 16                  /* in a section header, 8 bytes */
+#define SNAPLEN_AT 16                         /* in the header of pcap, 4 bytes */
+#define NG_SNAPLEN_AT (NG_SECTION_BYTES + 12) /* in that of pcapng */
 
 static int capture_out_fails(struct capture_out *out, int err)
 {
@@ -106,8 +107,9 @@ static int capture_out_put(struct capture_out *out, const void *bytes, size_t le
 }
 
 /* Readers cut packets to the snap length of the header, or refuse them. Interfaces may be
- * described after the header is written. So a file gets the largest snap length of all at the
- * end. A stream begins with the largest that its link type may have, as in wiretap.
+ * described after the header is written, and packets may be longer than it says. So a file gets
+ * the largest snap length of all at the end. A stream made from pcapng begins with the largest
+ * that its link type may have, as in wiretap.
  */
 static __u32 first_snaplen(const struct capture_out *out)
 {
@@ -121,10 +123,12 @@ static __u32 first_snaplen(const struct capture_out *out)
 static int mend_snaplen(struct capture_out *out)
 {
 	__u32 snaplen = out->like->snaplen;
+	bool plain = out->format == FORMAT_PCAP;
 
-	if (out->format != FORMAT_PCAP || !out->like->is_ng || !out->file.temp)
+	if ((!plain && out->like->is_ng) || !out->file.temp)
 		return 0;
-	return epf_file_write_at(out->fd, &snaplen, sizeof(snaplen), SNAPLEN_AT);
+	return epf_file_write_at(out->fd, &snaplen, sizeof(snaplen),
+				 plain ? SNAPLEN_AT : NG_SNAPLEN_AT);
 }
 
 /* Also for a link type that libpcap can read but does not write, and for several types. */
@@ -139,8 +143,10 @@ static int begin_pcap(struct capture_out *out)
 		.linktype = out->link,
 	};
 
-	if (!like->is_ng)
-		return capture_out_put(out, like->header, sizeof(like->header));
+	if (!like->is_ng) {
+		memcpy(&hdr, like->header, sizeof(hdr));
+		hdr.snaplen = like->snaplen;
+	}
 	return capture_out_put(out, &hdr, sizeof(hdr));
 }
 

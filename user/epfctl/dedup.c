@@ -222,6 +222,10 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 		judge_tell(&d.judge, result);
 	if (!err && *source_note(&d.in))
 		warn("%s: %s", ask->in, source_note(&d.in));
+	if (!err && !d.in.is_ng && d.in.snaplen > d.in.pcap.snaplen)
+		warn("%s: packets of up to %u bytes are longer than the snap length of the header, "
+		     "%u: they count as a whole",
+		     ask->in, d.in.snaplen, d.in.pcap.snaplen);
 	capture_discard(&d.removed);
 	capture_discard(&d.out);
 	judge_end(&d.judge);

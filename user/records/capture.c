@@ -4,6 +4,10 @@
  * report the file's own precision. The beginning of the file is therefore read
  * first, and passed to libpcap again through a custom stream.
  *
+ * Some programs write records that are longer than the snap length of the file's header, and
+ * libpcap would cut these. So it reads a header without a snap length, which stands for the
+ * largest of the link type.
+ *
  * Formats: pcap(5) savefile; pcapng, IETF draft-ietf-opsawg-pcapng, sections
  * 4.1 (section header), 4.2 (interface description, if_tsresol).
  */
@@ -12,11 +16,13 @@
 #include <linux/epochfilter.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STREAM_BYTES (128u << 10)
 #define PLAIN_ROOM (512u << 10) /* the longest packet of most link types is 256 KiB */
+#define PLAIN_SNAPLEN_AT 16     /* in the header of a file */
 
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
@@ -100,13 +106,15 @@ static enum precision head_precision(const unsigned char *p, size_t len)
 		return PRECISION_UNDECIDED;
 	if (capture_get(p, 4, false) == NG_SECTION)
 		return ng_precision(p, len);
+	if (len < sizeof(struct pcap_file_header))
+		return PRECISION_UNDECIDED;
 	if (capture_get(p, 4, false) == MAGIC_NS || capture_get(p, 4, true) == MAGIC_NS)
 		return PRECISION_NS;
 	return PRECISION_US;
 }
 
-/* Read until the precision is known. If the head does not decide it, assume ns,
- * which loses nothing.
+/* Read until the precision, or the header of a plain file, is known. If the head does not decide
+ * it, assume ns, which loses nothing.
  */
 static int capture_read_head(struct capture_in *in)
 {
@@ -126,6 +134,28 @@ static int capture_read_head(struct capture_in *in)
 	}
 	in->nano = precision != PRECISION_US;
 	return 0;
+}
+
+/* Keep the snap length for the caller, and take it out of what libpcap reads. */
+static void hide_snaplen(struct capture_in *in)
+{
+	unsigned char *at = in->head + PLAIN_SNAPLEN_AT;
+
+	if (in->head_len < sizeof(struct pcap_file_header) ||
+	    capture_get(in->head, 4, false) == NG_SECTION)
+		return;
+	in->snaplen = capture_get(at, 4, in->head[0] == 0xa1); /* all magic numbers begin so */
+	memset(at, 0, 4);
+}
+
+/* As libpcap reads it: none, or one that is no int, is the largest. */
+static void learn_snaplen(struct capture_in *in)
+{
+	__u32 most = (__u32)pcap_snapshot(in->pcap);
+
+	if (!in->snaplen || in->snaplen > INT_MAX)
+		in->snaplen = most;
+	in->plain.longest = in->snaplen > most ? in->snaplen : most;
 }
 
 static const char *not_a_capture(const struct capture_in *in)
@@ -412,7 +442,7 @@ static const unsigned char *plain_record(struct capture_in *in, struct capture_r
 		if (f->end - f->at >= sizeof(*rec)) {
 			memcpy(rec, f->buffer + f->at, sizeof(*rec));
 			want = sizeof(*rec) + rec->captured;
-			if (rec->captured > f->snaplen || want > PLAIN_ROOM)
+			if (rec->captured > f->longest || want > PLAIN_ROOM)
 				return NULL;
 		}
 		if (f->end - f->at >= want)
@@ -526,7 +556,7 @@ static int start_pcap(struct capture_in *in)
 	if (ng_open(in))
 		in->pcap = open_pcap(in, stream, text);
 	if (in->pcap) {
-		in->plain.snaplen = (__u32)pcap_snapshot(in->pcap);
+		learn_snaplen(in);
 		return 0;
 	}
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", capture_why(in, text));
@@ -546,8 +576,10 @@ int capture_attach(struct capture_in *in, struct stream *stream, const void *hea
 	if (capture_read_head(in))
 		return -1;
 	other = not_a_capture(in);
-	if (!other)
+	if (!other) {
+		hide_snaplen(in);
 		return start_pcap(in);
+	}
 	snprintf(in->why, sizeof(in->why), "%s", other);
 	return -1;
 }

@@ -63,14 +63,14 @@ struct ng_feed {
 /**
  * struct plain_feed - records of a pcap file in the byte order of this machine, used where
  *	they are read to. libpcap gets the file's header, and everything from the first
- *	record on that is not there as a whole or longer than the file allows
+ *	record on that is not there as a whole or longer than any may be
  * @on: the next record is looked for here
  * @header: bytes of the file's header that libpcap has not read
  * @buffer: PLAIN_ROOM bytes
  * @at: offset of the next record
  * @end: end of what was read
  * @error: errno of read(), for libpcap; or 0
- * @snaplen: captured bytes of a packet at most
+ * @longest: captured bytes of a packet at most, of the link type or of the file's header
  * @hdr: header of the last packet
  * @move: called with @ctx before records that were returned are moved or overwritten; or
  *	NULL
@@ -83,7 +83,7 @@ struct plain_feed {
 	size_t at;
 	size_t end;
 	int error;
-	__u32 snaplen;
+	__u32 longest;
 	struct pcap_pkthdr hdr;
 	void (*move)(void *ctx);
 	void *ctx;
@@ -93,6 +93,7 @@ struct plain_feed {
  * struct capture_in - a capture being read
  * @pcap: libpcap's handle
  * @nano: time stamps are in ns, else in us
+ * @snaplen: of the file's header. Packets may be longer, and are given whole
  * @done_bytes: bytes of content read so far
  * @why: text of the last error
  * @stream: the file
@@ -107,6 +108,7 @@ struct plain_feed {
 struct capture_in {
 	pcap_t *pcap;
 	bool nano;
+	__u32 snaplen;
 	__u64 done_bytes;
 	char why[CAPTURE_WHY_BYTES];
 	struct stream *stream;
@@ -156,8 +158,8 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr, const unsigned
 int capture_link(const struct capture_in *in);
 const char *capture_link_name(const struct capture_in *in);
 
-/* Write a savefile header with the link type, snap length and precision of @like.
- * Return: 0; -1.
+/* Write a savefile header with the link type and precision of @like, and the largest snap length of
+ * that type. Return: 0; -1.
  */
 int capture_header(FILE *stream, const struct capture_in *like);
 
