@@ -228,6 +228,34 @@ def by_tool():
     return f"{differ}" if differ else None
 
 
+def above_limit():
+    """The agent, too, says that a snapshot is above its limit, and nothing of its error: that
+    depends on the hash key."""
+    rows, full = files.path("full.csv"), files.path("full.epf")
+    a.write(rows, b"".join(b"%d,k%d\n" % (1700000000 + i // 100, i) for i in range(20000)))
+    as_csv = ["--format", "csv", "--fields", "2"]
+    subprocess.run([a.EPFCTL, "build", "--force", full, "--time", "1h", "--rate", "1", *as_csv,
+                    "--stamp", "1", rows], capture_output=True, check=True)
+    with a.Agent(files.dir, name="full") as own:
+        told = {}
+        for how in (["--no-agent"], ["--agent", own.path]):
+            out = subprocess.run([a.EPFCTL, "-j", "audit", *how, *as_csv, full, rows],
+                                 capture_output=True)
+            told[how[0]] = json.loads(out.stdout)["asked"]
+            warned = [json.loads(line)["warning"] for line in out.stderr.splitlines()]
+            if not told[how[0]]["saturated"] or len(warned) != 1 or \
+                    "'full' is saturated" not in warned[0]:
+                return f"{how}: {out}"
+        if told["--no-agent"]["fpr"] < 2e-4 or "fpr" in told["--agent"]:
+            return f"{told}"
+        message, fds = files.request("column", ("bitmap",), key_len=12)
+        fds[1] = files.fd("full.epf")
+        with a.Client(own) as c:
+            about = c.audit(message, fds)["about"]
+    files.close()
+    return None if about["saturated"] and about["fpr_ppt"] == 0 else f"{about}"
+
+
 def without_agent():
     """No process listens on the socket: the tool reports it if the user named the socket."""
     out = subprocess.run([a.EPFCTL, "audit", "--agent", files.path("none"),
@@ -268,6 +296,7 @@ CASES = [
     ("30 clients at once", many_at_once),
     ("five audits on one connection", several_on_one),
     ("epfctl audit, with the agent and without", by_tool),
+    ("a snapshot above its limit", above_limit),
     ("epfctl audit of an agent that is not there", without_agent),
     ("what was counted is what was done", without_cost),
 ]

@@ -7,7 +7,7 @@
 
 mkhost "$tmp/a" id=1 epoch=58 ||
 	ktap_skip_all 'mkhost.c needs a compiler and libxxhash-dev'
-ktap_plan 60
+ktap_plan 63
 
 # refuses REGEX WHAT=NUMBER...: refuses a second host that differs in this
 refuses() {
@@ -44,7 +44,7 @@ gives 0 'snapshot of host.*checksums +sound' show --file "$tmp/all"
 gives 0 '"sources":\[' -j merge "$tmp/a" "$tmp/b" "$tmp/c" -o "$tmp/again"
 claim 'JSON tells of all and of each' json \
 	'd["inserts"] == 240 and d["epoch_end"] == 1003 and
-	0 < d["fpr"] <= d["budget"] < d["limit"] and len(d["sources"]) == 3 and
+	0 < d["fpr"] <= d["budget"] < d["limit"] and not d["saturated"] and len(d["sources"]) == 3 and
 	[s["epochs"] for s in d["sources"]] == [8, 7, 8] and
 	d["sources"][1]["behind_ns"] == 9 * 10**9'
 claim 'the same again is the same file' cmp "$tmp/all" "$tmp/again"
@@ -126,11 +126,19 @@ claim 'a file that cannot grow is an error, and the old one stays' short
 mkhost "$tmp/x" id=4 keys=100 budget=10000000000
 mkhost "$tmp/y" id=5 keys=100 budget=10000000000
 mkhost "$tmp/z" id=6 keys=100 budget=10000000000
-warns 'too many keys together: [0-9.]+ is above the limit of 0.02, .*fails open' \
+warns 'too many keys together: [0-9.]+ is above the limit of 0.02, so what the result finds is not known' \
 	merge -o "$tmp/full" "$tmp/x" "$tmp/y" "$tmp/z"
+unknown() {
+	seq 2000 > "$tmp/in"
+	epf test --snapshot "$tmp/full" -q -
+	one_error 3 'does not know [1-9][0-9]* of the keys, because its error of [0-9.]+ is above its limit of 0.02'
+}
+claim 'test does not know what it finds there' unknown
+gives 0 '"saturated":true' -j show --file "$tmp/full"
 warns 'is above the budget of 0.01$' \
 	merge -o "$tmp/full" "$tmp/x" "$tmp/y" "$tmp/z" --limit never
 gives 0 'never fails open' show --file "$tmp/full"
+gives 0 '"saturated":false' -j show --file "$tmp/full"
 fails '--limit 0.001 is below the budget of 0.01' \
 	merge -o "$tmp/full" "$tmp/x" --limit 1e-3
 mkhost "$tmp/old" id=7 epoch=58 ago=100000

@@ -46,6 +46,7 @@ static void take_ask(struct input *in, struct build_ask *ask)
 	ask->keep_going = b & 4;
 	ask->first_seen = b & 8;
 	ask->align = b & 16;
+	ask->force = c & 32;
 	ask->until_ns = b & 32 ? 1000 * SEC : 0;
 	ask->nr_files = b & 64 ? 2 : 1;
 	s->header = s->format == REC_CSV && b & 128;
@@ -157,7 +158,9 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	fd[0] = file_of(path[0], bytes, n);
 	sink_clear();
 	ret = build_run(&ask, &r);
-	law(!ret || ret == EXIT_FAIL, "done, or failed");
+	law(!ret || ret == EXIT_FAIL || ret == EXIT_ABSENT, "done, failed or above the limit");
+	law(ret != EXIT_ABSENT || (!ask.force && build_saturated(&r)), "only above the limit");
+	law(ret || ask.force || !build_saturated(&r), "above the limit only by --force");
 	law(!ret == !sink_failed(), "a failure prints an error, and only that");
 	if (ret)
 		law(!entries(), "a failure leaves nothing");

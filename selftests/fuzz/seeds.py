@@ -485,6 +485,9 @@ def build():
     yield bytes([CSV, 128, 0, 3]) + b"t,a\n" + lines
     yield bytes([CSV, 2 | 8, 0, 1]) + b"999,a\n1001,b\n1000,c\n99999999999,d\nx,e\n"
     yield bytes([CSV, 32 | 2, 0, 1]) + b"999,a\n1001,b\n1000,c\n"
+    many = b"".join(b"1700000000,%d\n" % i for i in range(600))
+    for c in (8, 8 | 32):  # above the limit; --force
+        yield bytes([CSV, 0, c, 1]) + many
     some = b"".join(b'{"t":170000%04d,"a":"k%d"}\n' % (i * 11, i % 5) for i in range(40))
     for b in (0, 2, 4, 64):
         yield bytes([JSON_LINES, b, b, 3]) + some

@@ -127,6 +127,8 @@ static const char *saved_again(struct libepf_filter *g, uint64_t inserts)
 		return libepf_error();
 	libepf_snapshot_info(s, &info);
 	libepf_snapshot_close(s);
+	if (info.flags & LIBEPF_INFO_SATURATED)
+		return "a snapshot without a limit is above it";
 	return info.inserts == inserts && !strcmp(info.name, "kept") ? NULL :
 								       "it is saved wrongly again";
 }
@@ -173,6 +175,29 @@ static const char *laws(const char *kind, bool timed)
 	return wrong;
 }
 
+/* A snapshot above its limit does not know, and says so; an audit gives ages all the same. */
+static const char *full_snapshot(const char *path)
+{
+	struct libepf_info info = { .size = sizeof(info) };
+	struct libepf_audit audit = { .size = sizeof(audit) };
+	uint64_t last = 40 * W - 1;
+	struct libepf_keys keys = keys_of(&last, 1);
+	struct libepf_snapshot *s;
+	const char *wrong = NULL;
+	uint8_t age = 77;
+
+	if (libepf_snapshot_open(path, 0, &s) || libepf_snapshot_info(s, &info))
+		return libepf_error();
+	if (!(info.flags & LIBEPF_INFO_SATURATED) || info.estimate <= info.limit)
+		wrong = "a snapshot above its limit does not say so";
+	else if (libepf_snapshot_test(s, &keys, &age) || age != LIBEPF_AGE_UNKNOWN)
+		wrong = "a snapshot above its limit claims to know";
+	else if (libepf_snapshot_audit(s, &keys, &audit) || audit.present != 1)
+		wrong = "an audit of a snapshot above its limit loses a key";
+	libepf_snapshot_close(s);
+	return wrong;
+}
+
 /* A filter above its limit does not know after the restore either, before any insertion. */
 static const char *saturated(const char *kind)
 {
@@ -193,6 +218,10 @@ static const char *saturated(const char *kind)
 			wrong = "after the restore a full filter claims to know";
 	if (!wrong && (info_of(f, 0).flags ^ info_of(g, 0).flags) & LIBEPF_INFO_SATURATED)
 		wrong = "saturation is lost";
+	if (!wrong && info_of(f, 0).flags & LIBEPF_INFO_SATURATED)
+		wrong = full_snapshot(path);
+	else if (!wrong && strcmp(kind, "tlbf") && strcmp(kind, "chain")) /* those grow */
+		wrong = "40 times the keys do not saturate";
 	libepf_filter_free(f);
 	libepf_filter_free(g);
 	return wrong;

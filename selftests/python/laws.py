@@ -160,7 +160,7 @@ def first_seen():
 
 
 def saturation():
-    """above its limit a filter does not know: ages, in, add, info"""
+    """above its limit a filter does not know, nor its snapshot: ages, in, add, info"""
     wanted = epf.Plan(window=timedelta(days=1000), rate=1e-6, error=1e-3, hash_key=HASH_KEY)
     with epf.Filter(wanted) as seen:
         seen.insert(range(20000))
@@ -169,7 +169,15 @@ def saturation():
             return f"{info}"
         if 7 in seen or not seen.add(7):
             return "it claims to know"
-        return None if seen.info().unknown == 3 else f"answers: {seen.info()}"
+        if seen.info().unknown != 3:
+            return f"answers: {seen.info()}"
+        seen.save(temp("full.epf"))
+    with epf.Snapshot(temp("full.epf")) as full:
+        info = full.info()
+        if not info.saturated or info.estimate <= info.limit or 7 in full:
+            return f"its snapshot: {info}"
+        return None if list(full.test([7])) == [epf.UNKNOWN] and full.audit([7]).present == 1 \
+            else "its snapshot claims to know"
 
 
 def rotation():

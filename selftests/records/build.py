@@ -241,6 +241,42 @@ def exits():
         differ("no file", epfctl("test", "--snapshot", tmp("none"), "k").returncode, 2)
 
 
+def too_many():
+    """Above its limit nothing is written without --force, and what is written does not know."""
+    rows = write("full.csv", csv_of([(START * 10**9 + i * 10**6, b"k%d" % i) for i in range(20000)]))
+    few = ["--time", f"{T}s", "--rate", "0.01", *CSV]
+    before = write("full.epf", b"as it was")
+    ran = built("full.epf", *few, rows, ok=False)
+    if not isinstance(ran, subprocess.CompletedProcess) or ran.returncode != 1 or \
+            b"above the limit of 0.0002" not in ran.stderr or ran.stdout:
+        return f"without --force: {ran}"
+    with open(before, "rb") as f:
+        if f.read() != b"as it was":
+            return "the old file is gone"
+    report = built("full.epf", *few, "--force", rows)
+    if not report["saturated"] or report["fpr"] < 2e-4:
+        return f"with --force: {report}"
+    ran = epfctl("test", "--snapshot", tmp("full.epf"), "-c", "k19999", "k3", "never")
+    if ran.returncode != 3 or ran.stdout != b"0 present, 0 absent, 3 unknown\n" or \
+            b"above its limit of 0.0002" not in ran.stderr:
+        return f"test: {ran}"
+    shown = json.loads(epfctl("show", "-j", "--file", tmp("full.epf")).stdout)
+    text = epfctl("show", "--file", tmp("full.epf")).stdout
+    if not shown["saturated"] or shown["fpr"] < shown["limit"] or b"SATURATED" not in text or \
+            b" false positives, estimated" not in text:
+        return f"show: {shown} {text.decode()}"
+    ran = epfctl("audit", "--no-agent", "-j", "--format", "csv", "--fields", "1",
+                 tmp("full.epf"), rows)
+    report = json.loads(ran.stdout)
+    if not report["asked"]["saturated"] or report["asked"]["fpr"] < 2e-4 or \
+            b"is saturated: what is absent here" not in ran.stderr or report["present"] != 20000:
+        return f"audit: {report} {ran.stderr.decode()}"
+    built("room.epf", "--time", f"{T}s", "--rate", "50", *CSV, rows)
+    shown = json.loads(epfctl("show", "-j", "--file", tmp("room.epf")).stdout)
+    return differ("with room", (shown["saturated"], 0 < shown["fpr"] <= 2e-4), (False, True)) or \
+        differ("test", epfctl("test", "--snapshot", tmp("room.epf"), "k19999").returncode, 0)
+
+
 def refused():
     """What makes no sense is an error that says what to do, and leaves OUT as it was."""
     plain = write("a.csv", csv_of(drawn(100)))
@@ -344,6 +380,7 @@ CASES = [
     ("captures and flows", flows),
     ("late records", late),
     ("test --snapshot", exits),
+    ("more keys than it is sized for", too_many),
     ("what is refused", refused),
     ("forms of time stamps", stamps),
     ("merged", merged),

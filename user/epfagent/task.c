@@ -192,13 +192,17 @@ static int place_fd(const struct task *t, int place)
 	return place < 0 ? -1 : t->fd[place];
 }
 
+/* The error of a file depends on which bits its hash key chose, as its checksums do: whoever may
+ * read the answer, but not the file, could test guesses of the key. Whether it is above the limit
+ * is one bit, which depends on the number of keys.
+ */
 static void tell_about(struct task *t)
 {
 	const struct target *target = cache_target(t->target);
 
 	t->about.place = target->place;
 	t->about.saturated = target->saturated;
-	t->about.fpr_ppt = target->fpr_ppt;
+	t->about.fpr_ppt = target->place == TARGET_FILE ? 0 : target->fpr_ppt;
 	t->about.header = target->header;
 	t->about.desc = target->view.desc;
 }

@@ -393,16 +393,19 @@ static void audit_learn(struct asked *s, const struct agent_about *about)
 	s->t.view.desc = about->desc;
 	s->t.saturated = about->saturated;
 	s->t.fpr_ppt = about->fpr_ppt;
+	/* the agent knows that of a file, but does not tell it: see tell_about() there */
 	s->fpr = about->place == TARGET_FILE ? -1 : ppt_to_rate(about->fpr_ppt);
 }
 
-static void warn_of(const struct target *t)
+void audit_warn_of(const struct target *t, double fpr)
 {
 	if (t->saturated)
 		warn("'%s' is saturated: what is absent here is absent for "
 		     "certain, but more of the present keys may be wrong than "
-		     "the limit allows (estimated: %s)",
-		     t->header.params.name, fmt_ppt(t->fpr_ppt).s);
+		     "the limit of %s allows%s%s%s",
+		     t->header.params.name, fmt_ppt(t->header.params.limit_ppt).s,
+		     fpr < 0 ? "" : " (estimated: ", fpr < 0 ? "" : fmt_rate(fpr).s,
+		     fpr < 0 ? "" : ")");
 	if (t->header.epoch_end - t->header.epoch_begin >= 24)
 		warn("'%s' changed so fast during the copy that keys may be present "
 		     "which left the window long ago",
@@ -468,7 +471,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 	tell_fall(a);
 	keep_why(a, state.why);
 	audit_learn(s, &about);
-	warn_of(&s->t);
+	audit_warn_of(&s->t, s->fpr);
 	a->r.fpr = s->fpr;
 	a->r.epoch = s->t.view.epoch;
 	return 0;
@@ -479,7 +482,7 @@ double audit_error_of(const struct target *t, unsigned int threads)
 {
 	struct epf_estimate e;
 
-	if (t->place == TARGET_LIVE)
+	if (t->place != TARGET_COPY)
 		return ppt_to_rate(t->fpr_ppt);
 	return epf_view_estimate(&t->view, threads, &e) ? -1 : e.fpr;
 }
@@ -544,8 +547,8 @@ static int open_here(struct asked *s)
 		return fail("%s", e.text);
 	s->open = true;
 	s->agent = false;
-	warn_of(&s->t);
 	s->fpr = audit_error_of(&s->t, s->ask->spec.threads);
+	audit_warn_of(&s->t, s->fpr);
 	return s->ask->probe ? audit_probe(s) : 0;
 }
 

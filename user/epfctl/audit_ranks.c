@@ -130,6 +130,7 @@ static int begin_first(struct shared *s)
 	if (ret)
 		return ret;
 	s->fpr = audit_error_of(&s->t, s->ask->spec.threads);
+	audit_warn_of(&s->t, s->fpr);
 	for (i = 0; i < s->ask->nr_keys && !ret; i++)
 		ret = open_outputs(s, i);
 	return ret;

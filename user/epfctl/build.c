@@ -18,6 +18,7 @@
 #include "epf/keydesc.h"
 #include "epf/window.h"
 #include "libepf/atomic_file.h"
+#include "libepf/audit.h"
 #include "libepf/desc.h"
 
 #define METER_EVERY 4096 /* records; a power of two */
@@ -255,16 +256,46 @@ static void tell_damage(const struct order *o)
 	}
 }
 
+/* The error of the snapshot, from all lines, as whoever opens it will compute it. */
+static int build_rate(struct build *b)
+{
+	struct epf_mem_parts p;
+	struct epf_view v;
+	int err;
+
+	epf_mem_parts(b->mem, b->r->end_ns, &p);
+	err = epf_view_init(&v, p.lines, p.params, NULL, p.state->epoch);
+	if (!err)
+		err = epf_view_rate(&v, &b->r->info.fpr_ppt);
+	return err ? fail_errno(-err, "estimating the error: %m") : 0;
+}
+
+static int check_error(const struct build *b)
+{
+	const struct epf_info *i = &b->r->info;
+
+	if (b->ask->force || !build_saturated(b->r))
+		return 0;
+	return fail_as(EXIT_ABSENT,
+		       "the estimated false-positive rate is %s, above the limit of %s: %s is not "
+		       "written. Build it with a higher --rate, or keep it with --force",
+		       fmt_ppt(i->fpr_ppt).s, fmt_ppt(i->params.limit_ppt).s, b->ask->out);
+}
+
 static int build_finish(struct build *b)
 {
 	struct build_result *r = b->r;
+	int err;
 
 	r->last_ns = b->now_ns;
 	r->end_ns = b->ask->until_ns ? b->ask->until_ns : b->now_ns;
 	epf_mem_advance(b->mem, r->end_ns);
 	epf_mem_info(b->mem, r->end_ns, &r->info);
 	tell_damage(&b->order);
-	return build_save(b);
+	err = build_rate(b);
+	if (!err)
+		err = check_error(b);
+	return err ? err : build_save(b);
 }
 
 int build_run(struct build_ask *ask, struct build_result *result)

@@ -95,6 +95,7 @@ void order_close(struct order *o);
  * @hash: enum epf_hash_id
  * @align: epochs end by the wall clock
  * @keep_going: a damaged file ends at the damage
+ * @force: write the snapshot also if its error is above the limit
  * @until_ns: the time of the snapshot; later records are left out. 0: that of the last
  *	record
  */
@@ -110,6 +111,7 @@ struct build_ask {
 	__u8 hash;
 	bool align;
 	bool keep_going;
+	bool force;
 	__u64 until_ns;
 };
 
@@ -150,7 +152,15 @@ struct build_result {
 	__u64 took_ns;
 };
 
-/* Return: 0, or EXIT_FAIL with an error printed and nothing written. */
+/* Is the error above the limit? More keys came than the filter is sized for. */
+static inline bool build_saturated(const struct build_result *r)
+{
+	return r->info.fpr_ppt > r->info.params.limit_ppt;
+}
+
+/* Return: 0; or with an error printed and nothing written EXIT_FAIL, or EXIT_ABSENT: the error is
+ * above the limit.
+ */
 int build_run(struct build_ask *ask, struct build_result *result);
 
 /* build_report.c */

@@ -11,12 +11,11 @@ static __u64 out_bytes(const struct build_ask *ask)
 	return stat(ask->out, &st) ? 0 : (__u64)st.st_size;
 }
 
-/* The error is above the limit: more keys came than the filter is sized for. */
 static void warn_of_error(const struct build_result *r)
 {
-	if (r->info.fpr_ppt > r->info.params.limit_ppt)
-		warn("the estimated false-positive rate is %s, above the limit of %s: "
-		     "build it again with a higher --rate",
+	if (build_saturated(r))
+		warn("the estimated false-positive rate is %s, above the limit of %s, so what is "
+		     "found is not known: build it again with a higher --rate",
 		     fmt_ppt(r->info.fpr_ppt).s, fmt_ppt(r->info.params.limit_ppt).s);
 }
 
@@ -79,7 +78,7 @@ json_t *build_json(const struct build_ask *ask, const struct build_result *r)
 		json_array_append_new(files, json_path(ask->files[i]));
 	warn_of_time(r);
 	warn_of_error(r);
-	return json_pack("{so so ss sI so sI ss ss ss sI sI sI sI sI sf so sI sI}", "file",
+	return json_pack("{so so ss sI so sI ss ss ss sI sI sI sI sI sf sb so sI sI}", "file",
 			 json_path(ask->out), "from", files, "name", ask->name, "bytes",
 			 (json_int_t)out_bytes(ask), "records", records_json(r), "inserted",
 			 (json_int_t)r->inserted, "first", fmt_utc(r->first_ns).s, "last",
@@ -87,6 +86,7 @@ json_t *build_json(const struct build_ask *ask, const struct build_result *r)
 			 (json_int_t)r->first_ns, "last_ns", (json_int_t)r->last_ns, "end_ns",
 			 (json_int_t)r->end_ns, "epoch", (json_int_t)r->epoch, "rotations",
 			 (json_int_t)r->info.stats.rotations, "fpr", ppt_to_rate(r->info.fpr_ppt),
-			 "params", params_json(&r->info.params, NULL), "gap_ns",
-			 (json_int_t)r->gap_ns, "took_ns", (json_int_t)r->took_ns);
+			 "saturated", build_saturated(r), "params",
+			 params_json(&r->info.params, NULL), "gap_ns", (json_int_t)r->gap_ns,
+			 "took_ns", (json_int_t)r->took_ns);
 }

@@ -86,6 +86,8 @@ struct audit_result {
 int audit_run(const struct audit_ask *ask);
 /* The estimated error of an open target; negative: unknown. */
 double audit_error_of(const struct target *t, unsigned int threads);
+/* Warn of an open target whose answers may surprise. @fpr: its error; negative: unknown */
+void audit_warn_of(const struct target *t, double fpr);
 /* The approximate number of keys in a file. */
 __u64 audit_keys_of(const struct audit_ask *ask, const struct stat *st);
 /* Print that torn_file() is set. Return: EXIT_FAIL. */

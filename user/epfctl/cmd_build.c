@@ -19,6 +19,7 @@ enum {
 	OPT_ALIGN,
 	OPT_KEEP_GOING,
 	OPT_DIGESTS,
+	OPT_FORCE,
 };
 
 static const struct option longs[] = {
@@ -37,6 +38,7 @@ static const struct option longs[] = {
 	{ "hash", required_argument, NULL, OPT_HASH },
 	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ "force", no_argument, NULL, OPT_FORCE },
 	{ 0 },
 };
 
@@ -61,7 +63,9 @@ PKT_HELP("frame or flow")
 "  --first-seen        a repeat does not restart its window\n"
 "  --hash HASH         nh (default), siphash13 or siphash24\n"
 "  --strict            the same as --hash siphash24\n"
-"  --name NAME         of the filter in the snapshot (default: that of OUT)\n";
+"  --name NAME         of the filter in the snapshot (default: that of OUT)\n"
+"  --force             write it also if its error is above the limit\n"
+"exit status: 0 written, 1 not: the error is above the limit, 2 failure\n";
 /* clang-format on */
 
 static bool take_time(struct build_ask *ask, const char *arg)
@@ -113,6 +117,9 @@ static bool build_take_option(struct build_ask *ask, int opt, const char *arg)
 		return true;
 	case OPT_KEEP_GOING:
 		ask->keep_going = true;
+		return true;
+	case OPT_FORCE:
+		ask->force = true;
 		return true;
 	case OPT_DIGESTS:
 		r->digest = true;
@@ -187,7 +194,7 @@ int cmd_build(int argc, char **argv)
 	struct build_result result = { 0 };
 	bool shaped = false;
 	const char *why;
-	int opt;
+	int opt, ret;
 
 	snprintf(help, sizeof(help), "%s%s", plan_help, records_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
@@ -209,8 +216,9 @@ int cmd_build(int argc, char **argv)
 	if (!pkt_options_ok(&ask.records.pkt, EPF_PKT_VLAN))
 		return EXIT_FAIL;
 	catch_signals();
-	if (build_run(&ask, &result))
-		return EXIT_FAIL;
+	ret = build_run(&ask, &result);
+	if (ret)
+		return ret;
 	if (out_mode == OUT_TEXT)
 		build_print(&ask, &result);
 	else

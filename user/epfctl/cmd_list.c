@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl list, show: filters of the module and in pure BPF, and snapshot files. */
 #include "cmd.h"
+#include "test_snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,7 +172,7 @@ static __u32 list_epochs_of(const struct epf_snap_file *file)
 	return file->locked ? epf_kind_epochs(p, shape_of(file)) : EPF_LIVE_EPOCHS;
 }
 
-static void snapshot_text(const char *path, const struct epf_snap_file *file)
+static void snapshot_text(const char *path, const struct epf_snap_file *file, __u64 fpr_ppt)
 {
 	const struct epf_snap_header *h = &file->header;
 	time_t at = (time_t)(h->realtime_ns / NS_PER_SEC);
@@ -180,7 +181,8 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%F %T %z", &tm);
-	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
+	printf("%s: snapshot of %s, %s%s\n", path, h->params.name, when,
+	       fpr_ppt > h->params.limit_ppt ? ", SATURATED: what it finds is not known" : "");
 	params_print(&h->params, shape_of(file), list_epochs_of(file));
 	desc_print(&file->desc);
 	printf("  %-12s %s\n", file->locked ? "memory" : "lines",
@@ -190,10 +192,11 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch", h->epoch_begin,
 	       h->epoch_end);
 	printf("  %-12s %llu insertions\n", "counted", h->inserts);
+	printf("  %-12s %s false positives, estimated\n", "error", fmt_ppt(fpr_ppt).s);
 	printf("  %-12s sound\n", "checksums");
 }
 
-static void snapshot_json(const char *path, const struct epf_snap_file *file)
+static void snapshot_json(const char *path, const struct epf_snap_file *file, __u64 fpr_ppt)
 {
 	const struct epf_snap_header *h = &file->header;
 	json_t *o = params_json(&h->params, shape_of(file));
@@ -203,21 +206,24 @@ static void snapshot_json(const char *path, const struct epf_snap_file *file)
 	json_object_set_new(o, "epoch_begin", json_integer((json_int_t)h->epoch_begin));
 	json_object_set_new(o, "epoch_end", json_integer((json_int_t)h->epoch_end));
 	json_object_set_new(o, "inserts", json_integer((json_int_t)h->inserts));
+	json_object_set_new(o, "fpr", json_real(ppt_to_rate(fpr_ppt)));
+	json_object_set_new(o, "saturated", json_boolean(fpr_ppt > h->params.limit_ppt));
 	json_object_set_new(o, "realtime_ns", json_integer((json_int_t)h->realtime_ns));
 	out_json(o);
 }
 
 static int show_snapshot(const char *path)
 {
-	struct epf_snap_file file;
+	struct epf_info info = { 0 };
+	struct snapshot s;
 
-	if (!open_snapshot(path, &file))
+	if (!snapshot_open(&s, path, &info))
 		return EXIT_FAIL;
 	if (out_mode == OUT_TEXT)
-		snapshot_text(path, &file);
+		snapshot_text(path, &s.file, s.fpr_ppt);
 	else
-		snapshot_json(path, &file);
-	epf_snap_close(&file);
+		snapshot_json(path, &s.file, s.fpr_ppt);
+	snapshot_close(&s);
 	return EXIT_YES;
 }
 

@@ -131,12 +131,13 @@ static void merge_report(const struct epf_merge *m, const struct order *o)
 		       "false-positive rate %s\n",
 		       m->nr, o->out, fmt_bytes(bytes).s, h->inserts, fmt_rate(m->fpr).s);
 	else
-		out_json(json_pack("{so sI sI sI sI sf sf sf so}", "file", json_path(o->out),
+		out_json(json_pack("{so sI sI sI sI sf sf sf sb so}", "file", json_path(o->out),
 				   "bytes", (json_int_t)bytes, "inserts", (json_int_t)h->inserts,
 				   "epoch_end", (json_int_t)h->epoch_end, "realtime_ns",
 				   (json_int_t)h->realtime_ns, "fpr", m->fpr, "budget",
 				   ppt_to_rate(h->params.budget_ppt), "limit",
-				   ppt_to_rate(h->params.limit_ppt), "sources",
+				   ppt_to_rate(h->params.limit_ppt), "saturated",
+				   m->fpr > ppt_to_rate(h->params.limit_ppt), "sources",
 				   sources_json(m, o)));
 }
 
@@ -152,7 +153,7 @@ static void remark(const struct epf_merge *m, const struct order *o)
 			warn("%s is older than the window: nothing of it is left", o->path[i]);
 	if (m->fpr > ppt_to_rate(p->limit_ppt))
 		warn("the snapshots have too many keys together: %s is above the limit "
-		     "of %s, so a filter restored from the result fails open (see --limit)",
+		     "of %s, so what the result finds is not known (see --limit)",
 		     fmt_rate(m->fpr).s, fmt_ppt(p->limit_ppt).s);
 	else if (m->fpr > budget)
 		warn("the snapshots have too many keys together: %s is above the budget of %s",

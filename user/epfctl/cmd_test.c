@@ -29,7 +29,7 @@ enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN, OPT_SNAPSHOT };
  * @info: of the filter, before the test
  * @tested: number of keys
  * @present: number of these that are present
- * @unknown: number of these that a saturated filter found
+ * @unknown: number of these that a saturated filter or snapshot found
  */
 struct testing {
 	const char *name;
@@ -275,6 +275,12 @@ static void print_counts(const struct testing *t)
 /* @held: a process or the kernel ends its epochs */
 static int tell_unknown(const struct testing *t, bool held)
 {
+	if (t->is_file)
+		return fail_as(EXIT_UNKNOWN,
+			       "%s does not know %llu of the keys, because its error of %s is "
+			       "above its limit of %s: make it again of a larger filter",
+			       t->name, t->unknown, fmt_ppt(t->snapshot.fpr_ppt).s,
+			       fmt_ppt(t->info.params.limit_ppt).s);
 	if (held)
 		return fail_as(EXIT_UNKNOWN,
 			       "'%s' is saturated and does not know %llu of "

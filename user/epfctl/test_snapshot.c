@@ -12,11 +12,15 @@ bool snapshot_open(struct snapshot *s, const char *path, struct epf_info *info)
 	if (!open_snapshot(path, &s->file))
 		return false;
 	err = epf_view_snap(&s->view, &s->file);
+	if (!err)
+		err = epf_view_rate(&s->view, &s->fpr_ppt);
 	if (err) {
-		fail_errno(err, "%s: %m", path);
+		fail_errno(-err, "%s: %m", path);
+		epf_view_close(&s->view);
 		epf_snap_close(&s->file);
 		return false;
 	}
+	s->saturated = s->fpr_ppt > s->file.header.params.limit_ppt;
 	info->params = s->file.header.params;
 	info->desc = s->file.desc;
 	return true;
@@ -51,9 +55,11 @@ int snapshot_ask(const struct snapshot *s, const struct keys *keys, __u8 *ages, 
 	if (digest && a.bitmap)
 		err = epf_engine_find("scalar")->query(&s->view, &all, &a);
 	for (i = 0; !err && i < keys->count; i++)
-		if (ages[i] == EPF_AGE_UNKNOWN) /* an age above all that calls tell */
+		if (s->saturated && ages[i] != EPF_AGE_ABSENT)
+			ages[i] = EPF_AGE_UNKNOWN;
+		else if (ages[i] == EPF_AGE_UNKNOWN) /* an age above all that calls tell */
 			ages[i]--;
-	*present = (__u32)a.present;
+	*present = s->saturated ? 0 : (__u32)a.present;
 	free(a.bitmap);
 	free(digest);
 	return err;

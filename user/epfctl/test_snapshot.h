@@ -10,10 +10,14 @@
  * struct snapshot - an open snapshot
  * @file: mapped
  * @view: of its contents
+ * @fpr_ppt: estimated error
+ * @saturated: that is above the limit
  */
 struct snapshot {
 	struct epf_snap_file file;
 	struct epf_view view;
+	__u64 fpr_ppt;
+	bool saturated;
 };
 
 /* Open the snapshot at @path, and describe it in @info as far as keys need it. Return:
@@ -25,7 +29,7 @@ bool snapshot_open(struct snapshot *s, const char *path, struct epf_info *info);
  * snapshot_ask() - look keys up
  * @s: snapshot
  * @keys: the batch
- * @ages: result, as for EPF_IOC_TEST; none is unknown
+ * @ages: result, as for EPF_IOC_TEST: what is found is unknown if the error is above the limit
  * @present: result: how many are present
  *
  * Return: 0; -ENOMEM.

@@ -47,8 +47,8 @@ enum agent_fd {
 /**
  * struct agent_about - what was audited, see struct target
  * @place: TARGET_FILE or TARGET_COPY
- * @saturated: of a filter
- * @fpr_ppt: of a filter
+ * @saturated: as there
+ * @fpr_ppt: of a filter; 0 for a file: its error depends on the hash key
  * @header: as target_hide_key() leaves it
  * @desc: description of its keys
  */

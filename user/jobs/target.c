@@ -94,10 +94,10 @@ static int filter_fails(const struct target_ask *ask, int err, struct rec_error 
 	return rec_error_set(e, err, "'%s': %s", ask->name, strerror(-err));
 }
 
-/* Stages: check a file, or copy a filter; make a view of it; settle the view of a file
- * if that pays.
+/* Stages: check a file, or copy a filter; make a view of it; estimate the error of a file, and
+ * settle its view if that pays.
  */
-enum stage { STAGE_READ, STAGE_VIEW, STAGE_SETTLE };
+enum stage { STAGE_READ, STAGE_VIEW, STAGE_RATE, STAGE_SETTLE };
 
 static int begin_view(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
@@ -111,11 +111,23 @@ static int begin_view(struct target *t, const struct target_ask *ask, struct rec
 	return 1;
 }
 
+/* Of a filter, its backend has estimated the error. */
+static int begin_rating(struct target *t, const struct target_ask *ask, struct rec_error *e)
+{
+	int ret;
+
+	t->stage = STAGE_RATE;
+	if (t->place != TARGET_FILE)
+		return 0;
+	ret = epf_view_rate_begin(&t->view, &t->fpr_ppt, &t->work);
+	return ret ? rec_error_set(e, ret, "'%s': %s", ask->name, strerror(-ret)) : 1;
+}
+
 static int begin_settling(struct target *t, const struct target_ask *ask)
 {
 	t->stage = STAGE_SETTLE;
-	if (t->place != TARGET_FILE || !target_choose(t, ask) ||
-	    epf_view_settle_begin(&t->view, &t->work))
+	t->saturated = t->fpr_ppt > t->header.params.limit_ppt;
+	if (!target_choose(t, ask) || epf_view_settle_begin(&t->view, &t->work))
 		return 0;
 	return 1;
 }
@@ -125,7 +137,7 @@ static int step_fails(const struct target *t, const struct target_ask *ask, int 
 {
 	if (t->stage == STAGE_SETTLE)
 		return 0; /* the view is used as it is */
-	if (t->stage == STAGE_VIEW)
+	if (t->stage != STAGE_READ)
 		return rec_error_set(e, err, "'%s': %s", ask->name, strerror(-err));
 	return t->place == TARGET_FILE ? file_fails(ask->name, err, t->fault, e) :
 					 filter_fails(ask, err, e);
@@ -136,6 +148,8 @@ static int next_stage(struct target *t, const struct target_ask *ask, struct rec
 	if (t->stage == STAGE_READ)
 		return begin_view(t, ask, e);
 	if (t->stage == STAGE_VIEW)
+		return begin_rating(t, ask, e);
+	if (t->stage == STAGE_RATE)
 		return begin_settling(t, ask);
 	epf_snap_close(&t->file); /* the settled view has its own lines */
 	return 0;

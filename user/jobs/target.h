@@ -30,9 +30,10 @@ enum target_place {
  *	@params, @epoch_begin, @epoch_end, @inserts and @realtime_ns as of the time
  *	when it was opened, without checksums
  * @keyed: the hash key is known, so keys can be looked up and not only digests
- * @saturated: the filter fails open, because its error may exceed the limit. Its lines
- *	are read all the same: a key that is not in them was not inserted
- * @fpr_ppt: of a filter: the module's estimate
+ * @saturated: the filter fails open, because its error may exceed the limit; the error of
+ *	the snapshot is above it. The lines are read all the same: a key that is not in them
+ *	was not inserted
+ * @fpr_ppt: estimated error: of a filter, by its backend
  * @mtime_ns: of a snapshot: time of the file's last modification
  *
  * The rest is private. The struct must not be moved while @view is in use.

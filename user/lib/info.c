@@ -8,7 +8,7 @@
 #include "libepf/desc.h"
 #include "libepf/kinds/compare.h"
 
-static double info_share(__u64 ppt)
+double lib_share(__u64 ppt)
 {
 	return (double)ppt / (double)EPF_RATE_ONE;
 }
@@ -25,8 +25,8 @@ void lib_info_params(struct libepf_info *to, const struct epf_params *p,
 	epf_key_desc_text(desc, to->keys);
 	to->window_keys = p->window_inserts;
 	to->window_ns = p->window_ns;
-	to->error = info_share(p->budget_ppt);
-	to->limit = info_share(p->limit_ppt);
+	to->error = lib_share(p->budget_ppt);
+	to->limit = lib_share(p->limit_ppt);
 }
 
 void lib_info(struct libepf_info *to, const struct epf_info *from)
@@ -34,7 +34,7 @@ void lib_info(struct libepf_info *to, const struct epf_info *from)
 	lib_info_params(to, &from->params, &from->desc);
 	to->flags |= from->flags & EPF_INFO_SATURATED ? LIBEPF_INFO_SATURATED : 0;
 	to->flags |= from->flags & EPF_INFO_ALIGNED ? LIBEPF_INFO_ALIGNED : 0;
-	to->estimate = info_share(from->fpr_ppt);
+	to->estimate = lib_share(from->fpr_ppt);
 	to->epochs = from->window_epochs;
 	to->epoch = from->epoch;
 	to->memory_bytes = from->memory_bytes;

@@ -105,6 +105,7 @@ int lib_plan_take(const struct libepf_plan *plan, struct libepf_plan *to);
 int lib_plan(const struct libepf_plan *plan, struct lib_planned *p);
 
 /* info.c: */
+double lib_share(__u64 ppt); /* parts per trillion as a share */
 void lib_info(struct libepf_info *to, const struct epf_info *from);
 void lib_info_params(struct libepf_info *to, const struct epf_params *p,
 		     const struct epf_key_desc *desc);

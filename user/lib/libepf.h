@@ -190,7 +190,7 @@ LIBEPF_API int libepf_plan_size(const struct libepf_plan *plan, struct libepf_si
  * @window_ns: as planned; 0: a window of insertions alone
  * @error: error for which it was sized
  * @limit: see struct libepf_plan
- * @estimate: error now, from samples; a snapshot has none: 0
+ * @estimate: error now, of a snapshot when it was saved
  * @epochs: complete epochs in the window
  * @reserved: 0
  * @epoch: number of the current epoch; they begin with 8
@@ -702,9 +702,9 @@ LIBEPF_API int libepf_snapshot_lines(const struct libepf_snapshot *snapshot,
  * libepf_snapshot_test() - were keys in the window when the snapshot was taken?
  * @snapshot: snapshot
  * @keys: keys
- * @ages: as in libepf_filter_test(); never LIBEPF_AGE_UNKNOWN
+ * @ages: as in libepf_filter_test(): LIBEPF_AGE_UNKNOWN with LIBEPF_INFO_SATURATED
  *
- * One thread; libepf_snapshot_audit() is for many keys.
+ * One thread; libepf_snapshot_audit() is for many keys, and gives ages in any case.
  *
  * Return: how many are present; -EINVAL: a length is out of its range; -ENOMEM.
  */
@@ -764,7 +764,7 @@ LIBEPF_API int libepf_snapshot_audit(const struct libepf_snapshot *snapshot,
  * @limit: limit of the result; default: that of the first file
  * @progress: as in struct libepf_audit, in bytes
  * @context: for @progress
- * @error: out: share of absent keys that the result finds
+ * @error: out: share of absent keys that the result finds; above @limit it does not know them
  * @inserts: out: insertions of all files
  */
 struct libepf_merge {

@@ -18,12 +18,19 @@
  * @file: header and description; mapped only if @view needs it
  * @view: its lines or memory
  * @bytes: size of lines or memory
+ * @fpr_ppt: estimated error
  */
 struct libepf_snapshot {
 	struct epf_snap_file file;
 	struct epf_view view;
 	uint64_t bytes;
+	__u64 fpr_ppt;
 };
+
+static bool snapshot_saturated(const struct libepf_snapshot *s)
+{
+	return s->fpr_ppt > s->file.header.params.limit_ppt;
+}
 
 /* The view has its own copy: unmap the file, and keep its header. */
 static void snapshot_let_go(struct libepf_snapshot *s)
@@ -43,6 +50,8 @@ static int look_into(struct libepf_snapshot *s, bool copy)
 	s->bytes = s->file.map_bytes - s->file.header.header_bytes;
 	if (!err && copy)
 		err = epf_view_settle(&s->view);
+	if (!err)
+		err = epf_view_rate(&s->view, &s->fpr_ppt);
 	if (err)
 		epf_view_close(&s->view);
 	else if (copy || s->view.asked)
@@ -125,6 +134,8 @@ int libepf_snapshot_info(const struct libepf_snapshot *s, struct libepf_info *in
 		return lib_fail(-EINVAL, "no snapshot: NULL");
 	h = &s->file.header;
 	lib_info_params(&out, &h->params, &s->file.desc);
+	out.flags |= snapshot_saturated(s) ? LIBEPF_INFO_SATURATED : 0;
+	out.estimate = lib_share(s->fpr_ppt);
 	out.epochs = s->view.asked ? s->view.asked->f.epochs : EPF_LIVE_EPOCHS;
 	out.epoch = h->epoch_end;
 	out.memory_bytes = s->bytes;
@@ -347,6 +358,12 @@ int64_t libepf_snapshot_test(const struct libepf_snapshot *s, const struct libep
 {
 	struct libepf_audit o = { .size = sizeof(o), .threads = 1, .ages = ages };
 	int err = libepf_snapshot_audit(s, keys, &o);
+	uint64_t i;
 
-	return err ? err : (int64_t)o.present;
+	if (err || !snapshot_saturated(s))
+		return err ? err : (int64_t)o.present;
+	for (i = 0; ages && i < keys->n; i++)
+		if (ages[i] != LIBEPF_AGE_ABSENT)
+			ages[i] = LIBEPF_AGE_UNKNOWN;
+	return 0;
 }

@@ -410,6 +410,17 @@ struct epf_estimate {
 int epf_view_estimate(const struct epf_view *v, unsigned int threads, struct epf_estimate *e);
 
 /**
+ * epf_view_rate() - the expected false-positive rate of a view of any kind
+ * @v: view
+ * @fpr_ppt: result: of kind lanes from all lines, in this thread; of a locked kind from samples
+ *
+ * A filter with these contents is saturated if this is above @limit_ppt of its parameters.
+ *
+ * Return: 0; -ENOMEM.
+ */
+int epf_view_rate(const struct epf_view *v, __u64 *fpr_ppt);
+
+/**
  * struct epf_met - the measured false-positive rate
  * @keys: keys looked up, none of which was ever inserted
  * @found: keys that were found present

@@ -73,4 +73,7 @@ int epf_view_snap_begin(struct epf_view *v, const struct epf_snap_file *file,
 			struct epf_work **work);
 int epf_view_settle_begin(struct epf_view *v, struct epf_work **work);
 
+/* query/estimate.c: as epf_view_rate(); @v and @fpr_ppt stay where they are. */
+int epf_view_rate_begin(const struct epf_view *v, __u64 *fpr_ppt, struct epf_work **work);
+
 #endif /* LIBEPF_WORK_H */

@@ -6,10 +6,12 @@
  * The contribution of a lane depends only on its number n of positions set. So
  * one pass over the lines counts the lanes of each n. That is exact, needs no
  * division, and estimate.h can compute from all lines what it computes from samples.
+ * Locked kinds have an estimator of their own, which takes samples.
  */
 #include "engine.h"
 #include "opts.h"
 #include "epf/estimate.h"
+#include "work.h"
 
 #include <errno.h>
 #include <math.h>
@@ -117,6 +119,16 @@ static void add_up(struct tally *sum, const struct tally *t)
 		to[i] += from[i];
 }
 
+static struct pass pass_of(const struct epf_view *v)
+{
+	struct pass pass = { .view = v, .count = estimate_counter() };
+	__u32 i;
+
+	for (i = 0; i < EPF_LANES; i++)
+		pass.tag[i] = epf_lane_tag(v->epoch, i);
+	return pass;
+}
+
 /* Lines that are on a GPU are counted there. */
 static int tally(const struct epf_view *v, unsigned int threads, struct tally *sum)
 {
@@ -125,7 +137,7 @@ static int tally(const struct epf_view *v, unsigned int threads, struct tally *s
 		.step = PIECE_LINES,
 		.n = epf_geom_lines(&v->geom),
 	};
-	struct pass pass = { .view = v, .count = estimate_counter() };
+	struct pass pass = pass_of(v);
 	unsigned int nr = epf_par_threads(threads, par.n, par.step), i;
 	struct worker *w;
 
@@ -135,8 +147,6 @@ static int tally(const struct epf_view *v, unsigned int threads, struct tally *s
 	w = calloc(nr, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	for (i = 0; i < EPF_LANES; i++)
-		pass.tag[i] = epf_lane_tag(v->epoch, i);
 	for (i = 0; i < nr; i++)
 		w[i].pass = &pass;
 	epf_par_run(&par, w, sizeof(*w), nr);
@@ -211,6 +221,73 @@ int epf_view_estimate(const struct epf_view *v, unsigned int threads, struct epf
 		e->fill_of[age] = (double)fill.bits[l] / (double)positions;
 	}
 	return 0;
+}
+
+/* ------------------------------------------------ any kind, in steps ---- */
+
+/**
+ * struct rating - an estimate under way
+ * @work: @done of @all bytes are counted
+ * @v: what is counted
+ * @fpr_ppt: result
+ */
+struct rating {
+	struct epf_work work;
+	const struct epf_view *v;
+	__u64 *fpr_ppt;
+	struct pass pass;
+	struct worker worker;
+};
+
+static int rate_step(struct epf_work *work)
+{
+	struct rating *r = (struct rating *)work;
+	__u64 first = work->done / EPF_LINE_BYTES, n = work->all / EPF_LINE_BYTES - first;
+	struct epf_fill fill;
+
+	if (r->v->asked) {
+		*r->fpr_ppt = epf_q56_to_ppt(epf_asked_rate_q56(r->v->asked, &r->v->hash));
+		return 0;
+	}
+	n = n < EPF_STEP_BYTES / EPF_LINE_BYTES ? n : EPF_STEP_BYTES / EPF_LINE_BYTES;
+	count_piece(&r->worker, first, n);
+	work->done += n * EPF_LINE_BYTES;
+	if (work->done < work->all)
+		return 1;
+	fill_of(&fill, &r->worker.tally, &r->v->geom);
+	*r->fpr_ppt = epf_q56_to_ppt(epf_fill_q56(&fill, r->v->geom.parts));
+	return 0;
+}
+
+static void rate_end(struct epf_work *work)
+{
+	free(work);
+}
+
+int epf_view_rate_begin(const struct epf_view *v, __u64 *fpr_ppt, struct epf_work **work)
+{
+	struct rating *r = calloc(1, sizeof(*r));
+
+	*work = r ? &r->work : NULL;
+	if (!r)
+		return -ENOMEM;
+	r->work = (struct epf_work){ .step = rate_step, .end = rate_end };
+	r->v = v;
+	r->fpr_ppt = fpr_ppt;
+	if (!v->asked) {
+		r->work.all = epf_geom_lines(&v->geom) * EPF_LINE_BYTES;
+		r->pass = pass_of(v);
+		r->worker.pass = &r->pass;
+	}
+	return 0;
+}
+
+int epf_view_rate(const struct epf_view *v, __u64 *fpr_ppt)
+{
+	struct epf_work *work;
+	int ret = epf_view_rate_begin(v, fpr_ppt, &work);
+
+	return ret ? ret : epf_work_run(work, NULL, NULL);
 }
 
 /* ------------------------------------------------- keys never inserted ---- */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "epf/kinds.h"
 #include "work.h"
@@ -76,6 +77,17 @@ bool epf_asked_place(struct epf_asked *a, __u64 *word)
 		ret = epf_asked_check(a, &at);
 	while (ret > 0);
 	return !ret;
+}
+
+__u64 epf_asked_rate_q56(const struct epf_asked *a, const struct epf_hash *hash)
+{
+	struct epf_locked f = a->f;
+	__u64 i;
+
+	memset(&f.estimator, 0, sizeof(f.estimator));
+	for (i = 0; i < EPF_ESTIMATOR_SAMPLES; i++)
+		f.ops->sample(&f, epf_digest(hash, &i, sizeof(i)), a->now_ns);
+	return f.ops->rate(&f, a->now_ns);
 }
 
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest)

@@ -50,6 +50,9 @@ void epf_asked_at(struct epf_asked *a, __u64 *word);
  */
 int epf_asked_check(const struct epf_asked *a, __u64 *at);
 
+/* The estimated error, from samples that @hash draws, as the module estimates it. */
+__u64 epf_asked_rate_q56(const struct epf_asked *a, const struct epf_hash *hash);
+
 /* The age of a digest, 254 if older, or EPF_AGE_ABSENT. */
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest);
 

@@ -161,7 +161,7 @@ class Info:
     window_ns: as planned; 0: a window of insertions alone.
     error: error for which it was sized.
     limit: see `Plan`.
-    estimate: error now, from samples; 0 for a snapshot.
+    estimate: error now; of a snapshot, when it was saved.
     epochs: complete epochs in the window.
     epoch: number of the current epoch; they begin with 8.
     memory_bytes: memory.

@@ -145,10 +145,11 @@ class Snapshot(Asked):
              key_len: int | None = ...) -> _device.DeviceArray: ...
 
     def test(self, keys: Any, *, key_len: int | None = None) -> Any:
-        """The age of each key in epochs, a byte for each key, as `Filter.test()`.
+        """The age of each key in epochs, a byte for each key, as `Filter.test()`: `UNKNOWN` for
+        what is found in a snapshot above its limit.
 
         Keys in memory of a CUDA device are answered there, in the stream that wrote them, and the
-        result is a `DeviceArray`.
+        result is a `DeviceArray`. They get ages also above the limit: see `info().saturated`.
         """
         if _device.is_device(keys):
             return self._on_device().ask(_device.column_of(keys, key_len)).ages
@@ -195,7 +196,8 @@ class Snapshot(Asked):
     def audit(self, keys: Any, *, key_len: int | None = None, threads: int = 0,
               engine: str | None = None, ages: bool = True, bitmap: bool = False,
               progress: Told | None = None) -> Any:
-        """Look up many keys, with all CPUs and vector units. Keys of one length are fastest.
+        """Look up many keys, with all CPUs and vector units. Keys of one length are fastest. They get
+        ages also above the limit: see `info().saturated`.
 
         threads: most threads. Default: one for each CPU.
         engine: one of `engines()`. Default: the fastest for this snapshot and so many keys.
