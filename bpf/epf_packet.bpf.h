@@ -34,6 +34,7 @@
 #endif
 #include <bpf/bpf_helpers.h>
 
+#include <epf/exts.h>
 #include <epf/hash.h>
 #include <linux/epochfilter.h>
 
@@ -108,11 +109,13 @@ EPF_FN bool epf_xdp_single(const struct epf_sip *sip, __u32 n)
  * @opts: options, checked or not
  * @off: offset of the next byte. Here and not on the stack, so that the verifier does not
  *	track it
+ * @exts: extension headers, for the same reason
  */
 struct epf_xdp_ask {
 	__u64 digest;
 	struct epf_pkt_opts opts;
 	volatile __u64 off;
+	struct epf_exts exts;
 };
 
 /**
@@ -174,12 +177,54 @@ EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h, const str
 	*pkt->unread = pkt->ask->off != end;
 }
 
+EPF_FN struct epf_exts *epf_exts_at(const struct epf_pkt *pkt, struct epf_exts *room)
+{
+	(void)room;
+	return &pkt->ask->exts;
+}
+
+EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e);
+
 #define epf_digest_array(h, word, len) epf_xdp_array(h, word, len)
+#define EPF_EXTS_FOLLOW
 #define EPF_PKT_READER
 #include <epf/packet.h>
 #undef epf_get_le64
 #undef epf_sip_update
 #undef epf_digest_array
+
+/* Return: as epf_exts_step(). */
+EPF_FN_APART int epf_xdp_ext(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
+{
+	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
+
+	return ask ? epf_exts_step(&pkt, &ask->exts) : 1;
+}
+
+struct epf_xdp_chain {
+	struct epf_ctx *ctx;
+	struct epf_xdp_ask *ask;
+};
+
+static long epf_xdp_ext_next(__u32 i, struct epf_xdp_chain *c)
+{
+	(void)i;
+	return !!epf_xdp_ext(c->ctx, c->ask);
+}
+
+/* By itself, because the stack of its callers has no place that may hold pointers. */
+EPF_FN_APART int epf_xdp_exts(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
+{
+	struct epf_xdp_chain c = { ctx, ask };
+
+	return ask ? bpf_loop(EPF_IP6_EXT_MAX, epf_xdp_ext_next, &c, 0) : 0;
+}
+
+EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e)
+{
+	(void)e;
+	epf_xdp_exts(pkt->ctx, pkt->ask);
+}
 
 /* Return: as epf_pkt_control(), or -EINVAL. */
 EPF_FN_APART int epf_xdp_control(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
@@ -318,11 +363,10 @@ static __always_inline int epf_xdp_digest(struct epf_ctx *ctx, const struct epf_
 					  const struct epf_pkt_opts *opts, __u64 *digest)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
-	struct epf_xdp_ask ask;
+	struct epf_xdp_ask ask = { .opts = epf_pkt_opts_read(opts) };
 	__u64 first, tail;
 	int err;
 
-	ask.opts = epf_pkt_opts_read(opts);
 	if (p + 38 <= (const __u8 *)(long)ctx->data_end &&
 	    epf_flow_plain(p, 38, &ask.opts, &first, &tail)) {
 		*digest = epf_digest_words(h, first, tail, 14);
@@ -330,7 +374,6 @@ static __always_inline int epf_xdp_digest(struct epf_ctx *ctx, const struct epf_
 	}
 	if (ask.opts.flags & EPF_PKT_MARK) /* packets have no mark here */
 		return -EINVAL;
-	ask.digest = ask.off = 0;
 	err = epf_xdp_digest_any(ctx, &ask, h);
 	*digest = ask.digest;
 	return err;

@@ -14,12 +14,13 @@
 #include "segments.h"
 #endif
 
+#include "exts.h"
+
 #include <linux/epochfilter.h>
 
 #define EPF_ETH_IP4 0x0800
 #define EPF_ETH_IP6 0x86dd
-#define EPF_VLAN_MAX 4    /* stacked tags; more is malformed */
-#define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
+#define EPF_VLAN_MAX 4 /* stacked tags; more is malformed */
 
 /**
  * struct epf_l3 - the network header, and the Ethernet header before it
@@ -235,62 +236,106 @@ EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3, struc
 	return -EPROTO;
 }
 
+/* @n bytes at @off of a datagram that ends at @end, in a packet that ends at @cap; if there
+ * are none, *@err says why.
+ */
+EPF_FN const __u8 *epf_within(const struct epf_pkt *pkt, __u32 off, __u32 n, __u32 end, __u32 cap,
+			      __u8 *room, int *err)
+{
+	const __u8 *p = epf_pkt_at(pkt, off, n, room);
+
+	*err = 0;
+	if (off + n > end)
+		*err = -EBADMSG;
+	else if (!p || off + n > cap)
+		*err = -ENODATA;
+	return *err ? NULL : p;
+}
+
 /* The first @n bytes of the transport header; if there are none, *@err says why. */
 EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip, __u32 n,
 			     __u8 *room, int *err)
 {
-	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
-
-	*err = 0;
-	if (ip->l4 + n > ip->end)
-		*err = -EBADMSG;
-	else if (!p || ip->l4 + n > ip->cap)
-		*err = -ENODATA;
-	return *err ? NULL : p;
+	return epf_within(pkt, ip->l4, n, ip->end, ip->cap, room, err);
 }
+
+/* Follow one extension header. Return: 0, or 1: @e is at the end of the chain, or has an
+ * error.
+ */
+EPF_FN int epf_exts_step(const struct epf_pkt *pkt, struct epf_exts *e)
+{
+	__u8 room[8] EPF_ALIGNED;
+	const __u8 *p;
+	__u32 len;
+	int err = 0;
+
+	if (e->fragment || !epf_is_ext(e->proto)) {
+		e->err = 0;
+		return 1;
+	}
+	p = epf_within(pkt, e->off, 8, e->end, e->cap, room, &err);
+	if (err) {
+		e->err = err;
+		return 1;
+	}
+	len = epf_opaque(p[1]);
+	if (e->proto == 44) {
+		e->fragment = epf_be16(p + 2) & (0xfff8 | e->more);
+		memcpy(e->frag_id, p + 4, 4);
+		e->off += 8;
+	} else if (e->proto == 51) {
+		e->off += (len + 2) * 4;
+	} else {
+		e->off += (len + 1) * 8;
+	}
+	e->proto = p[0];
+	return 0;
+}
+
+#ifndef EPF_EXTS_FOLLOW /* else the file that defines it supplies both functions */
+/* Where the place in the chain is kept. */
+EPF_FN struct epf_exts *epf_exts_at(const struct epf_pkt *pkt, struct epf_exts *room)
+{
+	(void)pkt;
+	return room;
+}
+
+/* Follow at most EPF_IP6_EXT_MAX extension headers. */
+EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e)
+{
+	__u32 i;
+
+	for (i = 0; i < EPF_IP6_EXT_MAX; i++)
+		if (epf_exts_step(pkt, e))
+			return;
+}
+#endif
 
 /* Walk the extension headers and set ip->l4 to the offset after them. @more: as for
  * epf_ip_walk().
  */
 EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip, __u32 more)
 {
-	__u8 room[8] EPF_ALIGNED;
-	const __u8 *p;
-	__u32 i, len;
-	int err;
+	struct epf_exts room, *e = epf_exts_at(pkt, &room);
 
 	ip->proto = ip->hdr[6];
 	ip->fragment = false;
-	for (i = 0; !ip->fragment; i++) {
-		switch (ip->proto) {
-		/* clang-format off */
-		case 0: case 43: case 44: case 51: case 60: case 135:
-		case 139: case 140:
-			/* clang-format on */
-			break;
-		default:
-			return 0;
-		}
-		if (i == EPF_IP6_EXT_MAX)
-			return -EBADMSG;
-		p = epf_l4_at(pkt, ip, 8, room, &err);
-		if (err)
-			return err;
-		len = epf_opaque(p[1]);
-		if (ip->proto == 44) {
-			ip->fragment = epf_be16(p + 2) & (0xfff8 | more);
-			memcpy(ip->frag_id, p + 4, 4);
-			ip->l4 += 8;
-		} else if (ip->proto == 51) {
-			ip->l4 += (len + 2) * 4;
-		} else {
-			ip->l4 += (len + 1) * 8;
-		}
-		ip->proto = epf_forget(p[0]);
-		ip->l4 = epf_forget(ip->l4);
-		ip->fragment = epf_forget(ip->fragment);
-	}
-	return 0;
+	if (!epf_is_ext(ip->proto))
+		return 0;
+	e->off = ip->l4;
+	e->end = ip->end;
+	e->cap = ip->cap;
+	e->proto = ip->proto;
+	e->more = more;
+	e->fragment = 0;
+	memset(e->frag_id, 0, 4);
+	e->err = -EBADMSG; /* unless the chain ends */
+	epf_exts_follow(pkt, e);
+	ip->l4 = e->off;
+	ip->proto = e->proto;
+	ip->fragment = epf_forget(e->fragment != 0);
+	memcpy(ip->frag_id, e->frag_id, 4);
+	return e->err;
 }
 
 /* Find the transport protocol, and whether this is a fragment. @more is 1; or 0: the first

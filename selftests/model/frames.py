@@ -135,7 +135,7 @@ def extensions():
         (ETHER, ether(0x86DD, ip6(135, ext(139) + ext(140) + ext(17) +
                                   ports(15, 16))), ()),
         (ETHER, ether(0x86DD, ip6(60, chain(8, 6, ports(17, 18)))), ()),
-        (ETHER, ether(0x86DD, ip6(60, chain(9, 6, ports(17, 18)))), ()),
+        (ETHER, ether(0x86DD, ip6(60, chain(40, 6, ports(17, 18)))), ()),
         (ETHER, ether(0x86DD, ip6(0, jumbo, length=0)), ()),
         (ETHER, ether(0x86DD, ip6(60, ext(6, 31, b"") + ports(1, 2))), ()),
         (ETHER, ether(0x86DD, ip6(60, ext(59, 200, bytes(6)))), ()),

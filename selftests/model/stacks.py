@@ -122,7 +122,7 @@ class Stacks:
         proto, body = self.transport()
         length = None
         if self.one_in(2):
-            for _ in range(rng.choice((1, 1, 2, 3, 7, 8, 9))):
+            for _ in range(rng.choice((1, 1, 2, 3, 8, 9, 40))):
                 kind = rng.choice((0, 43, 44, 51, 60, 60, 135, 139, 140))
                 made = self.header(kind, proto)
                 body, proto = made + body, kind
