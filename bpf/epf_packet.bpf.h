@@ -193,23 +193,18 @@ EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e);
 #undef epf_sip_update
 #undef epf_digest_array
 
-/* Return: as epf_exts_step(). */
-EPF_FN_APART int epf_xdp_ext(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
-{
-	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
-
-	return ask ? epf_exts_step(&pkt, &ask->exts) : 1;
-}
-
 struct epf_xdp_chain {
 	struct epf_ctx *ctx;
 	struct epf_xdp_ask *ask;
 };
 
-static long epf_xdp_ext_next(__u32 i, struct epf_xdp_chain *c)
+/* Return: as epf_exts_step(). */
+static long epf_xdp_ext(__u32 i, struct epf_xdp_chain *c)
 {
+	struct epf_pkt pkt = { c->ctx, c->ask, NULL, 0 };
+
 	(void)i;
-	return !!epf_xdp_ext(c->ctx, c->ask);
+	return epf_exts_step(&pkt, &c->ask->exts) ? 1 : 0;
 }
 
 /* By itself, because the stack of its callers has no place that may hold pointers. */
@@ -217,7 +212,7 @@ EPF_FN_APART int epf_xdp_exts(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
 {
 	struct epf_xdp_chain c = { ctx, ask };
 
-	return ask ? bpf_loop(EPF_IP6_EXT_MAX, epf_xdp_ext_next, &c, 0) : 0;
+	return ask ? bpf_loop(EPF_IP6_EXT_MAX, epf_xdp_ext, &c, 0) : 0;
 }
 
 EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e)
