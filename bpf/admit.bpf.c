@@ -24,12 +24,17 @@ static __always_inline bool measure(struct ingress *in, bool judged)
 	return epf_meter_above(rate, &in->shared->level, now);
 }
 
+static __always_inline bool drops(const struct ingress *in, __u32 reason)
+{
+	return in->rule->drops >> reason & 1;
+}
+
 /* Above the rate: is the packet passed on and its key inserted? @found: verdict. */
 static __always_inline bool admitted(struct ingress *in, int found)
 {
 	if (found > 0)
 		return true;
-	return found ? !in->rule->drops : ingress_token(in);
+	return found ? !drops(in, ingress_reason(found)) : ingress_token(in);
 }
 
 /* Return: enum epf_ingress_reason. */
@@ -64,14 +69,11 @@ int xdp_admit(struct xdp_md *ctx)
 		return XDP_PASS;
 	err = ingress_find(ctx, in.rule, &p);
 	reason = err ? ingress_reason(err) : EPF_INGRESS_NEW;
-	above = measure(&in, !err || reason >= EPF_INGRESS_UNKNOWN);
+	above = measure(&in, !err || reason >= EPF_INGRESS_KEYLESS);
 	if (!err)
 		reason = look(ctx, &in, &p, above);
 	ingress_count(ctx, &in, above, reason);
-	if (above &&
-	    (reason == EPF_INGRESS_LEFT_OUT || (reason >= EPF_INGRESS_UNKNOWN && in.rule->drops)))
-		return XDP_DROP;
-	return XDP_PASS;
+	return above && drops(&in, reason) ? XDP_DROP : XDP_PASS;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -38,8 +38,8 @@ static __always_inline bool listed(const struct epf_reflex_rule *rule, __u32 pro
 }
 
 /* Does the rule match the flow that was found? @err: from epf_flow_find(); @sent: the
- * packet goes out, or an ICMP error brings it back. If the protocol is unknown, a packet
- * counts as one that may match, and the packet in an ICMP error as one that does not.
+ * packet goes out, or an ICMP error brings it back. If the protocol is unknown, a packet,
+ * and the packet in an ICMP error, counts as one that may match.
  */
 static __always_inline int match_found(const struct epf_reflex_rule *rule,
 				       const struct epf_xdp_found *found, bool sent, int err)
@@ -74,8 +74,10 @@ static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	err = epf_xdp_l3(ctx, ask, found);
 	if (!err)
 		err = epf_xdp_find(ctx, ask, found);
-	if (err > 0) /* an ICMP error */
+	if (err > 0) { /* an ICMP error */
+		found->flow.proto = 0;
 		err = epf_xdp_find(ctx, ask, found);
+	}
 	ask->opts.key = found->flow.key = key;
 	ask->opts.flags = flags;
 	return match_found(rule, found, sent || found->l3.carried, err);

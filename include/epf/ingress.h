@@ -41,12 +41,18 @@ enum epf_ingress_reason {
 	EPF_INGRESS_REASONS
 };
 
-#define EPF_INGRESS_UNKNOWN EPF_INGRESS_TRUNCATED /* this reason and all later ones */
+#define EPF_INGRESS_KEYLESS EPF_INGRESS_TRUNCATED /* this reason and all later ones */
+
+/* Sets of reasons: what the packet hides, which is its sender's choice; and what the filter
+ * does not know.
+ */
+#define EPF_INGRESS_HIDDEN (1u << EPF_INGRESS_TRUNCATED | 1u << EPF_INGRESS_MALFORMED)
+#define EPF_INGRESS_UNKNOWN (~0u << EPF_INGRESS_SATURATED)
 
 /**
  * struct epf_ingress_rule - the one value of the rule map
  * @opts: packet key
- * @drops: above the rate, packets for which the filter has no answer are dropped
+ * @drops: EPF_XDP_ADMIT: set of reasons; above the rate their packets are dropped
  * @slice: packets that a CPU counts for itself, see epf_meter_slice()
  * @rate: EPF_XDP_ADMIT: rate of all packets that have a key or should have one
  * @fresh: tokens for new flows: packets above @rate, or records

@@ -43,6 +43,11 @@ enum epf_reflex_reason {
 	EPF_REFLEX_REASONS
 };
 
+/* What the filter does not know: this reason and all later ones. What the packet hides
+ * (EPF_REFLEX_TRUNCATED, EPF_REFLEX_MALFORMED) is its sender's choice, and no such reason.
+ */
+#define EPF_REFLEX_UNKNOWN EPF_REFLEX_SATURATED
+
 enum epf_reflex_verdict {
 	EPF_REFLEX_PASS,
 	EPF_REFLEX_DROP,

@@ -14,11 +14,11 @@
 EPF_FN bool epf_rule_sound(const struct xt_epf_rule *r)
 {
 	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS || r->unknown >= XT_EPF_IS ||
-	    r->fragments >= XT_EPF_IS)
+	    r->malformed >= XT_EPF_IS || r->fragments >= XT_EPF_IS || r->reserved)
 		return false;
 	if (!r->ask)
-		return r->learn == XT_EPF_LEARN && !r->unknown && !r->fragments && !r->within &&
-		       !r->within_ns;
+		return r->learn == XT_EPF_LEARN && !r->unknown && !r->malformed && !r->fragments &&
+		       !r->within && !r->within_ns;
 	return r->unknown && r->within <= XT_EPF_WITHIN_MAX && !(r->within && r->within_ns) &&
 	       !r->fragments == !(r->key.flags & EPF_PKT_FIRST);
 }
@@ -54,7 +54,9 @@ EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, int ret)
 
 	if (!r->ask)
 		return !ret;
-	if (ret < 0)
+	if (ret == -ENODATA || ret == -EBADMSG)
+		is = r->malformed == XT_EPF_RECENT ? XT_EPF_RECENT : XT_EPF_NEW;
+	else if (ret < 0)
 		is = ret == -ENOMSG ? r->fragments : r->unknown;
 	return is == r->ask;
 }

@@ -80,11 +80,13 @@ def told(on, sent, oracle):
             ({k: v for k, v in want.items() if v}, bursts(sent)))
 
 
-def oracle(*options, known=0, burst=0, tokens=0, unknown=DROP):
+def oracle(*options, known=0, burst=0, tokens=0, unknown=DROP, malformed="drop"):
     """Peers below @known are inserted first; then frames of all kinds arrive."""
     mixed = ingress.mixture(tap.drawn(1))
     seen = frames(0, known)
-    model = Oracle(range(known), burst, tokens, unknown == DROP)
+    model = Oracle(range(known), burst, tokens, malformed == "drop")
+    if malformed != "drop":
+        options += "--if-malformed", malformed
     rate = FOREVER if burst > 1000 else f"0/{burst}"
     tap.may_fail(1e-6)
     with Filter(), Holder():
@@ -344,7 +346,8 @@ def shown():
         done, held = net.epfctl("destroy", NAME, check=False), hosts.users()
     return net.unlike(
         rates=(s["rates"], {"all": {"rate": 100000, "burst": 10000},
-                            "new": {"rate": 50, "burst": 7}, "if_unknown": "accept"}),
+                            "new": {"rate": 50, "burst": 7}, "if_unknown": "accept",
+                            "if_malformed": "drop"}),
         held=(held, int(hosts.MODULE)),
         destroy=((done.returncode, f"detach {net.B}'" in done.stderr), (2, True)),
         action=(s["action"], "admit"), key=(s["key"]["key"], "peer"),
@@ -380,6 +383,8 @@ def cases():
            ("the rate is exceeded: each packet by the oracle", of(oracle, burst=3)),
            ("above the rate, unknown accepted: each packet by the oracle",
             of(oracle, known=100, tokens=5, unknown=ACCEPT)),
+           ("above the rate, malformed passed: each packet by the oracle",
+            of(oracle, known=100, tokens=5, malformed="pass")),
            ("above the rate, generic: each packet by the oracle",
             of(oracle, "--mode", "generic", known=100, tokens=20))]
     for reason, spoil in spoilt.ways():

@@ -349,7 +349,7 @@ def refusals():
         for text, args in [
                 ("--log-rate goes with --log-new", ["--log-rate", "5"]),
                 ("exclude each other", LOG + admit.BELOW),
-                ("--if-unknown does not go", LOG + ["--if-unknown", "drop"]),
+                ("--if-unknown and --if-malformed do not go", LOG + ["--if-unknown", "drop"]),
                 ("--new-rate goes with --admit", LOG + ["--new-rate", "5"]),
                 ("--log-rate", ["--log-new", "--log-rate", "5/"]),
                 ("--key flow", LOG + ["--key", "packet"]),

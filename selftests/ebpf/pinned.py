@@ -284,6 +284,8 @@ def wrong():
         ("--key flow --recent --new --unknown drop", "one of them"),
         ("--key flow --learn-new", "--learn-new goes with"),
         ("--key flow --learn --within 2", "go with --recent or --new"),
+        ("--key flow --learn --if-malformed drop", "go with --recent or --new"),
+        ("--key flow --recent --unknown drop --if-malformed id", "not pass or drop"),
         ("--key flow --recent --within 255 --unknown drop", "too large"),
         ("--key conversation --reverse --learn", "both directions"),
         ("--key flow --zone 65536 --learn", "--zone '65536'"),
@@ -310,7 +312,7 @@ def wrong():
 RULES = {
     "plain": "flow --learn",
     "all": "peer-port --prefix 24,64 --reverse --errors --frags accept --new --within 3 "
-           "--learn-new --unknown drop",
+           "--learn-new --unknown drop --if-malformed pass",
     "both": "conversation --frags drop --recent --learn --unknown accept",
 }
 
@@ -333,11 +335,11 @@ def told():
         key=((o["key"]["key"], o["key"]["prefix"], o["key"]["reverse"], o["key"]["errors"]),
              ("peer-port", [24, 64], True, True)),
         rule=(o["rule"], {"ask": "new", "within_epochs": 3, "learn": "new",
-                          "unknown": "drop", "frags": "accept"}),
+                          "unknown": "drop", "if_malformed": "pass", "frags": "accept"}),
         verdicts=({k: c["verdict"] for k, c in o["counters"].items()}, dict(
-            {k: "match" for k in ("new", "saturated", "overdue", "gone", "truncated",
-                                  "malformed", "error")},
-            recent="no-match", fragment="no-match")),
+            {k: "match" for k in ("new", "saturated", "overdue", "gone", "error")},
+            recent="no-match", fragment="no-match", truncated="no-match",
+            malformed="no-match")),
         all=(sorted(names), sorted(map(path, RULES))), near=(json.loads(near), o))
 
 

@@ -49,10 +49,10 @@ def seen(frames, protocol):
 
 
 # What the rules of the tests do for each reason, if it is not "accept".
-def verdicts(absent="drop", unknown="accept", fragments="pass"):
-    out = dict.fromkeys(("truncated", "malformed", "saturated", "overdue",
-                         "no_filter", "error"), unknown)
+def verdicts(absent="drop", unknown="accept", fragments="pass", malformed=None):
+    out = dict.fromkeys(("saturated", "overdue", "no_filter", "error"), unknown)
     out.update(absent=absent, fragment=fragments)
+    out.update(dict.fromkeys(("truncated", "malformed"), malformed or absent))
     return out
 
 
@@ -599,6 +599,9 @@ def refusals():
                 ("--fragments", on + DNS + ["--else", "drop", "--if-unknown", "drop"]),
                 ("--ask tc", on + DNS + ["--else", "mark=1/1"]),
                 ("must be drop, accept", on + DNS + ["--else", "mark=4/3"]),
+                ("--if-malformed", on + DNS + DROP + ["--if-malformed", "maybe"]),
+                ("--ask tc", on + DNS + DROP + ["--if-malformed", "mark=1/1"]),
+                ("--reflexive only", ["--if-malformed", "drop"]),
                 ("--match 'udp:dport", on + ["--match", "udp:dport=53"]),
                 ("--match", on + ["--match", "udp:sport=53,"]),
                 ("--match", on + ["--match", "udp:sport=70000"]),
@@ -642,8 +645,8 @@ def told():
     return net.unlike(
         match=(s["reflexive"]["match"],
                ["any:sport=7", "tcp", "udp:sport=7,53,443,1000-1010"]),
-        rule=([s["reflexive"][k] for k in ("else", "if_unknown", "fragments")],
-              ["drop", "accept", "pass"]), action=(s["action"], "reflexive"),
+        rule=([s["reflexive"][k] for k in ("else", "if_unknown", "if_malformed", "fragments")],
+              ["drop", "accept", "drop", "pass"]), action=(s["action"], "reflexive"),
         key=(s["key"]["key"], "flow"),
         backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
         held=(s.get("held"), None if hosts.MODULE else False))
@@ -712,6 +715,9 @@ def cases():
             of(oracle, what=["--else", "drop", "--if-unknown", "drop",
                              "--fragments", "drop"],
                rule=verdicts("drop", "drop", "drop"))),
+           ("each packet by the oracle, malformed ones passed",
+            of(oracle, what=[*DROP, "--if-malformed", "pass"],
+               rule=verdicts(malformed="pass"))),
            ("each packet by the oracle, everything passed",
             of(oracle, what=["--else", "accept"], rule=verdicts("accept")))]
     for reason, spoil in spoilt.ways():

@@ -209,10 +209,10 @@ def others():
     yield ether(KIND[6], ip6(ICMP6, b"\x80" + ping[1:], A[6], B[6]), False), "other"
     yield ether(KIND[4], ip4(ICMP, ping[:2], src, dst), False), "other"
     error = struct.pack(">BBHI", 3, 3, 0, 0)
-    yield ether(KIND[4], ip4(ICMP, error, src, dst), False), "other"
-    yield ether(KIND[4], ip4(ICMP, error + bytes(40), src, dst), False), "other"
+    yield ether(KIND[4], ip4(ICMP, error, src, dst), False), "truncated"
+    yield ether(KIND[4], ip4(ICMP, error + bytes(40), src, dst), False), "malformed"
     cut = ip4(UDP, bytes(8), dst, src)
-    yield ether(KIND[4], ip4(ICMP, error + cut[:12], src, dst), False), "other"
+    yield ether(KIND[4], ip4(ICMP, error + cut[:12], src, dst), False), "truncated"
     for n in range(5):
         body = struct.pack(">HHHH", 53, 1024 + n, 8, 0)
         yield ether(KIND[4], ip4(UDP, body, src, dst, ihl=4), False), "malformed"

@@ -32,11 +32,12 @@ static void rule_again(const struct xdp_want *want)
 		return;
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
-		int opt = !strcmp(word, "--match")      ? OPT_MATCH :
-			  !strcmp(word, "--within")     ? OPT_WITHIN :
-			  !strcmp(word, "--else")       ? OPT_ELSE :
-			  !strcmp(word, "--if-unknown") ? OPT_IF_UNKNOWN :
-							  OPT_FRAGMENTS;
+		int opt = !strcmp(word, "--match")        ? OPT_MATCH :
+			  !strcmp(word, "--within")       ? OPT_WITHIN :
+			  !strcmp(word, "--else")         ? OPT_ELSE :
+			  !strcmp(word, "--if-unknown")   ? OPT_IF_UNKNOWN :
+			  !strcmp(word, "--if-malformed") ? OPT_IF_MALFORMED :
+							    OPT_FRAGMENTS;
 
 		word = strtok_r(NULL, " ", &rest);
 		law(word && reflex_option(&again, opt, word), "a rule is printed");
@@ -161,7 +162,8 @@ static void ingress_again(const struct xdp_want *want)
 	fflush(stdout);
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
-		int opt = OPT_INGRESS_UNKNOWN;
+		int opt = !strcmp(word, "--if-malformed") ? OPT_INGRESS_MALFORMED :
+							    OPT_INGRESS_UNKNOWN;
 		bool has_arg = true;
 		size_t i;
 

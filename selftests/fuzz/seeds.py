@@ -170,11 +170,13 @@ def options():
         attach e -f a --cluster c --key flow --mirror
         attach e -f a --cluster c --reflexive --else drop --if-unknown drop --fragments pass
         attach e -f a --reflexive --match any --within 1500ms --else drop --if-unknown drop --fragments pass
+        attach e -f a --reflexive --match udp --else drop --if-unknown drop --if-malformed pass --fragments pass
+        attach --hook nf:prerouting:-310 -f a --else drop --if-unknown drop --if-malformed pass --fragments drop
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --out e --key peer --learn --if-new --if-recent drop --if-unknown accept
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
         attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24 --zone 7
-        attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow
+        attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow --if-malformed pass
         attach e -f a --log-new --log-rate 50/7 --key conversation
         attach e -f a --log-new --no-dispatcher --mode generic
         attach e -f a --key peer --prefix 24,64 --reverse --scope vlan,iface

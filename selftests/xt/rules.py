@@ -234,9 +234,10 @@ REVERSE, FIRST, ZONE = 16, 64, 1024
 
 
 def info(name=b"xt-raw", key=FLOW, link=LINK_IP, flags=0, max_bytes=0, within_ns=0,
-         within=0, ask=1, learn=0, unknown=1, fragments=0):
-    return struct.pack("<32sBBHIQIBBBBQ", name, key, link, flags, max_bytes,
-                       within_ns, within, ask, learn, unknown, fragments, 0)
+         within=0, ask=1, learn=0, unknown=1, fragments=0, malformed=0, reserved=0):
+    return struct.pack("<32sBBHIQHBBBBBBQ", name, key, link, flags, max_bytes,
+                       within_ns, within, malformed, reserved, ask, learn, unknown,
+                       fragments, 0)
 
 
 def legacy_rule(data, size, nr_old):

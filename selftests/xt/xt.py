@@ -331,7 +331,7 @@ def saved(program, version):
         "INPUT -m epf --name peers --key flow --reverse --errors --frags accept "
         "--recent --within 10s --unknown accept",
         "INPUT -m epf --name peers --key peer --prefix 24,64 --new --within 2 "
-        "--learn-new --unknown drop",
+        "--learn-new --unknown drop --if-malformed pass",
         "FORWARD -m epf --name peers --key conversation --new --learn --unknown drop",
         "INPUT -m epf --name peers --key peer-port --frags drop --recent --within 1500ms "
         "--unknown drop -j ACCEPT",
@@ -369,7 +369,9 @@ WRONG = [
     ("--name peers --key flow --learn --within 2", "--within goes with"),
     ("--name peers --key flow --learn --zone 65536", "--zone '65536'"),
     ("--name peers --key flow --learn --zone x", "--zone 'x'"),
-    ("--name peers --key flow --learn --unknown drop", "--unknown goes with"),
+    ("--name peers --key flow --learn --unknown drop", "--unknown and --if-malformed go"),
+    ("--name peers --key flow --learn --if-malformed drop", "--unknown and --if-malformed go"),
+    ("--name peers --key flow --recent --unknown drop --if-malformed id", "not pass or drop"),
     ("--name peers --key flow --recent --unknown drop --within 0", "--within '0'"),
     ("--name peers --key flow --recent --unknown drop --within 255", "--within '255'"),
     ("--name peers --key flow --recent --unknown drop --within 3w", "--within '3w'"),
@@ -450,6 +452,9 @@ def raw():
         "unknown unsaid": (rules.info(unknown=0), None),
         "unknown": (rules.info(unknown=3), None),
         "unknown unasked": (rules.info(ask=0, learn=1), None),
+        "malformed": (rules.info(malformed=3), None),
+        "malformed unasked": (rules.info(ask=0, learn=1, unknown=0, malformed=1), None),
+        "reserved": (rules.info(reserved=1), None),
         "within": (rules.info(within=255), None),
         "two withins": (rules.info(within=1, within_ns=1), None),
         "within unasked": (rules.info(ask=0, learn=1, unknown=0, within=1), None),
@@ -461,6 +466,7 @@ def raw():
         "plain": rules.info(), "padding set": rules.info()[:-8] + b"\xff" * 8,
         "within": rules.info(within=254), "learn": rules.info(ask=0, learn=1, unknown=0),
         "fragments": rules.info(flags=rules.FIRST, fragments=2),
+        "malformed": rules.info(malformed=1),
         "zone": rules.info(flags=rules.ZONE, max_bytes=65535 << 16),
     }
     if run("iptables-legacy", "-S", ns=B, check=False).returncode:

@@ -216,6 +216,7 @@ struct told {
 	bool key;
 	const char *fragments;
 	const char *unknown;
+	const char *malformed;
 	bool action; /* or another option that goes with duplicate removal only */
 	bool alone;
 	bool placed;
@@ -228,6 +229,8 @@ static void attach_tell(struct told *told, int opt, const char *arg)
 		told->fragments = arg;
 	if (opt == OPT_IF_UNKNOWN)
 		told->unknown = arg;
+	if (opt == OPT_IF_MALFORMED)
+		told->malformed = arg;
 	told->key |= opt == OPT_KEY;
 	told->action |= opt == OPT_ACTION || opt == OPT_MARK || opt == OPT_MIRROR ||
 			opt == OPT_VLAN_OFFLOAD || opt == OPT_ROTATE;
@@ -309,13 +312,26 @@ static bool of_ingress(struct xdp_want *want, const struct told *told)
 	return false;
 }
 
-/* --if-unknown, whichever kind of attachment it is for. */
-static bool unknown_option(const char *arg)
+/* An option that is @of_ingress for --admit and --log-new, and otherwise @of_reflex. */
+static bool either_option(int of_ingress, int of_reflex, const char *arg)
 {
 	if (!arg)
 		return true;
-	return ingress.action ? ingress_option(&ingress, OPT_INGRESS_UNKNOWN, arg) :
-				reflex_option(&reflex, OPT_IF_UNKNOWN, arg);
+	return ingress.action ? ingress_option(&ingress, of_ingress, arg) :
+				reflex_option(&reflex, of_reflex, arg);
+}
+
+/* Is the meaning of @opt known only when all options are? */
+static bool comes_last(int opt)
+{
+	return opt == OPT_FRAGMENTS || opt == OPT_IF_UNKNOWN || opt == OPT_IF_MALFORMED;
+}
+
+static bool last_options(struct xdp_want *want, const struct told *told)
+{
+	return fragments_option(want, told->fragments) &&
+	       either_option(OPT_INGRESS_UNKNOWN, OPT_IF_UNKNOWN, told->unknown) &&
+	       either_option(OPT_INGRESS_MALFORMED, OPT_IF_MALFORMED, told->malformed);
 }
 
 /* The default key. */
@@ -350,15 +366,13 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	int opt;
 
 	while ((opt = next_option(argc, argv, &attach_spec)) >= 0) {
-		if (opt == '?' || (opt != OPT_FRAGMENTS && opt != OPT_IF_UNKNOWN &&
-				   !attach_option(want, opt, optarg)))
+		if (opt == '?' || (!comes_last(opt) && !attach_option(want, opt, optarg)))
 			return false;
 		attach_tell(&told, opt, optarg);
 	}
 	if (!told.key)
 		want->opts.key = usual_key();
-	if (!operands(argc, argv, !nf.on, !nf.on, &attach_spec) ||
-	    !fragments_option(want, told.fragments) || !unknown_option(told.unknown) ||
+	if (!operands(argc, argv, !nf.on, !nf.on, &attach_spec) || !last_options(want, &told) ||
 	    !pkt_options_ok(&want->opts, EPF_PKT_IFACE | (nf.on ? EPF_PKT_MARK : EPF_PKT_VLAN)))
 		return false;
 	if (nf.on)

@@ -29,6 +29,7 @@ enum {
 	OPT_LEARN,
 	OPT_LEARN_NEW,
 	OPT_UNKNOWN,
+	OPT_MALFORMED,
 };
 
 const struct option pin_longs[] = {
@@ -44,6 +45,7 @@ const struct option pin_longs[] = {
 	{ "learn", no_argument, NULL, OPT_LEARN },
 	{ "learn-new", no_argument, NULL, OPT_LEARN_NEW },
 	{ "unknown", required_argument, NULL, OPT_UNKNOWN },
+	{ "if-malformed", required_argument, NULL, OPT_MALFORMED },
 	{ 0 },
 };
 
@@ -73,7 +75,9 @@ static const struct spec spec = {
 "  --learn-new         insert the packet if it is not recent\n"
 "  --unknown accept|drop  if the filter has no answer, a packet counts as recent\n"
 "                      (accept) or as new (drop); required with --recent and\n"
-"                      --new\n",
+"                      --new\n"
+"  --if-malformed pass|drop  a packet whose headers cannot be followed counts as\n"
+"                      recent (pass) or as new (drop)\n",
 	/* clang-format on */
 	.shorts = "",
 	.longs = pin_longs,
@@ -89,13 +93,22 @@ static bool parse_is(const char *what, const char *arg, __u8 *is)
 	return false;
 }
 
+static bool parse_malformed(struct xt_epf_rule *r, const char *arg)
+{
+	r->malformed = strcmp(arg, "pass") ? XT_EPF_NEW : XT_EPF_RECENT;
+	if (r->malformed == XT_EPF_RECENT || !strcmp(arg, "drop"))
+		return true;
+	fail("--if-malformed '%s': not pass or drop", arg);
+	return false;
+}
+
 static bool parse_epochs(struct xt_epf_rule *r, const char *arg)
 {
 	__u64 n;
 
 	if (!parse_count("--within", arg, XT_EPF_WITHIN_MAX, &n))
 		return false;
-	r->within = (__u32)n;
+	r->within = (__u16)n;
 	return true;
 }
 
@@ -135,6 +148,8 @@ static bool option(struct xt_epf_rule *r, int opt, const char *arg)
 		return true;
 	case OPT_UNKNOWN:
 		return parse_is("--unknown", arg, &r->unknown);
+	case OPT_MALFORMED:
+		return parse_malformed(r, arg);
 	}
 	return pkt_option(&r->key, opt, arg);
 }
@@ -148,8 +163,8 @@ static const char *pin_misfit(const struct xt_epf_rule *r)
 		return "nothing to do: give --recent, --new or --learn";
 	if (!r->ask && r->learn == XT_EPF_LEARN_NEW)
 		return "--learn-new goes with --recent or --new";
-	if (!r->ask && (r->within || r->unknown))
-		return "--within and --unknown go with --recent or --new";
+	if (!r->ask && (r->within || r->unknown || r->malformed))
+		return "--within, --unknown and --if-malformed go with --recent or --new";
 	if (r->ask && !r->unknown)
 		return "--recent and --new need --unknown accept (recent) or drop (new): "
 		       "what a packet counts as if the filter has no answer";

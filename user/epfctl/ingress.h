@@ -19,7 +19,8 @@ enum {
 	OPT_NEW_RATE,
 	OPT_LOG_NEW,
 	OPT_LOG_RATE,
-	OPT_INGRESS_UNKNOWN, /* --if-unknown, which --reflexive also has */
+	OPT_INGRESS_UNKNOWN,   /* --if-unknown, which --reflexive also has */
+	OPT_INGRESS_MALFORMED, /* --if-malformed, the same */
 	OPT_INGRESS_END,
 };
 #define INGRESS_LONGS                                                  \
@@ -41,6 +42,8 @@ enum {
 "                      not in the filter; 0: none\n" \
 "  --if-unknown drop|accept  what happens above the rate where the filter does\n" \
 "                      not know\n" \
+"  --if-malformed drop|pass  what happens above the rate to packets whose headers\n" \
+"                      cannot be followed (drop)\n" \
 "  --log-new           pass every packet, and record the first packet of each\n" \
 "                      flow for 'epfctl log INTERFACE' (key flow)\n" \
 "  --log-rate RATE[/BURST]  write up to RATE records/s (1000); others are counted\n"

@@ -38,11 +38,7 @@ static bool ingress_show_possible(const struct xdp_state *s, int side, int reaso
 
 static const char *ingress_show_verdict(const struct xdp_state *s, int side, int reason)
 {
-	bool drops = side == EPF_INGRESS_ABOVE &&
-		     (reason == EPF_INGRESS_LEFT_OUT ||
-		      (reason >= EPF_INGRESS_UNKNOWN && s->ingress.drops));
-
-	return drops ? "drop" : "pass";
+	return side == EPF_INGRESS_ABOVE && s->ingress.drops >> reason & 1 ? "drop" : "pass";
 }
 
 /* --log-new has only one side, so it is not printed. */

@@ -40,12 +40,17 @@ static bool parse_bucket(const char *what, const char *arg, struct epf_bucket *b
 	return epf_bucket_init(b, rate, burst) || bad_rate(what, arg);
 }
 
-static bool parse_unknown(const char *arg, __u32 *drops)
+/* "drop" puts @reasons into @drops, @pass takes them out. */
+static bool parse_drop(const char *what, const char *arg, const char *pass, __u32 reasons,
+		       __u32 *drops)
 {
-	*drops = !strcmp(arg, "drop");
-	if (*drops || !strcmp(arg, "accept"))
+	*drops &= ~reasons;
+	if (!strcmp(arg, pass))
 		return true;
-	fail("--if-unknown '%s': not drop or accept", arg);
+	*drops |= reasons;
+	if (!strcmp(arg, "drop"))
+		return true;
+	fail("%s '%s': not drop or %s", what, arg, pass);
 	return false;
 }
 
@@ -66,7 +71,9 @@ bool ingress_option(struct ingress_want *want, int opt, const char *arg)
 	case OPT_LOG_RATE:
 		return parse_bucket("--log-rate", arg, &rule->fresh);
 	case OPT_INGRESS_UNKNOWN:
-		return parse_unknown(arg, &rule->drops);
+		return parse_drop("--if-unknown", arg, "accept", EPF_INGRESS_UNKNOWN, &rule->drops);
+	case OPT_INGRESS_MALFORMED:
+		return parse_drop("--if-malformed", arg, "pass", EPF_INGRESS_HIDDEN, &rule->drops);
 	}
 	return false;
 }
@@ -85,9 +92,10 @@ static const char *ingressopts_misfit(const struct ingress_want *want)
 		return "--new-rate goes with --admit only";
 	if (ingressopts_said(want, OPT_LOG_RATE) && !ingressopts_said(want, OPT_LOG_NEW))
 		return "--log-rate goes with --log-new only";
-	if (ingressopts_said(want, OPT_INGRESS_UNKNOWN) && ingressopts_said(want, OPT_LOG_NEW))
-		return "--if-unknown does not go with --log-new, which passes all "
-		       "packets";
+	if (ingressopts_said(want, OPT_LOG_NEW) && (ingressopts_said(want, OPT_INGRESS_UNKNOWN) ||
+						    ingressopts_said(want, OPT_INGRESS_MALFORMED)))
+		return "--if-unknown and --if-malformed do not go with --log-new, which "
+		       "passes all packets";
 	if (!ingressopts_said(want, OPT_ADMIT))
 		return NULL;
 	if (!ingressopts_said(want, OPT_NEW_RATE))
@@ -127,6 +135,11 @@ bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
 	}
 	if (!want->action)
 		return true;
+	if (want->action == EPF_XDP_ADMIT) {
+		want->rule.drops |= 1u << EPF_INGRESS_LEFT_OUT;
+		if (!ingressopts_said(want, OPT_INGRESS_MALFORMED))
+			want->rule.drops |= EPF_INGRESS_HIDDEN;
+	}
 	if (want->action == EPF_XDP_LOG && !ingressopts_said(want, OPT_LOG_RATE))
 		epf_bucket_init(&want->rule.fresh, LOG_RATE, LOG_RATE / 10);
 	opts->flags |= EPF_PKT_PASS_CONTROL;
@@ -139,6 +152,16 @@ static void put_bucket(FILE *out, const char *option, const struct epf_bucket *b
 	fprintf(out, " %s %llu/%llu", option, b->rate, b->burst);
 }
 
+static const char *unknown_text(const struct epf_ingress_rule *rule)
+{
+	return rule->drops & EPF_INGRESS_UNKNOWN ? "drop" : "accept";
+}
+
+static const char *malformed_text(const struct epf_ingress_rule *rule)
+{
+	return rule->drops & EPF_INGRESS_HIDDEN ? "drop" : "pass";
+}
+
 void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule)
 {
 	if (action == EPF_XDP_LOG) {
@@ -148,7 +171,9 @@ void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule)
 	}
 	put_bucket(out, "--admit", &rule->rate);
 	put_bucket(out, "--new-rate", &rule->fresh);
-	fprintf(out, " --if-unknown %s", rule->drops ? "drop" : "accept");
+	fprintf(out, " --if-unknown %s", unknown_text(rule));
+	if (!(rule->drops & EPF_INGRESS_HIDDEN))
+		fprintf(out, " --if-malformed %s", malformed_text(rule));
 }
 
 static json_t *bucket_json(const struct epf_bucket *b)
@@ -160,6 +185,7 @@ json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule)
 {
 	if (action == EPF_XDP_LOG)
 		return json_pack("{s:o}", "records", bucket_json(&rule->fresh));
-	return json_pack("{s:o, s:o, s:s}", "all", bucket_json(&rule->rate), "new",
-			 bucket_json(&rule->fresh), "if_unknown", rule->drops ? "drop" : "accept");
+	return json_pack("{s:o, s:o, s:s, s:s}", "all", bucket_json(&rule->rate), "new",
+			 bucket_json(&rule->fresh), "if_unknown", unknown_text(rule),
+			 "if_malformed", malformed_text(rule));
 }

@@ -48,9 +48,10 @@ enum {
 "  --if-recent drop|accept|mark=VALUE/MASK  what happens to packets whose key is\n" \
 "                      present (accept); only the module can set marks\n" \
 "  --else drop|accept|mark=VALUE/MASK  what happens to all others (accept)\n" \
-"  --within, --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]\n" \
-"                      as above; --if-unknown and --fragments are required where\n" \
-"                      something is dropped\n"
+"  --within, --if-unknown, --if-malformed, --fragments, --match\n" \
+"                      PROTO[:sport=LIST|:dport=LIST]  as above; --if-unknown and\n" \
+"                      --fragments are required where something is dropped, and\n" \
+"                      there malformed packets are dropped, too\n"
 /* clang-format on */
 
 #define NF_FAMILIES 2

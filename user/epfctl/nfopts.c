@@ -151,9 +151,10 @@ static const char *nfopts_misfit(const struct nf_want *want, const struct reflex
 	if (reflex->dport && reflex->sport)
 		return "--match takes source ports or destination ports at one hook, not "
 		       "both";
-	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) || reflex->within))
-		return "--fragments, --if-unknown and --within need a lookup: give "
-		       "--if-recent or --else together with --learn";
+	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
+		      reflex_said(reflex, OPT_IF_MALFORMED) || reflex->within))
+		return "--fragments, --if-unknown, --if-malformed and --within need a lookup: "
+		       "give --if-recent or --else together with --learn";
 	if (nfopts_said(want, OPT_IN) && want->hook.hook == NF_INET_LOCAL_OUT)
 		return "--in does not go with output, where packets have come in nowhere";
 	if (nfopts_said(want, OPT_OUT) && want->hook.hook < NF_INET_FORWARD)
@@ -197,6 +198,8 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 		return !want->said;
 	rule->of = reflex->rule;
 	rule->of.act[EPF_REFLEX_RECENT] = want->recent;
+	if (!reflex_said(reflex, OPT_IF_MALFORMED))
+		reflex_set_malformed(&rule->of, reflex_malformed(&rule->of));
 	rule->op = op_of(want, reflex);
 	rule->all = !reflex_said(reflex, OPT_MATCH);
 	rule->dport = !!reflex->dport;
@@ -268,6 +271,7 @@ void nf_print(FILE *out, const struct epf_nf_rule *rule)
 	reflex_print_within(out, &rule->of);
 	fprintf(out, " --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
 	fprintf(out, " --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
+	reflex_print_malformed(out, &rule->of);
 	if (!rule->all || rule->of.opts[0].key != EPF_PKT_PEER)
 		fprintf(out, " --fragments %s", act(rule, EPF_REFLEX_FRAGMENT, "pass").s);
 }
@@ -284,10 +288,11 @@ json_t *nf_json(const struct epf_nf_rule *rule)
 	if (!(rule->op & EPF_NF_ASK))
 		return o;
 	reflex_json_within(&rule->of, o);
-	json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s}", "if_recent",
+	json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:s}", "if_recent",
 					    act(rule, EPF_REFLEX_RECENT, "accept").s, "else",
 					    act(rule, EPF_REFLEX_ABSENT, "accept").s, "if_unknown",
-					    act(rule, EPF_REFLEX_ERROR, "accept").s, "fragments",
+					    act(rule, EPF_REFLEX_ERROR, "accept").s, "if_malformed",
+					    act(rule, EPF_REFLEX_MALFORMED, "pass").s, "fragments",
 					    act(rule, EPF_REFLEX_FRAGMENT, "pass").s));
 	return o;
 }

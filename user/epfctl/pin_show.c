@@ -91,6 +91,8 @@ static void print_rule(FILE *out, const struct xt_epf_rule *r)
 		fputs(r->learn == XT_EPF_LEARN ? " --learn" : " --learn-new", out);
 	if (r->ask)
 		fprintf(out, " --unknown %s", is_text(r->unknown));
+	if (r->malformed == XT_EPF_RECENT)
+		fputs(" --if-malformed pass", out);
 }
 
 char *pin_text(const char *filter, const struct xt_epf_rule *r)
@@ -154,9 +156,10 @@ static json_t *json_rule(const struct xt_epf_rule *r)
 
 	if (!r->ask)
 		return o;
-	json_object_update_new(o, json_pack("{s:s, s:s}", "ask",
+	json_object_update_new(o, json_pack("{s:s, s:s, s:s}", "ask",
 					    r->ask == XT_EPF_RECENT ? "recent" : "new", "unknown",
-					    is_text(r->unknown)));
+					    is_text(r->unknown), "if_malformed",
+					    r->malformed == XT_EPF_RECENT ? "pass" : "drop"));
 	if (r->within)
 		json_object_set_new(o, "within_epochs", json_integer(r->within));
 	return o;

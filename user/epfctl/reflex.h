@@ -21,20 +21,22 @@ enum {
 	OPT_MATCH,
 	OPT_ELSE,
 	OPT_IF_UNKNOWN,
+	OPT_IF_MALFORMED,
 	OPT_ASK,
 	OPT_CLSACT,
 	OPT_WITHIN,
 	OPT_REFLEX_END,
 };
-#define REFLEX_LONGS                                                       \
-	{ "reflexive", no_argument, NULL, OPT_REFLEXIVE },                 \
-		{ "match", required_argument, NULL, OPT_MATCH },           \
-		{ "else", required_argument, NULL, OPT_ELSE },             \
-		{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN }, \
-		{ "ask", required_argument, NULL, OPT_ASK },               \
-		{ "clsact", no_argument, NULL, OPT_CLSACT },               \
-	{                                                                  \
-		"within", required_argument, NULL, OPT_WITHIN              \
+#define REFLEX_LONGS                                                           \
+	{ "reflexive", no_argument, NULL, OPT_REFLEXIVE },                     \
+		{ "match", required_argument, NULL, OPT_MATCH },               \
+		{ "else", required_argument, NULL, OPT_ELSE },                 \
+		{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN },     \
+		{ "if-malformed", required_argument, NULL, OPT_IF_MALFORMED }, \
+		{ "ask", required_argument, NULL, OPT_ASK },                   \
+		{ "clsact", no_argument, NULL, OPT_CLSACT },                   \
+	{                                                                      \
+		"within", required_argument, NULL, OPT_WITHIN                  \
 	}
 /* clang-format off */
 #define REFLEX_HELP \
@@ -50,6 +52,8 @@ enum {
 "  --else drop|accept|mark=VALUE/MASK  what happens to a packet that answers none\n" \
 "  --if-unknown drop|accept|mark=VALUE/MASK  what happens where the filter does\n" \
 "                      not know\n" \
+"  --if-malformed drop|pass|mark=VALUE/MASK  what happens to a packet whose\n" \
+"                      headers cannot be followed (as --else)\n" \
 "  --fragments drop|pass  what happens to fragments after the first (this and\n" \
 "                      --if-unknown are required with --else drop)\n" \
 "  --ask xdp|tc        ask in XDP, or at tc ingress, where marks can be set (xdp)\n" \
@@ -60,7 +64,8 @@ enum {
 /**
  * struct reflex_want - the options
  * @on: --reflexive was given
- * @rule: the rule of the programs; reflex_ok() sets its keys
+ * @rule: the rule of the programs; reflex_ok() sets its keys, and what OPT_IF_MALFORMED left
+ *	out
  * @ask_tc: ask at tc ingress
  * @clsact: use tc filters of a clsact qdisc
  * @said: which options were given; the bit of an option is its value less OPT_REFLEXIVE
@@ -99,11 +104,16 @@ bool reflex_within(const struct reflex_want *want, const struct epf_params *para
  */
 bool parse_bits(const char *text, char end, __u32 *bits, const char **rest);
 /* For netfilter hooks, too (nf.h): was @opt given; parse a verdict, or print an error; does
- * @rule set a mark?
+ * @rule set a mark? What @rule does by default with packets that hide their flow: it drops
+ * them if it drops anything, since their senders choose them; otherwise as OPT_ELSE says.
  */
 bool reflex_said(const struct reflex_want *want, int opt);
 bool reflex_parse_act(const char *what, const char *arg, struct epf_reflex_act *act);
 bool reflex_marks(const struct epf_reflex_rule *rule);
+struct epf_reflex_act reflex_malformed(const struct epf_reflex_rule *rule);
+void reflex_set_malformed(struct epf_reflex_rule *rule, struct epf_reflex_act act);
+/* " --if-malformed pass", if that is not the default */
+void reflex_print_malformed(FILE *out, const struct epf_reflex_rule *rule);
 /* "drop", "mark=0x1/0x3", or @pass */
 struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
 /* "--match udp:sport=53", and as a list; @sep: ":sport=" */

@@ -142,9 +142,30 @@ static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
 
 	if (!reflex_parse_act("--if-unknown", arg, &act))
 		return false;
-	for (i = EPF_REFLEX_TRUNCATED; i < EPF_REFLEX_REASONS; i++)
+	for (i = EPF_REFLEX_UNKNOWN; i < EPF_REFLEX_REASONS; i++)
 		rule->act[i] = act;
 	return true;
+}
+
+void reflex_set_malformed(struct epf_reflex_rule *rule, struct epf_reflex_act act)
+{
+	rule->act[EPF_REFLEX_TRUNCATED] = rule->act[EPF_REFLEX_MALFORMED] = act;
+}
+
+static bool parse_malformed(struct epf_reflex_rule *rule, const char *arg)
+{
+	struct epf_reflex_act act = { EPF_REFLEX_PASS, 0, 0 };
+	bool good = !strcmp(arg, "pass") || reflex_parse_act("--if-malformed", arg, &act);
+
+	reflex_set_malformed(rule, act);
+	return good;
+}
+
+struct epf_reflex_act reflex_malformed(const struct epf_reflex_rule *rule)
+{
+	const struct epf_reflex_act *recent = &rule->act[EPF_REFLEX_RECENT];
+
+	return recent->verdict == EPF_REFLEX_DROP ? *recent : rule->act[EPF_REFLEX_ABSENT];
 }
 
 /* Parse one of two words. */
@@ -183,6 +204,8 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 		return true;
 	case OPT_IF_UNKNOWN:
 		return parse_unknown(&want->rule, arg);
+	case OPT_IF_MALFORMED:
+		return parse_malformed(&want->rule, arg);
 	case OPT_FRAGMENTS:
 		if (!parse_either("--fragments", arg, "pass", "drop", &drop))
 			return false;
@@ -236,9 +259,11 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 {
 	bool drops = want->rule.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
 
+	if (!reflex_said(want, OPT_IF_MALFORMED))
+		reflex_set_malformed(&want->rule, reflex_malformed(&want->rule));
 	if (!want->on && want->said)
-		fail("--match, --within, --else, --if-unknown, --ask and --clsact go with "
-		     "--hook or --reflexive only");
+		fail("--match, --within, --else, --if-unknown, --if-malformed, --ask and "
+		     "--clsact go with --hook or --reflexive only");
 	if (!want->on)
 		return !want->said;
 	if (want->dport)
@@ -337,12 +362,22 @@ void reflex_print_within(FILE *out, const struct epf_reflex_rule *rule)
 		fprintf(out, " --within %s", within_text(rule->within, rule->within_ns).s);
 }
 
+void reflex_print_malformed(FILE *out, const struct epf_reflex_rule *rule)
+{
+	const struct epf_reflex_act *act = &rule->act[EPF_REFLEX_MALFORMED];
+	struct epf_reflex_act usual = reflex_malformed(rule);
+
+	if (memcmp(act, &usual, sizeof(usual)))
+		fprintf(out, " --if-malformed %s", reflex_act_text(act, "pass").s);
+}
+
 void reflex_print(FILE *out, const struct epf_reflex_rule *rule)
 {
 	reflex_print_match(out, rule, ":sport=");
 	reflex_print_within(out, rule);
 	fprintf(out, " --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
 	fprintf(out, " --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	reflex_print_malformed(out, rule);
 	fprintf(out, " --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 }
 
@@ -386,10 +421,12 @@ void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o)
 json_t *reflex_json(const struct epf_reflex_rule *rule)
 {
 	json_t *o =
-		json_pack("{s:o, s:s, s:s, s:s}", "match", reflex_json_match(rule, ":sport="),
+		json_pack("{s:o, s:s, s:s, s:s, s:s}", "match", reflex_json_match(rule, ":sport="),
 			  "else", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
 			  "if_unknown", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
-			  "fragments", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+			  "if_malformed",
+			  reflex_act_text(&rule->act[EPF_REFLEX_MALFORMED], "pass").s, "fragments",
+			  reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 
 	reflex_json_within(rule, o);
 	return o;

@@ -34,6 +34,7 @@ enum {
 	O_LEARN,
 	O_LEARN_NEW,
 	O_UNKNOWN,
+	O_MALFORMED,
 };
 #define F(option) (1u << (option))
 
@@ -54,6 +55,7 @@ static const struct xt_option_entry options[] = {
 	{ .name = "learn", .id = O_LEARN, .type = XTTYPE_NONE, .excl = F(O_LEARN_NEW) },
 	{ .name = "learn-new", .id = O_LEARN_NEW, .type = XTTYPE_NONE, .excl = F(O_LEARN) },
 	{ .name = "unknown", .id = O_UNKNOWN, .type = XTTYPE_STRING },
+	{ .name = "if-malformed", .id = O_MALFORMED, .type = XTTYPE_STRING },
 	XTOPT_TABLEEND,
 };
 
@@ -96,7 +98,9 @@ static void help(void)
 "  --learn-new          insert it if it is not recent\n"
 "  --unknown WHAT       if the filter has no answer, a packet counts as recent\n"
 "                       (accept) or as new (drop); required with --recent\n"
-"                       and --new\n");
+"                       and --new\n"
+"  --if-malformed WHAT  a packet whose headers cannot be followed counts as\n"
+"                       recent (pass) or as new (drop, the default)\n");
 	/* clang-format on */
 }
 
@@ -203,7 +207,7 @@ static void parse_within(struct xt_epf_rule *r, const char *arg)
 	if (good && *end)
 		good = within_ns(r, n, end);
 	else if (good && n <= XT_EPF_WITHIN_MAX)
-		r->within = (__u32)n;
+		r->within = (__u16)n;
 	else
 		good = false;
 	if (!good)
@@ -218,6 +222,13 @@ static void parse_unknown(struct xt_epf_rule *r, const char *arg)
 	r->unknown = parse_is(arg);
 	if (!r->unknown)
 		xtables_error(PARAMETER_PROBLEM, "epf: --unknown '%s': not accept or drop", arg);
+}
+
+static void parse_malformed(struct xt_epf_rule *r, const char *arg)
+{
+	r->malformed = strcmp(arg, "pass") ? XT_EPF_NEW : XT_EPF_RECENT;
+	if (r->malformed == XT_EPF_NEW && strcmp(arg, "drop"))
+		xtables_error(PARAMETER_PROBLEM, "epf: --if-malformed '%s': not pass or drop", arg);
 }
 
 static void parse(struct xt_option_call *cb)
@@ -266,6 +277,9 @@ static void parse(struct xt_option_call *cb)
 	case O_UNKNOWN:
 		parse_unknown(r, cb->arg);
 		break;
+	case O_MALFORMED:
+		parse_malformed(r, cb->arg);
+		break;
 	}
 }
 
@@ -286,8 +300,8 @@ static const char *misfit(const struct xt_epf_rule *r, unsigned int given)
 		return "--learn-new goes with --recent or --new; without them use --learn, which does the same";
 	if (!r->ask && (given & F(O_WITHIN)))
 		return "--within goes with --recent or --new";
-	if (!r->ask && r->unknown)
-		return "--unknown goes with --recent or --new";
+	if (!r->ask && (r->unknown || r->malformed))
+		return "--unknown and --if-malformed go with --recent or --new";
 	if (r->ask && !r->unknown)
 		return "--recent and --new need --unknown accept (recent) or drop (new): what a packet counts as if the filter has no answer";
 	return NULL;
@@ -381,6 +395,8 @@ static void save(const void *ip, const struct xt_entry_match *match)
 		printf(r->learn == XT_EPF_LEARN ? " --learn" : " --learn-new");
 	if (r->ask)
 		printf(" --unknown %s", is_text(r->unknown));
+	if (r->malformed == XT_EPF_RECENT)
+		printf(" --if-malformed pass");
 }
 
 static void print(const void *ip, const struct xt_entry_match *match, int numeric)

@@ -46,13 +46,19 @@ enum xt_epf_learn {
  * @learn: enum xt_epf_learn; XT_EPF_LEARN if @ask is XT_EPF_UNSAID
  * @unknown: enum xt_epf_is: the class of packets for which the filter has no
  *	answer; set if and only if @ask is
+ * @malformed: enum xt_epf_is: the class of packets whose headers cannot be
+ *	followed, which their senders choose; only if @ask is set.
+ *	XT_EPF_UNSAID: as XT_EPF_NEW
+ * @reserved: zero
  * @fragments: the class of fragments without a key; set if and only if @ask is
  *	and the key has EPF_PKT_FIRST
  */
 struct xt_epf_rule {
 	struct epf_pkt_opts key;
 	__aligned_u64 within_ns;
-	__u32 within;
+	__u16 within;
+	__u8 malformed;
+	__u8 reserved;
 	__u8 ask;
 	__u8 learn;
 	__u8 unknown;
