@@ -17,6 +17,7 @@ import socket
 import struct
 
 import nf_hosts as nf
+import nf_recipe
 import reflex as reflexive
 import reflex_hosts as hosts
 import reflex_packets as packets
@@ -24,6 +25,7 @@ import reflex_spoilt as spoilt
 import stage
 import bpfobjects
 from nf_hosts import At, Bridged, Counted, Foreign, InVrf, Local, Routed, cross, same
+from nf_recipe import in_from_a, out_from_c
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
 
 THOROUGH = bool(os.environ.get("EPF_THOROUGH"))
@@ -32,18 +34,6 @@ QUERIES = ("--key", "flow", "--learn", "--match", "udp:dport=53,123,443")
 DROP = ("--else", "drop", "--if-unknown", "accept", "--fragments", "pass")
 HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
 packets.WAYS = ("plain", "options", "first")  # without tags, which belong to the link
-
-
-def mac_b():
-    return hosts.mac(net.NS_B, net.B)
-
-
-def in_from_a(frames):
-    return cross(frames, False, mac_b())
-
-
-def out_from_c(frames):
-    return cross(frames, True, hosts.mac(net.NS_B, nf.B1))
 
 
 def bridged_in(frames):
@@ -248,65 +238,6 @@ def reload():
         swapped=(swapped, 0), other=(other, "as wanted"),
         restored=(restored, "as wanted"), lost=(lost, 0),
         back=(back, "as wanted"))
-
-
-def interfaces():
-    """--in and --out: only what crosses that interface is judged. The kernel leaves the end
-    of a longer name behind the NUL of a new one."""
-    other = net.B[:-1]  # the beginning of a name is another name
-    for old, new in (nf.B1, nf.B1 + "xy"), (nf.B1 + "xy", nf.B1):
-        nf.in_b("ip", "link", "set", old, "down")
-        nf.in_b("ip", "link", "set", old, "name", new)
-        nf.in_b("ip", "link", "set", new, "up")
-    cases = {("nf:prerouting:-310", "--in", net.B): "in", ("nf:postrouting:300", "--out", nf.B1): "in",
-             ("nf:forward:0", "--in", nf.B1, "--out", net.B): "out",
-             ("nf:forward:1", "--in", net.B, "--out", net.B): "neither",
-             ("nf:forward:2", "--in", other): "neither"}
-    got = {}
-    with Routed(), Filter(*OFTEN), Holder(), contextlib.ExitStack() as all_of:
-        hooks = {case: all_of.enter_context(At(case[0], *case[1:], "--key", "flow"))
-                 for case in cases}
-        in_from_a([FLOW.answer()])
-        for case, hook in hooks.items():
-            got[case] = "in" if hook.counts().get("absent") else "neither"
-        out_from_c([FLOW.query()])
-        for case, hook in hooks.items():
-            if got[case] == "neither" and hook.counts().get("absent"):
-                got[case] = "out"
-        shown = hooks["nf:forward:0", "--in", nf.B1, "--out", net.B].status()["netfilter"]
-    return net.unlike(judged=(got, cases), shown=((shown["in"], shown["out"]), (nf.B1, net.B)))
-
-
-def recipe(first):
-    """The commands of README that contain @first, in B, whose interface to the outside is
-    its end towards A."""
-    with open(os.path.join(net.TOP, "README.md"), encoding="utf-8") as f:
-        blocks = re.findall(r"(?:^    .*\n)+", f.read(), re.M)
-    block = [b for b in blocks if first in b][0].replace("\\\n", " ")
-    for line in block.splitlines():
-        words = line.replace("sudo epfctl ", "").split("#")[0].split()
-        net.epfctl(*[{"wan": net.B, "peers": NAME}.get(w, w) for w in words])
-
-
-def from_outside(first, *ends):
-    """README's recipe for routers: strangers ask a server behind B; nothing is learnt, and
-    what nobody asked for is dropped. C asks, and is answered."""
-    spoofed = [packets.Flow(4, 17, n, 53, (packets.B[4], bytes((198, 19, 0, n))))
-               for n in range(100)]
-    asked = [packets.Flow(4, 17, n, 53) for n in range(100, 120)]
-    with Routed(), Filter(), Holder():
-        recipe(first)
-        try:
-            came = len(in_from_a([f.query() for f in spoofed]))
-            learnt = re.findall(r"\blearnt +\S+ +(\d+) packets", net.epfctl("status").stdout)
-            unasked = len(in_from_a([f.answer() for f in asked]))
-            out_from_c([f.query() for f in asked])
-            answered = len(in_from_a([f.answer() for f in asked]))
-        finally:
-            for end in ends:
-                net.epfctl("detach", *end)
-    return net.unlike(came=(came, 100), learnt=(learnt, []), unasked=(unasked, 0),
-                      answered=(answered, 20))
 
 
 class HostC:
@@ -806,11 +737,11 @@ def cases():
             out.append((f"{reason}: {verdict}", of(unknown, reason, verdict, spoil)))
     same_packets = {"answer", "error", "first"}
     return of_kernel() + out + [
-        ("one interface", interfaces),
+        ("one interface", nf_recipe.interfaces), ("learning from any side warns", nf_recipe.warns),
         ("README's router: a flood from outside inserts nothing",
-         of(from_outside, "attach wan", [net.B])),
+         of(nf_recipe.from_outside, "attach wan", [net.B])),
         ("README's hooks: a flood from outside inserts nothing",
-         of(from_outside, "--out wan", ["--hook", "nf:prerouting:-310"],
+         of(nf_recipe.from_outside, "--out wan", ["--hook", "nf:prerouting:-310"],
             ["--hook", "nf:postrouting:300"])),
         ("one family", families), ("without --match", everything),
         ("key flow", of(key, "flow", same_packets, ask=("--reverse",))),

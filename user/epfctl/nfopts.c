@@ -96,7 +96,7 @@ static bool parse_iface(const char *option, const char *arg, struct epf_nf_iface
 {
 	size_t len = strlen(arg);
 
-	if (!len || len >= IFNAMSIZ || strpbrk(arg, "/: \t\n")) {
+	if (!len || len >= sizeof(iface->name) || strpbrk(arg, "/: \t\n")) {
 		fail("%s '%s': not the name of an interface", option, arg);
 		return false;
 	}
