@@ -72,15 +72,30 @@ completes() { # usage: completes REPLY WORD...: completes the last word to this
 	)
 }
 
-ktap_plan 74
+ktap_plan 80
 
-# in its own mount namespace, which hides the existing file system
+# in a container's mount namespace, which hides the existing file system
 mounts() {
-	unshare -m sh -c 'mount -t tmpfs none /sys/fs/bpf &&
+	unshare -m --pid --fork --mount-proc sh -c 'mount -t tmpfs none /sys/fs/bpf &&
 		"$1" --backend bpf create hidden --window 100 &&
 		test -e /sys/fs/bpf/epochfilter/hidden/table' sh "$epfctl"
 }
 ktap_check 'the BPF file system is mounted where nobody has' mounts
+
+# Each command in a mount namespace of its own, where /sys has no BPF file system.
+by_netns_exec() { # usage: by_netns_exec STATUS VERB...
+	ip netns add "$a" && ip netns exec "$a" "$epfctl" --backend bpf "${@:2}" > "$tmp/out" 2> "$tmp/err"
+	local is=$?
+	ip netns del "$a"
+	[ "$is" = "$1" ] && [ ! -s "$tmp/out" ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -q 'nsenter --net=' "$tmp/err"
+}
+ktap_check 'ip netns exec: create is refused' by_netns_exec 2 create hidden --window 100
+ktap_check 'and attach' by_netns_exec 2 attach lo
+ktap_check 'and a hook' by_netns_exec 2 attach --hook nf:input:0 --filter "$a"
+ktap_check 'and pin' by_netns_exec 2 pin "$a" "$tmp_pin" --key flow --learn
+ktap_check 'and detach' by_netns_exec 2 detach lo
+ktap_check 'and status says that it sees nothing' by_netns_exec 1 status
 ktap_check 'create says that nobody ends its epochs yet' grep -q "epfctl hold $a" "$tmp/made"
 ktap_check 'it is listed' eval 'epf list --names | grep -qx "$a"'
 ktap_check 'its maps are for root only' [ "$(stat -c %a "$pins/$a")" = 700 ]

@@ -90,8 +90,12 @@ struct ebpf_path {
 struct ebpf_path ebpf_path(const char *name, const char *what);
 /* May a filter have this name? As the module decides. */
 bool ebpf_name_valid(const char name[EPF_NAME_LEN]);
+/* Has an ancestor of this process another mount namespace? What is mounted here may then end
+ * with this command.
+ */
+bool ebpf_own_mounts(void) __attribute__((weak));
 /* Open EPF_BPF_PINS; creates it and mounts the BPF file system if needed. Return:
- * descriptor; -ENOTSUP: it cannot be mounted.
+ * descriptor; -ENOTSUP: it cannot be mounted, or only where nobody else would find it.
  */
 int ebpf_pins_open(void);
 #define EBPF_LOCK_MS 5000u /* limit of the wait for a lock */

@@ -54,10 +54,57 @@ static bool is_bpffs(const char *path)
 	return !statfs(path, &st) && (unsigned long)st.f_type == BPF_FS_MAGIC;
 }
 
-/* systemd mounts it. Without systemd, its first user does, as bpftool and ip do. */
+/* The number of the mount namespace of process @pid; 0: it cannot be read. */
+static ino_t mounts_of(int pid)
+{
+	struct stat st;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* 0: it has none here, or it cannot be read. */
+static int parent_of(int pid)
+{
+	char path[32], line[256];
+	int parent = 0;
+	const char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (end && sscanf(end, ") %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+/* Process 1 may be hidden, so all ancestors are asked. */
+bool ebpf_own_mounts(void)
+{
+	int pid = getpid(), tries;
+	ino_t own = mounts_of(pid), its;
+
+	for (tries = 0; own && pid > 0 && tries < 1000; tries++) {
+		its = mounts_of(pid);
+		if (its && its != own)
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+/* systemd mounts it. Without systemd, its first user does, as bpftool and ip do; but not where
+ * the mount would end with this command, as under 'ip netns exec'.
+ */
 static bool mount_bpffs(void)
 {
-	return !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700");
+	return !ebpf_own_mounts() &&
+	       !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700");
 }
 
 int ebpf_pins_open(void)

@@ -226,6 +226,10 @@ int fail_limits(int err, const char *doing, const char *name, bool one_more, __u
 /* open.c: open the device, filters and snapshots; prints errors */
 
 int open_device(void); /* negative: an error */
+/* Is /sys/fs/bpf a BPF file system? */
+bool open_bpffs_there(void);
+/* The error where /sys/fs/bpf is no BPF file system, and cannot become a lasting one. */
+const char *open_no_bpffs(void);
 /* @name may be an id if no filter has that name. */
 int open_filter(const char *name);
 /* Likewise, by the name alone, in the backends that the command may use. Prints no error

@@ -606,7 +606,9 @@ static bool there(const char *name)
 	xdp_pin_path(path, name, NULL);
 	if (!access(path, F_OK) || errno != ENOENT)
 		return true;
-	if (nf_is_name(name))
+	if (!open_bpffs_there())
+		fail("%s", open_no_bpffs());
+	else if (nf_is_name(name))
 		fail("nothing is attached at '%s': 'epfctl status' shows the hooks in use", name);
 	else
 		fail("nothing is attached to '%s': 'epfctl status' shows the interfaces "

@@ -227,8 +227,8 @@ static bool ask_bpffs(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
 	doctor_put(state, "bpffs on /sys/fs/bpf");
-	doctor_put(remedy, "mount -t bpf bpf /sys/fs/bpf");
-	return doctor_bpffs();
+	doctor_put(remedy, open_no_bpffs());
+	return open_bpffs_there();
 }
 
 static bool ask_libxdp(const struct machine *m, char *state, char *remedy)

@@ -183,7 +183,7 @@ static bool status_next(const char *name, json_t *list)
 static int status_all(void)
 {
 	json_t *list = out_mode == OUT_TEXT ? NULL : json_array();
-	int code = EXIT_YES, err;
+	int code = open_bpffs_there() ? EXIT_YES : EXIT_ABSENT, err;
 	char **names;
 	size_t i;
 
@@ -216,5 +216,7 @@ int cmd_status(int argc, char **argv)
 	if (!operands(argc, argv, 0, 1, &spec))
 		return EXIT_FAIL;
 	xdp_obj_quiet();
+	if (!open_bpffs_there())
+		warn("%s", open_no_bpffs());
 	return argc > optind ? status_one(argv[optind]) : status_all();
 }

@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#define BPF_FS_MAGIC 0xcafe4a11 /* linux/magic.h */
 
 bool doctor_machine(struct machine *m)
 {
@@ -99,13 +96,6 @@ const char *doctor_config(const struct machine *m, const char *const *options, b
 		if (!(seen & 1))
 			return *options;
 	return NULL;
-}
-
-bool doctor_bpffs(void)
-{
-	struct statfs fs;
-
-	return !statfs("/sys/fs/bpf", &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC;
 }
 
 bool doctor_glob(const char *pattern)

@@ -27,7 +27,6 @@ bool doctor_machine(struct machine *m);
 bool doctor_file(const char *fmt, const char *arg);
 bool doctor_line(const char *path, const char *word, char *line, size_t room);
 const char *doctor_config(const struct machine *m, const char *const *options, bool *known);
-bool doctor_bpffs(void);
 bool doctor_glob(const char *pattern);
 bool doctor_has_package(const char *name); /* it is installed, or apt knows it */
 bool doctor_nvidia(void);

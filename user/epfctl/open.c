@@ -1,17 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Open the device, filters and snapshots. Each error says what to do. */
 #include "cmd.h"
-#include "epf/bpf.h"
+#include "ebpf/ebpf.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+bool open_bpffs_there(void)
+{
+	struct statfs fs;
+
+	return !statfs("/sys/fs/bpf", &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC;
+}
+
+static bool own_mounts(void)
+{
+	return ebpf_own_mounts && ebpf_own_mounts();
+}
+
+const char *open_no_bpffs(void)
+{
+	if (own_mounts())
+		return "no BPF file system at /sys/fs/bpf, and one that is mounted here ends with "
+		       "this command: use 'nsenter --net=/run/netns/NAME' in place of "
+		       "'ip netns exec NAME'";
+	return "no BPF file system at /sys/fs/bpf, which attachments and filters without the "
+	       "module need: run 'mount -t bpf bpf /sys/fs/bpf'";
+}
 
 int open_device(void)
 {
 	int dev = epf_dev_open();
+	bool none = dev == -ENOENT || dev == -ENXIO || dev == -ENODEV;
 
-	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
+	if (none && epf_backend_chosen(false, true) && own_mounts() && !open_bpffs_there())
+		dev = -ENOTSUP;
+	if (none && dev != -ENOTSUP)
 		fail_errno(dev,
 			   EPF_DEVICE " is not there: load the module with 'modprobe "
 				      "epochfilter' ('epfctl doctor' says more)%s",
@@ -19,9 +46,7 @@ int open_device(void)
 					  "; with CAP_BPF and CAP_NET_ADMIN filters "
 					  "need no module");
 	else if (dev == -ENOTSUP)
-		fail_errno(dev,
-			   "filters without the module need the BPF file system: run "
-			   "'mount -t bpf bpf /sys/fs/bpf'%s",
+		fail_errno(dev, "%s%s", open_no_bpffs(),
 			   caps_admin() ? "" : ", for which this process lacks CAP_SYS_ADMIN");
 	else if ((dev == -EACCES || dev == -EPERM) && !epf_backend_chosen(true, false))
 		fail_errno(dev, EPF_BPF_PINS " may not be used by this user: run as root, or "

@@ -8,12 +8,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -128,25 +126,14 @@ int xdp_pin_fd(int fd, const char *ifname, const char *name)
 	return err ? -errno : 0;
 }
 
-static int bpffs_there(void)
-{
-	struct statfs fs;
-
-	if (!statfs(EPF_XDP_BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
-		return 0;
-	fail("no BPF file system at " EPF_XDP_BPFFS ": run 'mount -t bpf bpf " EPF_XDP_BPFFS
-	     "' (under 'ip netns exec' it is hidden: use "
-	     "'nsenter --net=/run/netns/NAME')");
-	return -ENOENT;
-}
-
 int xdp_pin_lock(void)
 {
-	int err = bpffs_there();
-	int fd;
+	int fd, err;
 
-	if (err)
-		return err;
+	if (!open_bpffs_there()) {
+		fail("%s", open_no_bpffs());
+		return -ENOENT;
+	}
 	fd = open(EPF_XDP_BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && !flock(fd, LOCK_EX))
 		return fd;
