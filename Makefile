@@ -37,13 +37,14 @@ help:
 	@echo 'make dist       the committed tree as a tarball, the same bytes each time; build/dist'
 	@echo 'make deb        Debian packages of it; build/deb [ARCH=arm64: cross-built, as root; build/deb/arm64]'
 	@echo 'make rpm (arch) packages for Fedora (Arch), where rpmbuild (makepkg) is; build/packages'
-	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
+	@echo 'make install    tool, library, agent, manuals [DESTDIR=]'
+	@echo 'make install-module  the module, by DKMS if there, and its udev rule [DESTDIR=]'
 	@echo 'make install-python  the Python package epf [PYTHON=/usr/bin/python3]; uninstall-python'
 	@echo 'make uninstall  remove all of that'
 	@echo 'make clean      remove build/'
 	@echo 'Options: V=1 shows commands; KREL=release builds for another kernel'
 
-# FOR=build omits the packages that only the tests need.
+# FOR=build omits the packages that only the tests need, FOR=demo most of those.
 deps:
 	$(Q)scripts/deps.sh --install $(FOR)
 
@@ -146,11 +147,14 @@ deb:
 rpm arch:
 	$(Q)scripts/recipe.sh $@
 
-# A staged install (DESTDIR) only lays files out; a real one also installs the
-# module for the running kernel.
 install:
 	$(Q)$(MAKE) -C user install
 	$(Q)$(MAKE) -C cuda install
+	@echo "installed: tool, library and agent; 'make install-module' installs the kernel module, which is optional"
+
+# A staged install (DESTDIR) only lays files out; a real one also installs the
+# module for the running kernel.
+install-module:
 	$(Q)scripts/module.sh install '$(DESTDIR)' '$(SRCDIR)' '$(UDEVDIR)' '$(VERSION)'
 
 uninstall:
@@ -165,5 +169,5 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-cluster check-fast check-kernels check-debug \
-	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb rpm arch install uninstall \
+	check-static check-arm64 check-s390x check-abi check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants dist deb rpm arch install install-module uninstall \
 	install-python uninstall-python clean

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The Debian packages that the project needs, by purpose. Guarantees:
-#  - exit 0 means that everything the purpose needs is available;
-#  - without root nothing changes outside build/: missing packages are printed as
-#    one apt line, and the exit status is 1;
+# What the project needs, by purpose. Guarantees:
+#  - exit 0 means that everything the purpose needs is available: what scripts/packages names by its header or
+#    command, wherever it comes from; other packages by dpkg, where that is;
+#  - without root nothing changes outside build/: missing packages are printed as one line for apt, dnf or
+#    pacman, and the exit status is 1; with root apt installs them, and on other systems the line is printed;
 #  - apt's lists are refreshed only if they lack what is missing.
 #
 # Exit: 0 everything is available, 1 something is missing, 2 usage.
@@ -13,12 +14,7 @@ set -u
 
 PATH=$PATH:/usr/sbin:/sbin
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-data=$top/build/data
-captures='real.pcap random.pcap icmp_ttl.pcap'
 older=bookworm # the last release that has the package with the captures
-tools=$top/build/tools
-servers='bin/prometheus bin/promtool'
-loaders='shimx64.efi.signed grubx64.efi.signed'
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
@@ -33,11 +29,12 @@ foreign_pkgs='qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-li
 # For other architectures: compilers, and what runs their programs and kernels (selftests/arch.sh).
 cross_pkgs='gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu gcc-s390x-linux-gnu qemu-user-static qemu-system-arm mmdebstrap kmod
 	bpftool pahole'
+# The first part of "make demo": epfctl as far as it replays a capture.
+demo_pkgs='gcc libc6-dev make clang libbpf-dev libpcap-dev libjansson-dev libinih-dev libxxhash-dev bpftool iproute2 python3'
 # For "make deb", beside the Build-Depends of debian/control.
 deb_pkgs='build-essential xz-utils'
-# The firewalls that "make demo-firewall" compares, and a resolver.
-firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool nftables iptables ipset dnsmasq-base
-	python3'
+# Beside those of the demo: the firewalls that "make demo-firewall" compares, and a resolver.
+firewall_pkgs='ethtool nftables iptables ipset dnsmasq-base'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
 # For building kernels (scripts/kernel.sh), static checks, installing by DKMS, the packages of
@@ -49,19 +46,23 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|deb|vm|test|firewall|bench|paper|captures|all|debug|cross]...
+                       [demo|build|deb|vm|test|firewall|bench|paper|captures|all|debug|cross]...
+       scripts/deps.sh --lacks CC "REQUIRED PACKAGE..." "OTHER PACKAGE..."
 
   --install   (the default) install missing packages, fetch the test captures
-              and Prometheus; without root, print the apt line instead of
-              installing
+              and Prometheus; without root or apt, print the line that
+              installs them
   --check     say what is missing, change nothing
   --print     list the packages of the purpose, one a line
   --kernel    print the release of the kernel to build for and to test on
   --upgrade   choose the newest kernel apt offers, not the newest installed
+  --lacks     for the build: report in one line what CC did not find; fail if
+              a required package is among it
 
   EPF_KERNEL=RELEASE overrides the choice of kernel. The default purpose is
   all, which is all but debug and cross; bench needs what test needs. Captures are real
-  traffic for the tests, make demo and make bench.
+  traffic for the tests, make demo and make bench. build goes without a kernel
+where apt offers none: then "make user" builds all but the module.
 USAGE
 }
 
@@ -115,16 +116,10 @@ want() {
 	return 1
 }
 
-want_debug() {
+# usage: want_only PURPOSE: what "all" does not have
+want_only() {
 	case " $purposes " in
-	*' debug '*) ;;
-	*) return 1 ;;
-	esac
-}
-
-want_cross() {
-	case " $purposes " in
-	*' cross '*) ;;
+	*" $1 "*) ;;
 	*) return 1 ;;
 	esac
 }
@@ -139,7 +134,9 @@ list_packages() {
 	rt=${kernel%-amd64}-rt-amd64
 	set --
 	# shellcheck disable=SC2086 # one word per package
-	if want build; then set -- $build_pkgs "linux-headers-$kernel"; fi
+	if want build; then set -- $build_pkgs ${kernel:+"linux-headers-$kernel"}; fi
+	# shellcheck disable=SC2086
+	if want_only demo; then set -- "$@" $demo_pkgs; fi
 	# shellcheck disable=SC2046,SC2086
 	if want deb; then set -- "$@" $deb_pkgs $(build_depends); fi
 	# shellcheck disable=SC2086
@@ -149,50 +146,115 @@ list_packages() {
 	# shellcheck disable=SC2086
 	if want test; then set -- "$@" $foreign_pkgs; fi
 	# shellcheck disable=SC2086
-	if want firewall test; then set -- "$@" $firewall_pkgs; fi
+	if want firewall test; then set -- "$@" $demo_pkgs $firewall_pkgs; fi
 	# shellcheck disable=SC2086
 	if want paper; then set -- "$@" $paper_pkgs; fi
-	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
+	if want build vm; then set -- "$@" ${kernel:+"linux-image-$kernel"}; fi
 	# shellcheck disable=SC2086
-	if want_cross; then set -- "$@" $cross_pkgs; fi
+	if want_only cross; then set -- "$@" $cross_pkgs; fi
 	# shellcheck disable=SC2086
-	if want_debug; then
+	if want_only debug; then
 		set -- "$@" $debug_pkgs "linux-headers-$rt" "linux-image-$rt"
 	fi
 	printf '%s\n' "$@" | sort -u
 }
 
+# usage: row PACKAGE: its names on Fedora and Arch, what shows it, and what is missing without it
+row() {
+	awk -v name="$1" '!/^#/ && (name == $1 || $1 ~ /\*$/ && index(name, substr($1, 1, length($1) - 1)) == 1) { sub(/^[^ ]+ +/, ""); gsub(/ +/, " "); print }' \
+		"$top/scripts/packages"
+}
+
+# usage: shown PACKAGE: is there what shows it?
+shown() {
+	# shellcheck disable=SC2046 # three words
+	set -- $(row "$1")
+	case ${3:--} in
+	-) false ;;
+	pc:*) pkg-config --exists "${3#pc:}" ;;
+	py:*) python3 -c "import ${3#py:}" ;;
+	*.h) "${CC:-cc}" -fsyntax-only -include "$3" -xc /dev/null ;;
+	*) command -v "$3" ;;
+	esac > /dev/null 2>&1
+}
+
+# Without dpkg only what can be shown is asked for: tests go without the rest.
 missing_packages() {
 	wanted=$(list_packages)
 	# shellcheck disable=SC2086
 	have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null)
 	for pkg in $wanted; do
-		echo "$have" | grep -qxF "installed $pkg" || echo "$pkg"
+		[ -n "$debian" ] || [ -n "$(row "$pkg")" ] || continue
+		echo "$have" | grep -qxF "installed $pkg" || shown "$pkg" || echo "$pkg"
 	done
 }
 
-missing_captures() {
-	want test bench captures || return 0
-	for file in $captures; do
-		[ -s "$data/$file" ] || echo "build/data/$file"
-	done
+# usage: line PACKAGE...: the command that installs them
+line() {
+	if [ -n "$debian" ]; then
+		echo "apt-get install --no-install-recommends $*"
+		return
+	fi
+	for pkg; do
+		row "$pkg"
+	done | if command -v dnf > /dev/null; then
+		echo "dnf install $(awk '!had[$1]++ { print $1 }' | sed "s/.*(.*/'&'/" | paste -s -d ' ')"
+	elif command -v pacman > /dev/null; then
+		echo "pacman -S --needed $(awk '!had[$2]++ { print $2 }' | paste -s -d ' ')"
+	else
+		echo "install, by the names of Debian, $*"
+	fi
 }
 
-# Servers that are neither in build/tools nor in the PATH.
-missing_servers() {
-	want test || return 0
-	for file in $servers; do
+# usage: lacks CC "REQUIRED PACKAGE..." "OTHER PACKAGE...": reports in one line what a build by CC did not find, which
+# features are missing without it, and the command that installs it, which is not advised for what is installed: then
+# CC looks elsewhere. Fails if a required package is among them.
+lacks() {
+	absent='' names='' unseen=''
+	for pkg in $2 $3; do
+		if [ "$(dpkg-query -W -f '${db:Status-Status}' "$pkg" 2> /dev/null)" = installed ]; then
+			unseen="$unseen${unseen:+, }$pkg"
+		else
+			cost=$(row "$pkg" | cut -d ' ' -f 4-)
+			absent="$absent${absent:+, }$pkg${cost:+ ($cost)}" names="$names $pkg"
+		fi
+	done
+	[ -n "$absent$unseen" ] || return 0
+	sudo='sudo '
+	[ "$(id -u)" -ne 0 ] || sudo=
+	mend="'${sudo}make deps FOR=build' installs all of it"
+	# shellcheck disable=SC2086 # one word each
+	[ -n "$debian" ] || mend="run as root: $(line $names)"
+	text="${absent:+missing: $absent: $mend}"
+	[ -z "$unseen" ] || text="${text:+$text; }installed, but not found by '$1': $unseen: see CC, CPPFLAGS and PATH"
+	if [ -n "$2" ]; then
+		echo "error: $text" >&2
+		return 1
+	fi
+	echo "user: $text" >&2
+}
+
+# What is fetched into build/, and not installed: captures of real traffic; a server that anybody could
+# reach, with its tool, on Debian 13 a package of its own; and boot loaders, for guests with Secure Boot.
+# usage: what NAME: sets the purposes, packages, folder and files
+what() {
+	case $1 in
+	captures) for='test bench captures' from=pathspider dir=data files='real.pcap random.pcap icmp_ttl.pcap' ;;
+	Prometheus) for=test from='prometheus promtool' dir=tools files='bin/prometheus bin/promtool' ;;
+	loaders) for=vm from='shim-signed grub-efi-amd64-signed' dir=tools files='shimx64.efi.signed grubx64.efi.signed' ;;
+	esac
+}
+
+# usage: missing_files NAME
+missing_files() {
+	what "$1"
+	# shellcheck disable=SC2086 # one word each
+	want $for || return 0
+	[ -n "$debian" ] || want_only "$1" || return 0
+	for file in $files; do
 		name=${file##*/}
-		[ -x "$tools/$name" ] || command -v "$name" >/dev/null ||
-			echo "build/tools/$name"
-	done
-}
-
-# What boots a guest with Secure Boot.
-missing_loaders() {
-	want vm || return 0
-	for file in $loaders; do
-		[ -s "$tools/$file" ] || echo "build/tools/$file"
+		[ -s "$top/build/$dir/$name" ] || { [ "$file" != "$name" ] && command -v "$name" > /dev/null; } ||
+			echo "build/$dir/$name"
 	done
 }
 
@@ -244,28 +306,13 @@ fetch() {
 	rm -rf "$tmp"
 }
 
-# Captures of real traffic.
-fetch_captures() {
-	# shellcheck disable=SC2086 # one word per file
-	fetch pathspider "$data" $captures
-	[ -z "$(missing_captures)" ]
-}
-
-# The package is not installed, because it would start a server that anybody can reach.
-fetch_servers() {
-	# shellcheck disable=SC2086
-	fetch prometheus "$tools" $servers
-	# On Debian 13 promtool is a package of its own.
-	# shellcheck disable=SC2086
-	[ -z "$(missing_servers)" ] || fetch promtool "$tools" $servers
-	[ -z "$(missing_servers)" ]
-}
-
-# Not installed, because their packages change how this machine boots.
-fetch_loaders() {
-	# shellcheck disable=SC2086
-	fetch shim-signed "$tools" $loaders && fetch grub-efi-amd64-signed "$tools" $loaders
-	[ -z "$(missing_loaders)" ]
+# usage: fetch_files NAME
+fetch_files() {
+	for package in $from; do
+		# shellcheck disable=SC2086
+		[ -z "$(missing_files "$1")" ] || fetch "$package" "$top/build/$dir" $files
+	done
+	[ -z "$(missing_files "$1")" ]
 }
 
 # Runs a step that leaves its output in $log. After a failure it is repeated after each
@@ -286,28 +333,31 @@ attempt() {
 action=install
 upgrade=
 purposes=
+debian=
 refreshed=
 pauses='5 30 120'
 log=
+absent=
+if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then debian=1; fi
 for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
+	--lacks)
+		shift
+		lacks "$@"
+		exit
+		;;
 	--upgrade) upgrade=1 ;;
-	build | deb | vm | test | firewall | bench | paper | captures | all | debug | cross) purposes="$purposes $arg" ;;
+	demo | build | deb | vm | test | firewall | bench | paper | captures | all | debug | cross) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
 done
 purposes=${purposes:-all}
 
-if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-	say 'not a Debian system; the packages are named at the top of scripts/deps.sh'
-	exit 1
-fi
-
 kernel=
-if [ "$action" = kernel ] || want build vm || want_debug; then
-	if ! choose_kernel; then
+if [ "$action" = kernel ] || want build vm || want_only debug; then
+	if [ -n "$debian" ] && ! choose_kernel; then
 		# A machine that never fetched the lists knows no kernel.
 		if [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
 			refresh_lists
@@ -315,8 +365,13 @@ if [ "$action" = kernel ] || want build vm || want_debug; then
 		fi
 	fi
 	if [ -z "$kernel" ]; then
-		say "apt offers no stock $series kernel with headers; run apt-get update, or set EPF_KERNEL to a release it offers"
-		exit 1
+		text="apt offers no stock $series kernel with headers"
+		[ -n "$debian" ] || text="no stock $series kernel, which is Debian's"
+		if [ "$action" = kernel ] || want vm || want_only debug; then
+			say "$text; run apt-get update, or set EPF_KERNEL to a release it offers"
+			exit 1
+		fi
+		say "$text, so none for the module; 'make user' builds the rest"
 	fi
 fi
 
@@ -326,29 +381,29 @@ print) list_packages; exit ;;
 esac
 
 missing=$(missing_packages | paste -s -d ' ')
-if [ -n "$missing" ] && [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
+if [ -n "$missing" ] && [ -n "$debian" ] && [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
 	say "installing $missing"
 	attempt install_packages || exit 1
 	missing=$(missing_packages | paste -s -d ' ')
 fi
-if [ -n "$(missing_captures)" ] && [ "$action" = install ]; then
-	say 'fetching the test captures into build/data'
-	attempt fetch_captures
-fi
-if [ -n "$(missing_servers)" ] && [ "$action" = install ]; then
-	say 'fetching Prometheus into build/tools'
-	attempt fetch_servers
-fi
-if [ -n "$(missing_loaders)" ] && [ "$action" = install ]; then
-	say 'fetching boot loaders into build/tools'
-	attempt fetch_loaders
-fi
+for name in captures Prometheus loaders; do
+	# Without the packages there is another run, which fetches.
+	if [ -z "$missing" ] && [ -n "$debian" ] && [ "$action" = install ] && [ -n "$(missing_files $name)" ]; then
+		say "fetching $name into build/"
+		what $name
+		attempt fetch_files $name
+	fi
+	files=$(missing_files $name | paste -s -d ' ')
+	[ -z "$files" ] || absent="$absent${absent:+; }$files (from Debian's $(what $name; echo "$from"))"
+done
 
-absent=$(missing_captures | paste -s -d ' ')
-unserved=$(missing_servers | paste -s -d ' ')
-unloaded=$(missing_loaders | paste -s -d ' ')
-[ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
-[ -z "$absent" ] || say "missing test captures: $absent (from the package pathspider of Debian $older)"
-[ -z "$unserved" ] || say "missing: $unserved (from Debian's packages prometheus and promtool)"
-[ -z "$unloaded" ] || say "missing: $unloaded (from Debian's packages shim-signed and grub-efi-amd64-signed)"
-[ -z "$missing$absent$unserved$unloaded" ] && say 'everything is there'
+# shellcheck disable=SC2086
+if [ -n "$missing" ]; then
+	say "missing, run as root: $(line $missing)${absent:+ # and then again: it fetches $absent}"
+elif [ -n "$absent" ]; then
+	say "missing: $absent"
+else
+	say 'everything is there'
+	exit 0
+fi
+exit 1

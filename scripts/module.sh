@@ -52,7 +52,7 @@ add_group() {
 
 need_headers() {
 	[ -e "$modules/build/Makefile" ] || die "kernel $release is running and its headers are not installed: \
-apt install linux-headers-$release, then run 'make install' again"
+apt install linux-headers-$release, then run 'make install-module' again"
 }
 
 install_by_dkms() {
@@ -78,7 +78,7 @@ install_plain() {
 	[ ! -e "$built_xt" ] || install -D -m 644 "$built_xt" "$modules/$plain_xt"
 	depmod "$release"
 	say "installed for kernel $release; load it with 'modprobe epochfilter'"
-	say "dkms is not installed, so later kernels go without: 'apt install dkms' and 'make install' again"
+	say "dkms is not installed, so later kernels go without: 'apt install dkms' and 'make install-module' again"
 }
 
 activate() {

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$here/../..
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
-ktap_plan 10
+ktap_plan 18
 
 # A dpkg-query that knows no package, or those of $tmp/installed
 mkdir "$tmp/bin"
@@ -96,16 +96,63 @@ ktap_check 'half of it there: both are told apart' half
 # installs_all: every possible package is named
 installs_all() {
 	"$top/scripts/deps.sh" --print build > "$tmp/installed"
-	{ sed -n 's/^\t\([a-z0-9|* -]*\)) echo.*/\1/p' "$top/scripts/needs.sh" | tr -d ' ' |
-		tr '|' '\n' | grep -v '\*'
-	echo gcc; echo libc6-dev; echo libjansson-dev; echo libxxhash-dev; echo libinih-dev; } |
-		sort > "$tmp/named"
+	grep -oE '\b(lib[a-z0-9]+-dev|zlib1g-dev|python3-[a-z]+|gcc|clang|pkg-config)\b' "$top/user/Makefile" | sort -u > "$tmp/named"
 	[ "$(wc -l < "$tmp/named")" -gt 12 ] &&
-		[ -z "$(comm -23 "$tmp/named" <(sort "$tmp/installed"))" ]
+		[ -z "$(comm -23 "$tmp/named" <(sort "$tmp/installed"))" ] &&
+		[ -z "$(comm -23 "$tmp/named" <(sed -n 's/^\([a-z][^ ]*\).*/\1/p' "$top/scripts/packages" | sort))" ]
 }
-ktap_check "'make deps FOR=build' installs whatever can be named" installs_all
+ktap_check "'make deps FOR=build' installs whatever can be named, and the table has it" installs_all
 there() {
 	says 0 "${missing[@]}" && [ ! -s "$tmp/said" ]
 }
 ktap_check 'with all there: not a word' there
+
+# usage: would_run TARGET: what make TARGET runs
+would_run() {
+	make -n -C "$top" BUILD="$tmp/build" "$1" 2>&1
+}
+user_space() {
+	! would_run install | grep -F scripts/module.sh && would_run install | grep -q "echo .*'make install-module'" &&
+		would_run install-module | grep -F 'scripts/module.sh install'
+}
+ktap_check 'make install is user space and one line on the module, make install-module the module' user_space
+
+# Systems without dpkg: all commands of this one but its own and MISSING...
+# usage: elsewhere MANAGER MISSING...
+elsewhere() {
+	rm -rf "$tmp/else" && mkdir "$tmp/else" && find /usr/bin -maxdepth 1 -xtype f -exec cp -s -t "$tmp/else" {} + &&
+		(cd "$tmp/else" && rm -f dpkg-query apt-get apt-cache dnf pacman "${@:2}") &&
+		printf '#!/bin/sh\n' > "$tmp/else/$1" && chmod 755 "$tmp/else/$1"
+}
+# usage: asks STATUS TEXT ARG...: what deps.sh ARG... says there
+asks() {
+	PATH=$tmp/else "$top/scripts/deps.sh" "${@:3}" > "$tmp/all" 2>&1
+	[ $? -eq "$1" ] && [ "$(cat "$tmp/all")" = "deps: $2" ] || { cat "$tmp/all"; return 1; }
+}
+elsewhere dnf
+ktap_check 'without dpkg, with all there: the demo wants nothing' asks 0 'everything is there' --check demo
+elsewhere dnf clang python3
+ktap_check 'what is missing: by the names of Fedora' asks 1 'missing, run as root: dnf install clang python3' --install demo
+PATH=$tmp/else CC=no-such-cc "$top/scripts/deps.sh" --lacks no-such-cc 'libjansson-dev' 'libnats-dev' 2> "$tmp/said"
+ktap_check 'the same of make' line \
+	"^error: missing: libjansson-dev, libnats-dev \(no live clusters\): run as root: dnf install jansson-devel 'pkgconfig\(libnats\)'$"
+elsewhere pacman clang python3
+ktap_check 'by the names of Arch' asks 1 'missing, run as root: pacman -S --needed clang python' --install demo
+
+# An apt that offers no kernel.
+PATH=$tmp/bin:$PATH
+printf '#!/bin/sh\n' > "$tmp/bin/apt-cache"
+chmod 755 "$tmp/bin/apt-cache"
+no_kernel() {
+	"$top/scripts/deps.sh" --check --upgrade "$@" > "$tmp/said" 2>&1
+}
+soft() {
+	no_kernel build && grep -q "no stock .* kernel with headers, so none for the module; 'make user'" "$tmp/said"
+}
+ktap_check 'where apt offers no kernel the build goes without' soft
+quiet() {
+	no_kernel demo && ! grep kernel "$tmp/said"
+}
+ktap_check 'the demo asks for none' quiet
+ktap_refuse 'a virtual machine takes one' no_kernel vm
 ktap_finish

@@ -77,12 +77,19 @@ quietly() {
 
 # What both parts need: tool and traffic.
 prepare() {
+	local least=(demo) all
+
 	step 'looking for what is needed'
-	"$top/scripts/deps.sh" --install build || exit 2
-	find_capture
+	[ -n "$pcap" ] || least+=(captures)
+	all=("${least[@]}")
+	[ "$backend" = bpf ] || all+=(build vm)
+	# The first part does without what only the second lacks.
+	"$top/scripts/deps.sh" --install "${all[@]}" || "$top/scripts/deps.sh" --check "${least[@]}" > /dev/null 2>&1 || exit 2
+	pcap=${pcap:-$top/build/data/real.pcap}
+	[ -r "$pcap" ] || die "cannot read $pcap"
 	step 'building tool, programs and tools'
-	quietly make -C "$top/user"
-	quietly make -C "$top/selftests/xdp"
+	quietly make -j "$(nproc)" -C "$top/user" "$epfctl"
+	quietly make -C "$top/selftests/xdp" "$EPF_DEMO_TOOLS/pcapsend" "$EPF_DEMO_TOOLS/pcaprecv"
 	"$epfctl" -j plan --window "$window" --budget "$budget" > "$work/plan.json" || exit 2
 	step "doubling the packets of ${pcap##*/}"
 	# Whatever libpcap reads becomes plain pcap; nothing is removed.
@@ -94,14 +101,6 @@ prepare() {
 		> "$work/made.json" || exit 2
 	EPF_DEMO_MTU=$(sed -n 's/.*"mtu": \([0-9]*\).*/\1/p' "$work/made.json")
 	export EPF_DEMO_MTU
-}
-
-find_capture() {
-	if [ -z "$pcap" ]; then
-		pcap=$top/build/data/real.pcap
-		[ -s "$pcap" ] || "$top/scripts/deps.sh" --install test || exit 2
-	fi
-	[ -r "$pcap" ] || die "cannot read $pcap"
 }
 
 # usage: judge OUT_DIRECTORY COST_JSON
@@ -123,9 +122,9 @@ bpf_part() {
 module_part() {
 	part='the module in a VM: '
 	mkdir -p "$work/out" "$work/cost" && rm -f "$work"/{out,cost}/*
-	"$top/scripts/deps.sh" --install build vm || die 'no VM without these packages'
+	"$top/scripts/deps.sh" --check build vm > /dev/null 2>&1 || die 'no VM without these packages'
 	step 'building module and programs'
-	quietly make -C "$top/kmod"
+	quietly make -j "$(nproc)" -C "$top/kmod"
 	quietly make -C "$top/selftests/bench"
 	step 'counting instructions in a VM of its own, meanwhile:'
 	(

@@ -338,7 +338,7 @@ prepare() {
 	step 'looking for what is needed'
 	"$top/scripts/deps.sh" --install firewall >&2 || exit 2
 	for name in user selftests/demo; do
-		make -C "$top/$name" > "$work/log" 2>&1 ||
+		make -j "$(nproc)" -C "$top/$name" > "$work/log" 2>&1 ||
 			{ cat "$work/log" >&2; die "$name: not built"; }
 	done
 }

@@ -55,7 +55,7 @@ measure() {
 prepare() {
 	"$top/scripts/deps.sh" --install build vm firewall >&2 || die 'packages are missing'
 	for name in user kmod selftests/demo; do
-		make -C "$top/$name" > "$work/log" 2>&1 ||
+		make -j "$(nproc)" -C "$top/$name" > "$work/log" 2>&1 ||
 			{ cat "$work/log" >&2; die "$name: not built"; }
 	done
 }

@@ -15,37 +15,11 @@ sys.path.insert(0, str(TOP / "selftests" / "dedup"))
 
 import tap
 
-# Debian's package: that of Fedora, that of Arch. None: it is another package's there, or Debian's own.
-NAMES = {
-    "clang": ("clang", "clang"),
-    "debhelper-compat": (None, None),
-    "dh-python": (None, None),
-    "dh-sequence-dkms": (None, None),
-    "libbpf-dev": ("libbpf-devel", "libbpf"),
-    "libcsv-dev": ("libcsv-devel", "libcsv"),
-    "libfixbuf-dev": ("libfixbuf-devel", "libfixbuf"),
-    "libinih-dev": ("inih-devel", "libinih"),
-    "libisal-dev": ("isa-l-devel", "isa-l"),
-    "libjansson-dev": ("jansson-devel", "jansson"),
-    "liblzma-dev": ("xz-devel", "xz"),
-    "libmicrohttpd-dev": ("libmicrohttpd-devel", "libmicrohttpd"),
-    "libnats-dev": ("pkgconfig(libnats)", "cnats"),
-    "libncurses-dev": ("ncurses-devel", "ncurses"),
-    "libpcap-dev": ("libpcap-devel", "libpcap"),
-    "libsystemd-dev": ("systemd-devel", "systemd"),
-    "libwireshark-dev": ("wireshark-devel", "wireshark-cli"),
-    "libxdp-dev": ("libxdp-devel", "libxdp"),
-    "libxtables-dev": ("iptables-devel", "iptables"),
-    "libxxhash-dev": ("xxhash-devel", "xxhash"),
-    "libzstd-dev": ("libzstd-devel", "zstd"),
-    "llvm": ("llvm", "llvm"),
-    "mpi-default-dev": (None, None),  # people have an MPI of their own there
-    "pkg-config": ("pkgconf", None),  # Arch's base-devel
-    "python3": ("python3", None),
-    "python3-cffi": ("python3-cffi", "python-cffi"),
-    "python3-docutils": ("python3-docutils", "python-docutils"),
-    "zlib1g-dev": ("zlib-devel", "zlib"),
-}
+# Debian's own, and what people have otherwise there: an MPI, Arch's base-devel.
+OWN = {"debhelper-compat": (None, None), "dh-python": (None, None), "dh-sequence-dkms": (None, None),
+       "mpi-default-dev": (None, None), "pkg-config": ("pkgconf", None), "python3": ("python3", None)}
+ROWS = [line.split() for line in (TOP / "scripts/packages").read_text().splitlines() if line[:1] != "#"]
+NAMES = {row[0]: (row[1], row[2]) for row in ROWS} | OWN
 
 
 def debian(text):

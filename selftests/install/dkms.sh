@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A real "make install" of the modules by DKMS, for the kernel of deps.sh, and its
+# A real "make install-module" of the modules by DKMS, for the kernel of deps.sh, and its
 # removal. It runs in a mount namespace with an overlay, so the machine's own files stay
 # unchanged.
 # shellcheck disable=SC2317 # functions that ktap_check calls

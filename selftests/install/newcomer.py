@@ -30,7 +30,7 @@ sys.path.insert(0, str(TOP / "selftests" / "dedup"))
 import tap
 
 HOME = "/home/user/epochfilter"
-BEFORE_BOOT = ["sudo make deps FOR=build", "make"] # root.sh runs the first of these
+BEFORE_BOOT = ["sudo make deps FOR=build", "make -j4"] # root.sh runs the first of these
 IN_ROOT = "mount -t proc proc $0/proc && mount --bind /dev $0/dev && " \
     "exec chroot $0 su - user -c \"cd epochfilter && $1\""
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
@@ -166,10 +166,10 @@ def in_root(root, command):
 
 
 def refuses_without_headers(root):
-    """Before @root boots, it has no headers of the running kernel: make install must fail
+    """Before @root boots, it has no headers of the running kernel: make install-module must fail
     and name them.
 """
-    command = f"sudo make install PREFIX={HOME}/build/prefix SRCDIR={HOME}/build/src"
+    command = f"sudo make install-module PREFIX={HOME}/build/prefix SRCDIR={HOME}/build/src"
     done = in_root(root, command)
     if done.returncode and f"apt install linux-headers-{os.uname().release}" in done.stdout:
         return None
@@ -199,7 +199,7 @@ def main(suite):
         fail(f"{suite}: an ordinary user runs make", built.stdout[-4000:])
     why = refuses_without_headers(root)
     if why:
-        fail("make install without headers fails and names their package", why)
+        fail("make install-module without headers fails and names their package", why)
     os.execv(TOP / "selftests/vm/run.sh", ["run.sh", "--root", root, "--timeout", "3600", "--",
                                            f"{HOME}/selftests/install/newcomer.py"])
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Packages for Fedora and Arch, built on Debian without what they depend on there: together they
-# have the files of "make install" and no others, divided as Debian's packages are. rpm and pacman
+# have the files of "make install install-module" and no others, divided as Debian's packages are. rpm and pacman
 # install, upgrade and remove them, first in an empty root, then with their scripts in a root
 # of this machine's files (recipes_root.sh). Nothing of this machine changes.
 # shellcheck disable=SC2317 # functions that ktap_check calls
@@ -32,9 +32,9 @@ level() {
 		s|^/usr/lib/python3[^/]*/[^/]+-packages/|/python/|' | LC_ALL=C sort
 }
 
-# usage: wanted VARIABLE=VALUE...: what "make install" lays out, and what packages add
+# usage: wanted VARIABLE=VALUE...: what "make install install-module" lays out, and what packages add
 wanted() {
-	rm -rf "$tmp/dest" && make -s -C "$top" install install-python NVCC=none PREFIX=/usr DESTDIR="$tmp/dest" \
+	rm -rf "$tmp/dest" && make -s -C "$top" install install-module install-python NVCC=none PREFIX=/usr DESTDIR="$tmp/dest" \
 		SRCDIR="/usr/src/epochfilter-$version" UDEVDIR=/usr/lib/udev/rules.d "$@" > /dev/null || return
 	{ echo /etc/epochfilter/agent.conf && cd "$tmp/dest" && find . ! -type d; } | plain
 }

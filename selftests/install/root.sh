@@ -35,7 +35,7 @@ put_tree() {
 }
 
 # The kernel's package would make an initramfs that nobody boots (INITRD=No). Drivers of
-# devices that the guest does not have are left out: "make install" reads all modules.
+# devices that the guest does not have are left out: "make install-module" reads all modules.
 before_packages() {
 	mkdir -p "$1/etc/dpkg/dpkg.cfg.d" &&
 		printf '%s\n' force-confold force-unsafe-io 'path-exclude=*/kernel/sound/*' \

@@ -145,7 +145,7 @@ static bool ask_installed(const struct machine *m, char *state, char *remedy)
 
 	snprintf(path, sizeof(path), "%s/modules.dep", m->modules);
 	doctor_put(state, "epochfilter.ko in modules.dep");
-	doctor_put(remedy, "make && make install in the source, or install its DKMS "
+	doctor_put(remedy, "make && make install-module in the source, or its DKMS "
 			   "package; then depmod");
 	return doctor_line(path, "/epochfilter.ko", line, sizeof(line));
 }

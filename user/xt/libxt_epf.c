@@ -339,7 +339,7 @@ static void check(struct xt_fcheck_call *cb, bool (*lacks)(void))
 	if (lacks())
 		xtables_error(
 			OTHER_PROBLEM,
-			"epf: the kernel has no match epf: run 'modprobe xt_epf'; if that fails, run 'make install' of epochfilter");
+			"epf: the kernel has no match epf: run 'modprobe xt_epf'; if that fails, run 'make install-module' of epochfilter");
 }
 
 static bool lacks4(void)
