@@ -657,7 +657,21 @@ static void follow_claim(const char *what, size_t bytes)
 	       ret, n);
 }
 
-#define MIRROR_POINTS (WORK_POINTS + 2)
+/* A record is not there: its writer is interrupted; or it is lost. */
+static void missing_record(void)
+{
+	struct epf_journal_ring r = writer();
+	bool waits;
+
+	r.shard->next++;
+	need(epf_mirror_follow_begin(d.mirror));
+	waits = epf_mirror_step(d.mirror) == 1 && epf_mirror_step(d.mirror) == 1;
+	r.shard->lost++;
+	tap_ok(waits && epf_mirror_step(d.mirror) == -EOVERFLOW,
+	       "a record that is not there yet is waited for, one that is lost is not");
+}
+
+#define MIRROR_POINTS (WORK_POINTS + 3)
 static void of_mirror(void)
 {
 	__u64 i;
@@ -672,6 +686,7 @@ static void of_mirror(void)
 		rotate();
 	need(epf_mirror_follow_begin(d.mirror));
 	small_steps("ends of epochs followed", 2 * lines_bytes(), is_mirror);
+	missing_record();
 	stop();
 }
 
