@@ -35,6 +35,10 @@ only 'platform test outside the shim' \
 	'include/epf/shim\.h|selftests/core/kat\.cu' "${code[@]}"
 only 'kernel version test outside compat.h' \
 	'\b(LINUX_VERSION_CODE|KERNEL_VERSION)\b' 'kmod/compat\.h' "${code[@]}"
+mapfile -t sources < <(under user/)
+only 'a clock is read outside user/libepf/clock.c' \
+	'^[^*/]*(\bclock_gettime\(|\bCLOCK_(MONOTONIC|BOOTTIME|REALTIME)\b)' \
+	'user/libepf/clock\.[ch]' "${sources[@]}"
 for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
 	user:kmod,cuda,selftests cuda:kmod,bpf,user,selftests; do
 	mapfile -t sources < <(under "${pair%%:*}/")

@@ -16,5 +16,5 @@ build_draw() {
 	# shellcheck disable=SC2086 # a list
 	"$CC" -std=gnu11 -D_GNU_SOURCE -I"$copy/user" -Iuser -Iuser/libepf -Iuser/epfctl -Iinclude \
 		-Iinclude/uapi -ffunction-sections -Wl,--gc-sections selftests/cli/draw_view.c \
-		user/common/output.c user/common/progress.c -o "$tmp/draw_view" $libs -ljansson
+		user/common/output.c user/common/progress.c user/libepf/clock.c -o "$tmp/draw_view" $libs -ljansson
 }

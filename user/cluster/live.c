@@ -116,24 +116,15 @@ void live_promise(struct cluster *c)
 
 /* Runs */
 
-/* Programs compare a promise with the kernel's CLOCK_MONOTONIC; that of a time namespace is
- * another one.
- */
+/* Programs compare a promise with the kernel's clock. */
 static int check_clock(struct rec_error *e)
 {
-	FILE *f = fopen("/proc/self/timens_offsets", "re");
-	long long s, ns;
-	char clock[16];
-	bool other = false;
-
-	while (f && fscanf(f, "%15s %lld %lld", clock, &s, &ns) == 3)
-		other = other || (!strcmp(clock, "monotonic") && (s || ns));
-	if (f)
-		fclose(f);
-	return other ? rec_error_set(e, -EINVAL,
-				     "this agent is in a time namespace, and packet programs have "
-				     "another clock: run it outside") :
-		       0;
+	return epf_clock_known() ?
+		       0 :
+		       rec_error_set(e, -EINVAL,
+				     "the clock of packet programs is not known, because "
+				     "/proc does not tell the time namespace of this "
+				     "agent: mount it");
 }
 
 static int open_map(struct cluster *c, struct rec_error *e)

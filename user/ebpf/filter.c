@@ -299,5 +299,7 @@ void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 	epf_state_covered(&s->state, now, &info->covered_inserts, &info->covered_ns);
 	info->covered_inserts += ebpf_pending(f);
 	info->kept_ns = epf_state_kept(&s->state, epf_load(&s->began), now);
+	if (!epf_clock_known()) /* these may be of another clock than @now */
+		info->covered_inserts = info->covered_ns = info->kept_ns = 0;
 	read_stats(f, &info->stats);
 }

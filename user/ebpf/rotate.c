@@ -27,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SCAN_LINES 16384u /* 1 MiB at a time under the lock */
@@ -76,10 +75,7 @@ __u64 ebpf_inserts(const struct ebpf_filter *f)
 /* When the epoch of @past began, by the current setting of the wall clock. */
 static __u64 began_wall(const struct epf_past *past, __u64 now_ns)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec - (now_ns - past->start_ns);
+	return epf_wall_ns() - (now_ns - past->start_ns);
 }
 
 __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)

@@ -15,15 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
-static __u64 clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
+#include "libepf/clock.h"
 
 /* Lock or unlock byte @pin, or ask who else has a lock there: *@type. Return: 0; an error. */
 static int snap_lock(const struct ebpf_filter *f, int cmd, __u64 pin, short *type)
@@ -70,8 +63,8 @@ static void snap_fill(struct ebpf_filter *f, struct epf_snap *a)
 	memcpy(h->key, s->hash.key, sizeof(h->key));
 	h->epoch_begin = f->snap_begin;
 	h->inserts = info.stats.inserts;
-	a->now_ns = clock_ns(CLOCK_MONOTONIC);
-	h->realtime_ns = clock_ns(CLOCK_REALTIME);
+	a->now_ns = epf_clock_ns();
+	h->realtime_ns = epf_wall_ns();
 	a->desc = s->desc;
 	a->journal = s->journal ? s->journal_serial : 0;
 	epf_snap_save(h, &s->state, ebpf_inserts(f), a->now_ns);
@@ -80,7 +73,7 @@ static void snap_fill(struct ebpf_filter *f, struct epf_snap *a)
 static int snap_pin_begin(struct ebpf_filter *f, struct epf_snap *a)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
-	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	__u64 now = epf_clock_ns();
 	int ret;
 
 	if (f->snap_pin || s->pin_until_ns > now)
@@ -110,7 +103,7 @@ static int snap_end(struct ebpf_filter *f, struct epf_snap *a)
 	if (s->serial != f->snap_serial)
 		return -ESTALE;
 	if (ebpf_timed(f) && s->pins == pin) { /* no change while it is described */
-		s->pin_until_ns = clock_ns(CLOCK_MONOTONIC) + EPF_BPF_HOLD_NS;
+		s->pin_until_ns = epf_clock_ns() + EPF_BPF_HOLD_NS;
 		ebpf_timer_quiet(f);
 	}
 	snap_fill(f, a);

@@ -205,7 +205,7 @@ static bool cache_settled(const struct ident *id)
 {
 	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC + (__u64)id->changed.tv_nsec;
 
-	return changed + SETTLED_NS < clock_now_ns(CLOCK_REALTIME);
+	return changed + SETTLED_NS < epf_wall_ns();
 }
 
 static struct cache_entry *find_file(struct cache *w, const struct ident *id, enum cache_kind kind)

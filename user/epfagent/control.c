@@ -105,7 +105,7 @@ void control_note(const char *kind, const char *line)
 {
 	pthread_mutex_lock(&last.lock);
 	last.kind = kind;
-	last.time_ns = clock_now_ns(CLOCK_REALTIME);
+	last.time_ns = epf_wall_ns();
 	snprintf(last.text, sizeof(last.text), "%s", line);
 	pthread_mutex_unlock(&last.lock);
 }
@@ -119,7 +119,6 @@ void control_status(json_t *status, uid_t peer)
 			    !last.kind ? json_null() :
 					 json_pack("{ss so sI}", "kind", last.kind, "text",
 						   json_path(last.text), "ago_ns",
-						   (json_int_t)(clock_now_ns(CLOCK_REALTIME) -
-								last.time_ns)));
+						   (json_int_t)(epf_wall_ns() - last.time_ns)));
 	pthread_mutex_unlock(&last.lock);
 }

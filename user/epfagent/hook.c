@@ -192,7 +192,7 @@ int hook_start(struct hook_run *r, sd_event *loop, const struct hook_conf *c, co
 	ret = h->pidfd < 0 ? -errno :
 			     sd_event_add_io(loop, &h->ended, h->pidfd, EPOLLIN, on_end, r);
 	if (ret >= 0)
-		ret = sd_event_add_time_relative(loop, &h->late, CLOCK_MONOTONIC, time_ns / 1000, 0,
+		ret = sd_event_add_time_relative(loop, &h->late, EPF_CLOCK_OWN, time_ns / 1000, 0,
 						 on_late, r);
 	if (ret >= 0)
 		return 0;

@@ -78,7 +78,7 @@ static bool goes(const struct keep *k, const struct keep_old *o, const struct ke
 static bool remove_old(struct keep *k, int dir, const struct keep_limits *limits,
 		       unsigned int *removed)
 {
-	__u64 now = clock_now_ns(CLOCK_REALTIME);
+	__u64 now = epf_wall_ns();
 	unsigned int i;
 
 	for (i = 0; i < k->nr && goes(k, &k->all[i], limits, now); i++) {

@@ -137,13 +137,15 @@ static bool raise_limit(const struct conf *conf)
 /* Notifications do nothing if systemd did not start the agent. */
 static int reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
 {
+	struct timespec now = epf_clock_after(0);
 	struct conf new;
 
 	(void)source;
 	(void)info;
 	(void)arg;
 	/* systemd needs the time to distinguish this reload from an earlier one */
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+		   now.tv_sec * 1000000LL + now.tv_nsec / 1000);
 	if (conf_load(&new, agent.argc, agent.argv) && raise_limit(&new)) {
 		struct conf old = agent.conf;
 
@@ -390,7 +392,7 @@ int main(int argc, char **argv)
 	hide_memory();
 	agent.argc = argc;
 	agent.argv = argv;
-	agent.stats.start_ns = clock_now_ns(CLOCK_REALTIME);
+	agent.stats.start_ns = epf_wall_ns();
 	out_levels();
 	out_notes(control_note);
 	good = conf_load(&agent.conf, argc, argv) && raise_limit(&agent.conf) && choose_filters() &&

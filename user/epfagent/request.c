@@ -240,27 +240,24 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 	struct epf_gpu_use gpu;
 
 	epf_gpu_use(&gpu);
-	return json_pack("{ss sI so so so so so so so so so so so so so so so so so so so "
-			 "sI sI sI sI sI sI sI}",
-			 "version", EPF_VERSION, "uptime_ns",
-			 (json_int_t)(clock_now_ns(CLOCK_REALTIME) - s->start_ns), "engines",
-			 engines(), "audits_done", request_counter(&s->audits_done),
-			 "audits_failed", request_counter(&s->audits_failed), "audits_cancelled",
-			 request_counter(&s->audits_cancelled), "audits_fallen_back",
-			 request_counter(&s->audits_fallen), "requests_refused",
-			 request_counter(&s->requests_refused), "keys_asked",
-			 request_counter(&s->keys_asked), "keys_present",
-			 request_counter(&s->keys_present), "busy_ns", request_counter(&s->busy_ns),
-			 "files_done", request_counter(&s->files_done), "cache_hits",
-			 request_counter(&s->cache_hits), "cache_misses",
-			 request_counter(&s->cache_misses), "cache_bytes",
-			 request_counter(&s->cache_bytes), "queue", request_counter(&s->queue),
-			 "clients", request_counter(&s->clients), "holds",
-			 request_counter(&s->holds), "mirrors", request_counter(&s->mirrors),
-			 "mirror_copies", request_counter(&s->mirror_copies), "watches",
-			 watches(conf), "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
-			 (json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns,
-			 "gpu_column_asks", (json_int_t)gpu.column_asks, "gpu_records",
-			 (json_int_t)gpu.records, "gpu_devices", (json_int_t)gpu.devices,
-			 "gpu_devices_lost", (json_int_t)gpu.lost);
+	return json_pack(
+		"{ss sI so so so so so so so so so so so so so so so so so so so "
+		"sI sI sI sI sI sI sI}",
+		"version", EPF_VERSION, "uptime_ns", (json_int_t)(epf_wall_ns() - s->start_ns),
+		"engines", engines(), "audits_done", request_counter(&s->audits_done),
+		"audits_failed", request_counter(&s->audits_failed), "audits_cancelled",
+		request_counter(&s->audits_cancelled), "audits_fallen_back",
+		request_counter(&s->audits_fallen), "requests_refused",
+		request_counter(&s->requests_refused), "keys_asked",
+		request_counter(&s->keys_asked), "keys_present", request_counter(&s->keys_present),
+		"busy_ns", request_counter(&s->busy_ns), "files_done",
+		request_counter(&s->files_done), "cache_hits", request_counter(&s->cache_hits),
+		"cache_misses", request_counter(&s->cache_misses), "cache_bytes",
+		request_counter(&s->cache_bytes), "queue", request_counter(&s->queue), "clients",
+		request_counter(&s->clients), "holds", request_counter(&s->holds), "mirrors",
+		request_counter(&s->mirrors), "mirror_copies", request_counter(&s->mirror_copies),
+		"watches", watches(conf), "gpu_uploads", (json_int_t)gpu.uploads, "gpu_reuses",
+		(json_int_t)gpu.reuses, "gpu_columns", (json_int_t)gpu.columns, "gpu_column_asks",
+		(json_int_t)gpu.column_asks, "gpu_records", (json_int_t)gpu.records, "gpu_devices",
+		(json_int_t)gpu.devices, "gpu_devices_lost", (json_int_t)gpu.lost);
 }

@@ -208,8 +208,7 @@ static __u64 sched_tend(struct sched *s)
 /* Wait for something to do, at most @ns; 0: without a limit. */
 static void wait_some(struct sched *s, __u64 ns)
 {
-	__u64 until = now_ns() + ns;
-	struct timespec ts = { (time_t)(until / NS_PER_SEC), (long)(until % NS_PER_SEC) };
+	struct timespec ts = epf_clock_after(ns);
 
 	if (ns)
 		pthread_cond_timedwait(&s->some, &s->lock, &ts);
@@ -355,13 +354,13 @@ void sched_limit(struct sched *s, const struct sched_conf *conf)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Timed waits use the clock of now_ns(). */
+/* Timed waits use the clock of epf_clock_after(). */
 static void init_cond(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_condattr_setclock(&attr, EPF_CLOCK_OWN);
 	pthread_cond_init(cond, &attr);
 	pthread_condattr_destroy(&attr);
 }

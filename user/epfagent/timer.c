@@ -2,12 +2,12 @@
 /* See timer.h. */
 #include "epfagent/timer.h"
 
-#include <time.h>
+#include "libepf/clock.h"
 
 /* Without an accuracy of 1 us, sd-event delays timers by up to 250 ms. */
 int timer_new(sd_event_source **timer, sd_event *loop, sd_event_time_handler_t fired, void *arg)
 {
-	int ret = sd_event_add_time(loop, timer, CLOCK_MONOTONIC, UINT64_MAX, 1, fired, arg);
+	int ret = sd_event_add_time(loop, timer, EPF_CLOCK_OWN, UINT64_MAX, 1, fired, arg);
 
 	return ret < 0 ? ret : sd_event_source_set_enabled(*timer, SD_EVENT_OFF);
 }

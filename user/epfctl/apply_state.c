@@ -49,8 +49,8 @@ static void now(struct moment *m)
 		m->boot_id[0] = 0;
 	if (f)
 		fclose(f);
-	m->boot_ns = clock_now_ns(CLOCK_BOOTTIME);
-	m->wall_ns = clock_now_ns(CLOCK_REALTIME);
+	m->boot_ns = epf_boot_ns();
+	m->wall_ns = epf_wall_ns();
 }
 
 static void path_of(char path[PATH_MAX], const char *dir, const char *name, const char *suffix)
@@ -138,7 +138,7 @@ static __u64 period(const struct declared *d, const struct epf_params *p)
 /* Is the file older than @ns, missing, or from the future? */
 static bool is_due(const char *dir, const char *name, __u64 ns)
 {
-	__u64 wall = clock_now_ns(CLOCK_REALTIME), saved;
+	__u64 wall = epf_wall_ns(), saved;
 	char path[PATH_MAX];
 	struct stat st;
 

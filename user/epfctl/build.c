@@ -54,14 +54,6 @@ struct build {
 	struct meter meter;
 };
 
-static __u64 wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (__u64)t.tv_sec * NS_PER_SEC + (__u64)t.tv_nsec;
-}
-
 /* The geometry, window, hash and hash key of another snapshot. */
 static int take_like(struct build *b)
 {
@@ -112,7 +104,7 @@ static int build_begin(struct build *b)
 	epf_hash_init(&b->hash, b->key[0], b->key[1], p->hash);
 	epf_window_init(&w, p->mode, p->refresh, p->window_inserts, p->window_ns);
 	b->reach_ns = EPF_EPOCHS * (ask->align ? epf_align_pitch(w.epoch_ns) : w.epoch_ns);
-	b->latest_ns = ask->until_ns ? ask->until_ns : wall_ns() + FUTURE_NS;
+	b->latest_ns = ask->until_ns ? ask->until_ns : epf_wall_ns() + FUTURE_NS;
 	return order_open(&b->order, ask->files, ask->nr_files, &ask->records, &b->hash, &b->desc);
 }
 

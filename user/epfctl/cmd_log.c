@@ -71,10 +71,7 @@ static int log_take(void *ctx, void *data, size_t len)
 
 static void set_clock(struct logging *l)
 {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	l->from.ahead_ns = (__u64)wall.tv_sec * NS_PER_SEC + (__u64)wall.tv_nsec - now_ns();
+	l->from.ahead_ns = epf_wall_ns() - now_ns();
 }
 
 static __u32 map_id(int fd)

@@ -33,14 +33,14 @@ struct watching {
 
 static void when(char *text, size_t room)
 {
-	struct timespec ts;
+	__u64 now = epf_wall_ns();
+	time_t s = (time_t)(now / NS_PER_SEC);
 	struct tm tm;
 	size_t n;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	gmtime_r(&ts.tv_sec, &tm);
+	gmtime_r(&s, &tm);
 	n = strftime(text, room, "%FT%T", &tm);
-	snprintf(text + n, room - n, ".%03ldZ", ts.tv_nsec / 1000000);
+	snprintf(text + n, room - n, ".%03lluZ", now % NS_PER_SEC / 1000000);
 }
 
 static void print_event(const struct watching *w, const char *at, const char *what,

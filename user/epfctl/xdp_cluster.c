@@ -9,7 +9,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cluster/cover_map.h"
@@ -169,17 +168,13 @@ int cluster_use(const struct xdp_want *want, struct bpf_object *obj)
 enum cluster_state cluster_state(const struct epf_xdp_conf *conf)
 {
 	struct epf_cluster_cover *map;
-	struct timespec now;
-	__u64 now_ns;
 	bool same, covered;
 	int fd;
 
 	if (cover_map_open(conf->cluster, NULL, &map, &fd))
 		return CLUSTER_GONE;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (__u64)now.tv_sec * NS_PER_SEC + (__u64)now.tv_nsec;
 	same = map_id(fd) == conf->cover_id;
-	covered = now_ns < epf_cluster_until(map);
+	covered = now_ns() < epf_cluster_until(map);
 	cover_map_close(map, fd);
 	if (!same)
 		return CLUSTER_OTHER;

@@ -7,21 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "epf.h"
 #include "kinds/compare.h"
 #include "records/rec_error.h"
 #include "libepf/backend.h"
-
-static __u64 realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
-}
+#include "libepf/clock.h"
 
 static int kind_fails(const struct target_ask *ask, __u8 kind, struct rec_error *e)
 {
@@ -286,7 +278,7 @@ static void header_of(struct epf_snap_header *h, const struct epf_info *info)
 	h->params = info->params;
 	h->epoch_begin = h->epoch_end = info->epoch;
 	h->inserts = info->stats.inserts;
-	h->realtime_ns = realtime_ns();
+	h->realtime_ns = epf_wall_ns();
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		const struct epf_epoch_info *e = &info->epochs[i];
 

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "epf/keydesc.h"
 #include "epf/window.h"
+#include "libepf/clock.h"
 #include "libepf/local.h"
 
 #define RESTORE_FIRST LIB_FIRST(libepf_restore, flags)
@@ -47,29 +47,20 @@ struct libepf_filter {
 	bool described;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Take the time of a call. Return: 0, or -EINVAL. */
-static int take_time(uint64_t *ns, clockid_t clock)
+static int take_time(uint64_t *ns)
 {
 	if (*ns == LIBEPF_NOW)
-		*ns = clock_ns(clock);
-	return *ns <= LIBEPF_TIME_MAX || clock == CLOCK_REALTIME ?
-		       0 :
-		       lib_fail(-EINVAL, "a time is 0 to %llu ns",
-				(unsigned long long)LIBEPF_TIME_MAX);
+		*ns = epf_clock_ns();
+	return *ns <= LIBEPF_TIME_MAX ? 0 :
+					lib_fail(-EINVAL, "a time is 0 to %llu ns",
+						 (unsigned long long)LIBEPF_TIME_MAX);
 }
 
 /* The filter's clock is CLOCK_MONOTONIC, or that of the program: ns since 1970. */
 static void filter_ahead(struct libepf_filter *f)
 {
-	f->ahead_ns = f->now ? clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) : 0;
+	f->ahead_ns = f->now ? epf_wall_ns() - epf_clock_ns() : 0;
 	epf_mem_ahead(f->mem, f->ahead_ns);
 }
 
@@ -103,7 +94,7 @@ static int filter_begin(struct libepf_filter *f, uint64_t *ns)
 	int err = filter_clock(f, *ns);
 
 	if (!err)
-		err = take_time(ns, CLOCK_MONOTONIC);
+		err = take_time(ns);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->turn);
@@ -151,7 +142,7 @@ int libepf_filter_new(const struct libepf_plan *plan, uint64_t time_ns,
 		return lib_fail(-EINVAL, "no place for the filter: NULL");
 	*filter = NULL;
 	now = time_ns == LIBEPF_NOW;
-	err = take_time(&time_ns, CLOCK_MONOTONIC);
+	err = take_time(&time_ns);
 	if (!err)
 		err = lib_plan(plan, &p);
 	if (err)
@@ -310,9 +301,11 @@ int libepf_filter_save(struct libepf_filter *f, const char *path, uint64_t time_
 		       uint64_t wall_ns)
 {
 	bool now = wall_ns == LIBEPF_NOW;
-	int err = path ? take_time(&wall_ns, CLOCK_REALTIME) : lib_fail(-EINVAL, "no path: NULL");
+	int err = path ? 0 : lib_fail(-EINVAL, "no path: NULL");
 	struct epf_save_opts opts = { 0 };
 
+	if (now)
+		wall_ns = epf_wall_ns();
 	if (!err)
 		err = filter_begin(f, &time_ns);
 	if (err)
@@ -353,7 +346,7 @@ static int restore_same(const struct libepf_filter *f, const char *path,
 static int restore_age(const char *path, const struct epf_snap_header *h, uint64_t *age_ns)
 {
 	const struct epf_params *p = &h->params;
-	uint64_t now = clock_ns(CLOCK_REALTIME);
+	uint64_t now = epf_wall_ns();
 	bool timed = p->mode == EPF_MODE_TIME || p->mode == EPF_MODE_EITHER;
 
 	if (h->realtime_ns > now)

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
+#include "libepf/clock.h"
 
 #define NS_PER_SEC 1000000000u
 #define AGAIN_NS 100000000u /* after an error */
@@ -55,7 +55,7 @@ static int hold_begin(struct libepf_hold *h, const char *name)
 {
 	int err;
 
-	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	h->timer = timerfd_create(EPF_CLOCK_OWN, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (h->timer < 0)
 		return -errno;
 	err = arm(h->timer, 0);

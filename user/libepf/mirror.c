@@ -17,6 +17,7 @@
  * applied, in steps like everything else.
  */
 #include "mirror.h"
+#include "clock.h"
 #include "query/engine.h"
 #include "copy.h"
 #include "rings.h"
@@ -28,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "epf/journal.h"
 #include "epf/window.h"
@@ -112,14 +112,6 @@ struct epf_mirror {
 	struct epf_journal_record *records;
 	__u64 records_max;
 };
-
-static __u64 mirror_now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
 
 /* ---- applying records ---- */
 
@@ -683,13 +675,13 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 void epf_mirror_header(const struct epf_mirror *m, struct epf_snap_header *h)
 {
 	const struct epf_state *s = &m->state;
-	__u64 now = mirror_now_ns(CLOCK_MONOTONIC);
+	__u64 now = epf_clock_ns();
 	__u32 i;
 
 	*h = m->header;
 	h->epoch_begin = h->epoch_end = s->epoch;
 	h->inserts = m->inserts;
-	h->realtime_ns = mirror_now_ns(CLOCK_REALTIME);
+	h->realtime_ns = epf_wall_ns();
 	for (i = 0; i < EPF_LANES; i++) {
 		h->epochs[i].inserts = s->ring[i].inserts;
 		h->epochs[i].age_ns = s->ring[i].start_ns ? now - s->ring[i].start_ns : 0;

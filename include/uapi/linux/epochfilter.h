@@ -53,10 +53,10 @@
  *   smaller struct (older program) is extended with zeros; a larger one (newer
  *   program) must have zeros beyond what the kernel knows, otherwise the call
  *   returns E2BIG. Unknown flags and non-zero reserved fields return EINVAL.
- *   Times are ns of CLOCK_MONOTONIC, or durations in ns. That clock stands
- *   still while the system is suspended, so a window in time then reaches back
- *   further by the time of suspension. Rates are in parts per 10^12 (ppt). User
- *   pointers are __u64. Text is NUL-terminated.
+ *   Times are ns of CLOCK_MONOTONIC, also in a time namespace that of the initial
+ *   one, or durations in ns. That clock stands still while the system is suspended,
+ *   so a window in time then reaches back further. Rates are in parts per 10^12
+ *   (ppt). User pointers are __u64. Text is NUL-terminated.
  *
  * Errors (all interfaces)
  *

@@ -5,13 +5,13 @@
  * on each key, so it pays from a certain number of keys on.
  */
 #include "engine.h"
+#include "clock.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MEASURE_NS 10000000ULL
 #define MEASURE_KEYS (1u << 18)  /* asked at once */
@@ -19,14 +19,6 @@
 #define CANDIDATES 2u            /* slower ones are not measured */
 #define PIECE_LINES (1ULL << 20) /* 64 MiB: no cache, and soon copied */
 #define KEPT 16u
-
-static __u64 auto_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
 
 /* -------------------------------------------------------- measured ---- */
 
@@ -48,12 +40,12 @@ static double ask_rate(const struct epf_engine *e, const struct epf_view *v, uns
 
 	if (e->query(v, &keys, &a))
 		return 0;
-	start = auto_now_ns();
+	start = epf_clock_ns();
 	do {
 		if (e->query(v, &keys, &a))
 			return 0;
 		n += keys.n;
-		ns = auto_now_ns() - start;
+		ns = epf_clock_ns() - start;
 	} while (ns < MEASURE_NS);
 	return (double)n / (double)ns * 1e9;
 }
@@ -75,10 +67,10 @@ static void copy_rates(const struct epf_engine *e, const struct epf_view *v, uns
 	piece.serial = 0;
 	piece.geom.part_lines = lines / v->geom.parts;
 	here = ask_rate(e, &piece, threads, s);
-	start = auto_now_ns();
+	start = epf_clock_ns();
 	if (!here || epf_view_settle(&piece))
 		return;
-	r->carry = (double)(lines * EPF_LINE_BYTES) / (double)(auto_now_ns() - start) * 1e9;
+	r->carry = (double)(lines * EPF_LINE_BYTES) / (double)(epf_clock_ns() - start) * 1e9;
 	r->there = r->here * ask_rate(e, &piece, threads, s) / here;
 	epf_view_close(&piece);
 }

@@ -11,6 +11,7 @@
  * with a serial stay as well, from their second audit on.
  */
 #include "engine.h"
+#include "clock.h"
 
 #include <dlfcn.h>
 #include <epf_cuda.h>
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -149,10 +149,7 @@ static const struct epf_cuda_ops *find_ops(void *lib)
 
 static __u64 now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000 + (__u64)t.tv_nsec / 1000000;
+	return epf_clock_ns() / 1000000;
 }
 
 /* EPF_CUDA_RETRY_MS is for tests. */
@@ -651,10 +648,7 @@ int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n, __u64 *found)
 
 static double seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return (double)epf_clock_ns() * 1e-9;
 }
 
 /* Times the second run: the first one allocates buffers and wakes the GPU. */

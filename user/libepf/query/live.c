@@ -2,11 +2,11 @@
 /* Views of live filters. */
 #include "audit.h"
 #include "backend.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define TRIES 16
 
@@ -20,21 +20,13 @@ struct moment {
 	__u64 before, after;
 };
 
-static __u64 live_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
-
 static int live_look(int filter, struct moment *m)
 {
 	int ret;
 
-	m->before = live_now_ns();
+	m->before = epf_clock_ns();
 	ret = epf_filter_info(filter, &m->info);
-	m->after = live_now_ns();
+	m->after = epf_clock_ns();
 	return ret;
 }
 
