@@ -57,12 +57,13 @@ class Holder:
             self.it.stdout.close()
 
 
-def ahead():
-    """Use one CPU, so that softirqs and processes meet on it and packets keep their order.
-    A holder that waits a second for a CPU is overdue, so it gets a higher priority than
-    other programs, if that is allowed.
+def ahead(one_cpu):
+    """With @one_cpu use one CPU, so that softirqs and processes meet on it and packets keep
+    their order. A holder that waits a second for a CPU is overdue, so it gets a higher
+    priority than other programs, if that is allowed.
 """
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if one_cpu:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
@@ -77,8 +78,7 @@ def main(cases, begin, end, after, one_cpu=True, retry="a holder runs once a sec
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     if not os.geteuid():
         bpffs.own()
-    if one_cpu:
-        ahead()
+    ahead(one_cpu)
     for step in begin:
         step()
     atexit.register(end)
