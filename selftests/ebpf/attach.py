@@ -10,6 +10,7 @@ import ctypes
 import functools
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -34,6 +35,7 @@ ALL, IP = 3, 0x0800
 BURST = 64  # fewer than a veth accepts at once
 NAME, SECOND = f"epftest-{os.getpid()}", f"epftest-2-{os.getpid()}"
 TWIN = f"epft{os.getpid()}x"
+TUN = f"epft{os.getpid()}t"
 fences = 0
 
 
@@ -436,6 +438,84 @@ def twice():
         return net.refused("already", "attach", net.B, "--filter", NAME)
 
 
+def no_ethernet():
+    """Where packets begin with the IP header no kind of attachment would judge any."""
+    kinds = ([], ["--key", "flow", "--mirror"], ["--action", "mark"],
+             ["--admit", "0/1", "--new-rate", "0", "--if-unknown", "drop"], ["--log-new"],
+             ["--reflexive", "--match", "udp", "--else", "accept"])
+    net.in_b("ip", "tuntap", "add", "dev", TUN, "mode", "tun")
+    try:
+        with Filter():
+            faults = [net.refused("no Ethernet headers", "attach", TUN, "--filter", NAME,
+                                  *kind) for kind in kinds]
+        faults.append(net.refused("no Ethernet headers", "attach", TUN))  # makes no filter
+        faults.append(net.run(net.EPFCTL, "list", "--names").stdout.count(TUN) or None)
+    finally:
+        net.in_b("ip", "link", "del", TUN)
+    return next(filter(None, faults), None)
+
+
+def doctor(what):
+    checks = json.loads(net.epfctl("-j", "doctor", check=False).stdout)["checks"]
+    return [c for c in checks if c["check"] == what][0]
+
+
+def in_the_way():
+    """A program of ours without pins: attach names it, and doctor does; also one that went
+    with its interface, or by others' hands. Another network namespace hides neither."""
+    named = f"'{net.B}' already has an XDP program"
+    before = doctor("attachments")
+    with Filter():
+        with attached("--no-dispatcher") as on:
+            prog = on.status()["program"]
+            well, jit = doctor("attachments"), doctor("BPF JIT")
+            elsewhere = [c for c in json.loads(
+                net.run(net.EPFCTL, "-j", "doctor", check=False).stdout)["checks"]
+                if c["check"] == "attachments"][0]
+            net.in_b("ip", "link", "set", "dev", net.B, "xdp", "off")
+            off = doctor("attachments")
+        net.epfctl("attach", net.B, "--filter", NAME, "--no-dispatcher")
+        prog = json.loads(net.epfctl("-j", "status", net.B).stdout)["program"]
+        for where in os.listdir(net.PINS):
+            if where.startswith("@" + net.B):
+                shutil.rmtree(os.path.join(net.PINS, where))
+        fault = net.refused(f"one can be attached: program {prog} 'xdp_dedup' of epfctl", "attach",
+                            net.B, "--filter", NAME, "--no-dispatcher") or \
+            net.refused(f"program {prog} 'xdp_dedup' of epfctl", "attach", net.B, "--filter", NAME)
+        lost = doctor("attachments")
+        net.in_b("ip", "link", "set", "dev", net.B, "xdp", "off")
+    return fault or net.unlike(
+        before=((before["ok"], net.B in before["state"]), (True, False)),
+        well=((well["ok"], f"{net.B}" in well["state"], "@" in well["state"]), (True, True, False)),
+        elsewhere=(f"{net.B} in another network namespace" in elsewhere["state"], True),
+        off=((off["ok"], f"epfctl detach {net.B}'" in off.get("remedy", "")), (False, True)),
+        lost=((lost["ok"], f"program {prog} on {net.B}" in lost["state"]), (False, True)),
+        jit=((jit["ok"], "interpreted" in jit["state"]), (True, False)))
+
+
+def foreign():
+    """The program of others that has the interface, its link and its pin."""
+    pin = f"/sys/fs/bpf/{NAME}-link"
+    code = struct.pack("=BBhiBBhi", 0xB7, 0, 0, 2, 0x95, 0, 0, 0)
+    insns, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
+    prog = Earlier.bpf(5, struct.pack("=IIQQIIQII16s", 6, 2, ctypes.addressof(insns),
+                                      ctypes.addressof(gpl), 0, 0, 0, 0, 0, b"others"))
+    dev = json.loads(net.in_b("ip", "-j", "link", "show", net.B).stdout)[0]["ifindex"]
+    with netns.entered(net.NS_B):
+        link = Earlier.bpf(28, struct.pack("=IIII", prog, dev, 37, 0))
+    here = ctypes.create_string_buffer(pin.encode())
+    Earlier.bpf(6, struct.pack("=QII", ctypes.addressof(here), link, 0))
+    try:
+        with Filter():
+            return net.refused(f" 'others', link ", "attach", net.B, "--filter", NAME) or \
+                net.refused(f", pinned at {pin}: ", "attach", net.B, "--filter", NAME,
+                            "--no-dispatcher")
+    finally:
+        os.unlink(pin)
+        os.close(link)
+        os.close(prog)
+
+
 def kernel():
     """Return the kernel's version, such as (6, 12)."""
     return tuple(map(int, os.uname().release.split(".")[:2]))
@@ -483,6 +563,9 @@ def cases():
          default_shared),
         ("without --filter, refused: nothing is left", default_refused),
         ("refused: attached already", twice),
+        ("refused: no Ethernet headers", no_ethernet),
+        ("refused, and doctor: our program without pins", in_the_way),
+        ("refused: a program of others", foreign),
         ("destroy is refused while it is attached", destroy_refused),
     ]
 

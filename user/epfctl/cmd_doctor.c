@@ -30,13 +30,15 @@ enum need {
 	NEED_BPF,
 	NEED_HOLD,
 	NEED_SPEED,
+	NEED_ATTACHED,
 	NEED_DECLARED,
 	NR_NEEDS,
 	BPF_TOO = 0x100,
 };
 
 static const char *const needs[NR_NEEDS] = {
-	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold", "speed", "declared",
+	"build", "use",  "change", "attach",   "share",    "gpu",
+	"bpf",   "hold", "speed",  "attached", "declared",
 };
 
 /**
@@ -317,7 +319,7 @@ static const struct check checks[] = {
 	{ "BPF JIT", NEED_SPEED, ask_bpf_jit },
 	{ "BPF by users", NEED_BPF, ask_bpf_users },
 	{ "holders", NEED_HOLD, ask_bpf_held },
-	{ "interfaces", NEED_ATTACH, ask_bpf_attached },
+	{ "attachments", NEED_ATTACHED, ask_bpf_attached },
 	{ "declared", NEED_DECLARED, ask_declared },
 };
 

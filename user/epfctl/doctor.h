@@ -38,7 +38,10 @@ bool ask_bpf_built(const struct machine *m, char *state, char *remedy);
 bool ask_bpf_jit(const struct machine *m, char *state, char *remedy);
 bool ask_bpf_users(const struct machine *m, char *state, char *remedy);
 bool ask_bpf_held(const struct machine *m, char *state, char *remedy);
-bool ask_bpf_attached(const struct machine *m, char *state, char *remedy);
+
+/* xdp_doctor.c */
+
+bool ask_bpf_attached(const struct machine *m, char *state, char *remedy) __attribute__((weak));
 
 /* declared_show.c */
 

@@ -2,7 +2,6 @@
 /* What pure BPF filters need, who holds each of them, and where they are attached. */
 #include "doctor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,11 +39,14 @@ bool ask_bpf_jit(const struct machine *m, char *state, char *remedy)
 {
 	const char *path = "/proc/sys/net/core/bpf_jit_enable";
 	char line[16];
-	bool on = doctor_line(path, "1", line, sizeof(line)) ||
+	bool hidden = !doctor_file("%s", path); /* only the first network namespace has it */
+	bool on = hidden || doctor_line(path, "1", line, sizeof(line)) ||
 		  doctor_line(path, "2", line, sizeof(line));
 
 	(void)m;
-	doctor_bpf_put(state, on ? "on" : "off: programs are interpreted");
+	doctor_bpf_put(state, hidden ? "not known: this network namespace does not show it" :
+			      on     ? "on" :
+				       "off: programs are interpreted");
 	doctor_bpf_put(remedy, "sysctl net.core.bpf_jit_enable=1, or boot a kernel with "
 			       "CONFIG_BPF_JIT");
 	return on;
@@ -114,21 +116,4 @@ bool ask_bpf_held(const struct machine *m, char *state, char *remedy)
 		free(names[i]);
 	free(names);
 	return good;
-}
-
-bool ask_bpf_attached(const struct machine *m, char *state, char *remedy)
-{
-	DIR *dir = opendir(EPF_BPF_PINS);
-	struct dirent *d;
-
-	(void)m;
-	(void)remedy;
-	while (dir && (d = readdir(dir)))
-		if (d->d_name[0] == '@')
-			doctor_bpf_add(state, "%s%s", *state ? ", " : "", d->d_name + 1);
-	if (dir)
-		closedir(dir);
-	if (!*state)
-		doctor_bpf_put(state, "none");
-	return true;
 }

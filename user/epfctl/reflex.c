@@ -5,11 +5,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
@@ -138,32 +135,10 @@ static int stop(const char *ifname, const struct epf_xdp_conf *conf)
 	return err;
 }
 
-/* Do packets begin with an Ethernet header at both hooks? If not, prints an error. */
-static bool has_ether(const char *ifname)
-{
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = { .ifr_ifindex = 0 };
-	bool is;
-
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	is = sock >= 0 && !ioctl(sock, SIOCGIFHWADDR, &ifr) &&
-	     (ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
-	      ifr.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
-	if (sock >= 0)
-		close(sock);
-	if (!is)
-		fail("'%s' has no Ethernet headers, which --reflexive needs: use another "
-		     "interface",
-		     ifname);
-	return is;
-}
-
 int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
 	int err;
 
-	if (!has_ether(want->ifname))
-		return -EPROTONOSUPPORT;
 	err = reflex_make_maps(want, conf);
 	if (err)
 		return err;

@@ -203,18 +203,29 @@ void xdp_explain_refused(const struct xdp_want *want, const char *name)
 	     kernel.release, name, xdp_obj_complaint());
 }
 
+static void explain_busy(const struct xdp_want *want)
+{
+	char who[512];
+
+	xdp_link_tell(if_nametoindex(want->ifname), who, sizeof(who));
+	if (want->prio)
+		fail("'%s' has an XDP program that does not share the interface, or that "
+		     "runs in another mode: %s: detach it ('ip link set dev %s xdp off', or of a "
+		     "link 'bpftool link detach'), or leave --mode out",
+		     want->ifname, who, want->ifname);
+	else
+		fail("'%s' already has an XDP program, and without a dispatcher only "
+		     "one can be attached: %s: detach it ('ip link set dev %s xdp off', or of a "
+		     "link 'bpftool link detach'), or use libxdp for both",
+		     want->ifname, who, want->ifname);
+}
+
 static void xdp_explain(const struct xdp_want *want, int err)
 {
 	const char *said = xdp_obj_complaint();
 
-	if (err == -EBUSY && want->prio)
-		fail("'%s' has an XDP program that does not share the interface, or that "
-		     "runs in another mode: detach it, or leave --mode out",
-		     want->ifname);
-	else if (err == -EBUSY)
-		fail("'%s' already has an XDP program, and without a dispatcher only "
-		     "one can be attached: detach it, or use libxdp for both",
-		     want->ifname);
+	if (err == -EBUSY)
+		explain_busy(want);
 	else if (strstr(said, "xdp-dispatcher.o"))
 		fail("libxdp does not find its xdp-dispatcher.o: install the "
 		     "package of libxdp, or give --no-dispatcher");
@@ -534,6 +545,8 @@ int xdp_attach(const struct xdp_want *want)
 		fail("there is no interface '%s': 'ip link' shows all interfaces", want->ifname);
 		return -ENODEV;
 	}
+	if (!xdp_has_ether(want->ifname))
+		return -EPROTONOSUPPORT;
 	if (!want->bpf && !xdp_obj_possible())
 		return -ENOENT;
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);

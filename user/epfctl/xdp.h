@@ -218,6 +218,17 @@ void cluster_show(const char *name, const struct epf_xdp_conf *conf);
 /* Add it to @o. */
 void cluster_json(const struct epf_xdp_conf *conf, json_t *o);
 
+/* xdp_link.c: what an interface is and has */
+
+/* Do packets begin with an Ethernet header? If not, prints an error. */
+bool xdp_has_ether(const char *ifname);
+/* The program on the interface; 0: none, or one in each mode. Prints no errors. */
+__u32 xdp_link_on(__u32 ifindex);
+/* Is it one of ours, by its name? */
+bool xdp_link_ours(__u32 prog);
+/* "program 7 'name', link 3, pinned at PATH": the one on the interface */
+void xdp_link_tell(__u32 ifindex, char *text, size_t room);
+
 /* xdp_vlan.c: cards take VLAN tags off packets, so that XDP does not see them */
 
 /* Are tags part of the key? */
