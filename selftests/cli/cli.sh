@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 297
+ktap_plan 304
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -116,6 +116,11 @@ narrow_plans() {
 claim 'nor of a plan, or of the table of kinds' narrow_plans
 epf doctor
 claim 'nor of doctor' narrow
+verdict_first() {
+	head -n 1 "$tmp/out" | grep -q '^filters that are pure BPF, without the module: ' &&
+		[ "$(grep -E '^[a-zA-Z ]+:$' "$tmp/out" | paste -sd,)" = 'for both:,for pure BPF:,for the module:,more:' ]
+}
+claim 'its verdict comes first, then groups by backend' verdict_first
 
 # Numbers
 gives 0 'insertions' plan --window 1
@@ -151,9 +156,11 @@ fails 'is out of range' plan -W 1M --budget 0
 fails 'is out of range' plan -W 1M --budget 1.5
 fails 'is out of range' plan -W 1M --budget 1e-400
 fails 'is not a rate' plan -W 1M --budget 1/2
-fails '--budget 1e-10 is out of range: 1e-9 to 0.5$' plan -W 1M --budget 1e-10
-fails '--budget 1e-12 is out of range' plan -W 1M -b 1e-12
-fails '--budget 0.9 is out of range' plan -W 1M -b 0.9
+for value in 1e-10 1e-12 0.9 2; do
+	fails "--budget '$value' is out of range: 1e-9 to 0.5\$" plan -W 1M --budget "$value"
+	fails "--budget '$value' is out of range: 1e-9 to 0.5\$" dedup -b "$value" in out
+done
+gives 0 'hash +nh' plan -W 1M
 fails '--memory 1 B is too small: the smallest filter takes 4 KiB$' \
 	plan -W 1M --memory 1
 fails '--lines-per-key 3: it is 1, 2 or 4$' plan -W 1M --lines-per-key 3

@@ -55,6 +55,7 @@ measure_lru() {
 }
 
 replay() {
+	: > "$tmp/recv.log" # there before it is read
 	nsenter --net="/run/netns/${prefix}receiver" "$EPF_DEMO_TOOLS/pcaprecv" demo1 \
 		"$tmp/received.pcap" > "$tmp/recv.log" &
 	local receiver=$!
@@ -83,7 +84,7 @@ run_demo() {
 	set -- attach demo1 --filter "$filter" --key packet --action drop --mirror \
 		--vlan-offload off
 	say "epfctl $*"
-	in_ns receiver "$epfctl" "$@"
+	in_ns receiver "$epfctl" "$@" > /dev/null # status prints the same line
 	replay
 	in_ns receiver "$epfctl" status demo1
 	in_ns receiver "$epfctl" -j status demo1 > "$EPF_OUT/status.json"

@@ -60,7 +60,7 @@ LOG = "--format csv --separator ' ' --fields 1 --stamp 2,3"
 
 SHOWN = [
     ("doctor finds pure BPF usable", "epfctl doctor",
-     ["ok +bpffs .*", "ok +libxdp .*", "filters that are pure BPF, without the module: usable"]),
+     ["filters that are pure BPF, without the module: usable", "ok +bpffs .*", "ok +libxdp .*"]),
     ("create with a key file, insert, test, show, list",
      f"epfctl create seen {SIZE} --rotate kernel --key-file key && epfctl insert seen a b &&"
      "epfctl test seen a b; epfctl test seen c; echo $?; epfctl show seen; epfctl list --names",

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 
+#include "plan.h"
 #include "records/keytext.h"
 
 #include <ctype.h>
@@ -114,7 +115,9 @@ bool parse_ns(const char *what, const char *text, __u64 *ns)
 	return parse_whole(what, text, time_units, "10s, 500ms or 1h", EPF_NS_MAX, ns);
 }
 
-bool parse_rate(const char *what, const char *text, double *rate)
+/* A range that excludes 0 if it begins there. */
+static bool parse_rate_of(const char *what, const char *text, double *rate, double least,
+			  double most, const char *range)
 {
 	long double v;
 
@@ -123,10 +126,21 @@ bool parse_rate(const char *what, const char *text, double *rate)
 		return false;
 	}
 	*rate = (double)v; /* 0 if @v is below the smallest double */
-	if (*rate > 0 && v <= 1)
+	if (*rate > 0 && *rate >= least && *rate <= most)
 		return true;
-	fail("%s '%s' is out of range: over 0, at most 1", what, text);
+	fail("%s '%s' is out of range: %s", what, text, range);
 	return false;
+}
+
+bool parse_rate(const char *what, const char *text, double *rate)
+{
+	return parse_rate_of(what, text, rate, 0, 1, "over 0, at most 1");
+}
+
+bool parse_budget(const char *text, double *rate)
+{
+	return parse_rate_of("--budget", text, rate, EPF_PLAN_BUDGET_LEAST, EPF_PLAN_BUDGET_MOST,
+			     "1e-9 to 0.5");
 }
 
 bool parse_pps(const char *what, const char *text, double *pps)

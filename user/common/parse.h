@@ -12,6 +12,8 @@ bool parse_bytes(const char *what, const char *text, __u64 *bytes);
 bool parse_ns(const char *what, const char *text, __u64 *ns);
 /* A probability: over 0, at most 1. */
 bool parse_rate(const char *what, const char *text, double *rate);
+/* That of --budget, which a filter can be sized for. */
+bool parse_budget(const char *text, double *rate);
 /* A frequency: over 0, per second. */
 bool parse_pps(const char *what, const char *text, double *pps);
 /* 32 hex digits, as the 16 bytes of the key. */

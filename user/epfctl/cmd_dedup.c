@@ -15,8 +15,6 @@
 #define WINDOW_SHORT 5 /* -d, as in editcap */
 #define IGNORE_MAX 0xffff
 #define BUDGET_DEFAULT 1e-9
-#define BUDGET_MIN 1e-9
-#define BUDGET_MAX .5
 
 enum {
 	OPT_FIRST_SEEN = OPT_PKT_END,
@@ -194,7 +192,7 @@ static bool dedup_take_option(struct dedup_ask *ask, int opt, const char *arg)
 	case 'w':
 		return parse_seconds("-w", arg, &ask->time_ns);
 	case 'b':
-		return parse_rate("--budget", arg, &ask->budget);
+		return parse_budget(arg, &ask->budget);
 	case OPT_RATE:
 		return parse_pps("--rate", arg, &ask->pps);
 	case OPT_MEMORY:
@@ -241,8 +239,6 @@ static const char *dedup_contradiction(const struct dedup_ask *a)
 		return "-D and -w exclude each other: give one of them";
 	if (a->pps && !a->time_ns)
 		return "--rate goes with -w";
-	if (a->budget < BUDGET_MIN || a->budget > BUDGET_MAX)
-		return "--budget must be 1e-9 to 0.5";
 	if (a->before_ns && a->before_ns <= a->after_ns)
 		return "--before must be later than --after";
 	if (a->ignore && a->key.key != EPF_PKT_FRAME)

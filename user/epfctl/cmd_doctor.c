@@ -323,46 +323,86 @@ static const struct check checks[] = {
 	{ "declared", NEED_DECLARED, ask_declared },
 };
 
-/* Run one check and print it, or append it to @all. */
+/* Headings, in the order in which they are printed. */
+static const char *const groups[] = { "for both", "for pure BPF", "for the module", "more" };
+
+static size_t group_of(unsigned int need)
+{
+	if (need & BPF_TOO)
+		return 0;
+	switch (need) {
+	case NEED_BUILD:
+	case NEED_USE:
+	case NEED_CHANGE:
+	case NEED_ATTACH:
+		return 2;
+	case NEED_SHARE:
+	case NEED_GPU:
+	case NEED_DECLARED:
+		return 3;
+	default:
+		return 1;
+	}
+}
+
+/* Run one check and append it to @all. A build without libbpf lacks some of them. */
 static bool examine(const struct check *c, const struct machine *m, json_t *all)
 {
 	char state[LEN] = "", remedy[LEN] = "";
 	bool good = c->ask ? c->ask(m, state, remedy) : true;
 
-	if (!c->ask) /* in a build without libbpf */
-		return true;
-	if (!all) {
-		print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing", c->what, state);
-		if (!good)
-			print_wrapped(11, "%-8s   for %s: %s", "", needs[c->need & ~BPF_TOO],
-				      remedy);
-		return good;
-	}
-	json_array_append_new(all, json_pack("{ss sb ss ss ss*}", "check", c->what, "ok", good,
-					     "needed_for", needs[c->need & ~BPF_TOO], "state",
-					     state, "remedy", good ? NULL : remedy));
+	json_array_append_new(all,
+			      c->ask ? json_pack("{ss sb ss ss ss*}", "check", c->what, "ok", good,
+						 "needed_for", needs[c->need & ~BPF_TOO], "state",
+						 state, "remedy", good ? NULL : remedy) :
+				       json_null());
 	return good;
 }
 
-static void conclude(const bool *able, json_t *all)
+static void print_check(json_t *o)
 {
-	size_t i;
+	const char *what, *need, *state, *remedy = "";
+	int good;
 
-	if (all) {
-		json_t *o = json_object();
-
-		for (i = NEED_USE; i < NR_NEEDS; i++)
-			json_object_set_new(o, needs[i], json_boolean(able[i]));
-		out_json(json_pack("{so so}", "checks", all, "able", o));
+	if (json_unpack(o, "{ss sb ss ss s?s}", "check", &what, "ok", &good, "needed_for", &need,
+			"state", &state, "remedy", &remedy))
 		return;
-	}
-	printf("\nfilters of the module: %s; creating and changing them: %s; "
+	print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing", what, state);
+	if (!good)
+		print_wrapped(11, "%-8s   for %s: %s", "", need, remedy);
+}
+
+static void print_text(const bool *able, json_t *all)
+{
+	size_t group, i;
+
+	printf("filters that are pure BPF, without the module: %s\n",
+	       able[NEED_BPF] ? "usable" : "not usable");
+	printf("filters of the module: %s; creating and changing them: %s; "
 	       "packets: %s\n",
 	       able[NEED_USE] ? "usable" : "not usable", able[NEED_CHANGE] ? "yes" : "no",
 	       able[NEED_ATTACH] ? "yes" : "no");
-	printf("filters that are pure BPF, without the module: %s\n",
-	       able[NEED_BPF] ? "usable" : "not usable");
 	printf("epfctl plan and epfctl dedup need none of this\n");
+	for (group = 0; group < ARRAY_SIZE(groups); group++) {
+		printf("\n%s:\n", groups[group]);
+		for (i = 0; i < ARRAY_SIZE(checks); i++)
+			if (group_of(checks[i].need) == group)
+				print_check(json_array_get(all, i));
+	}
+	json_decref(all);
+}
+
+static void print_json(const bool *able, json_t *all)
+{
+	json_t *o = json_object();
+	size_t i;
+
+	for (i = NEED_USE; i < NR_NEEDS; i++)
+		json_object_set_new(o, needs[i], json_boolean(able[i]));
+	for (i = json_array_size(all); i-- > 0;)
+		if (json_is_null(json_array_get(all, i)))
+			json_array_remove(all, i);
+	out_json(json_pack("{so so}", "checks", all, "able", o));
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -370,8 +410,9 @@ int cmd_doctor(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "doctor",
-		.help = "Check this machine. Each line is ok or missing. A line that is missing\n"
-			"also says what the thing is needed for and what to do.\n"
+		.help = "Check this machine: which filters can be used, then what each backend\n"
+			"needs. Each line is ok or missing. A line that is missing also says what\n"
+			"the thing is needed for and what to do.\n"
 			"exit status: 0 filters can be used, of the module or pure BPF (with\n"
 			"--backend: of that backend), 2 they cannot\n",
 		.shorts = "",
@@ -379,15 +420,14 @@ int cmd_doctor(int argc, char **argv)
 	};
 	bool able[NR_NEEDS], good;
 	struct machine m;
-	json_t *all = NULL;
+	json_t *all;
 	size_t i;
 
 	if (next_option(argc, argv, &spec) >= 0 || !operands(argc, argv, 0, 0, &spec))
 		return EXIT_FAIL;
 	if (!doctor_machine(&m))
 		return fail_errno(errno, "uname: %m");
-	if (out_mode != OUT_TEXT)
-		all = json_array();
+	all = json_array();
 	for (i = 0; i < NR_NEEDS; i++)
 		able[i] = true;
 	for (i = 0; i < ARRAY_SIZE(checks); i++) {
@@ -398,6 +438,6 @@ int cmd_doctor(int argc, char **argv)
 	able[NEED_CHANGE] &= able[NEED_USE];
 	able[NEED_ATTACH] &= able[NEED_CHANGE];
 	able[NEED_SHARE] &= able[NEED_ATTACH];
-	conclude(able, all);
+	(out_mode == OUT_TEXT ? print_text : print_json)(able, all);
 	return epf_backend_chosen(able[NEED_USE], able[NEED_BPF]) ? EXIT_YES : EXIT_FAIL;
 }

@@ -183,5 +183,6 @@ int cmd_plan(int argc, char **argv)
 		return compare(&a.p, &plan);
 	if (a.plot && plan_plot(&a.p, &plan, a.plot))
 		return EXIT_FAIL;
+	plan.params.hash = EPF_HASH_NH; /* the default of create */
 	return print_plan(&a, &plan);
 }

@@ -55,7 +55,7 @@ bool plan_option(struct epf_plan_request *p, int opt, const char *arg)
 	case 'T':
 		return parse_ns("--time", arg, &p->time_ns);
 	case 'b':
-		return parse_rate("--budget", arg, &p->budget);
+		return parse_budget(arg, &p->budget);
 	case OPT_MODE:
 		return parse_mode(p, arg);
 	case OPT_RATE:
