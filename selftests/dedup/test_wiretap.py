@@ -224,6 +224,9 @@ def kinds():
     path = write("one.erf", erf(ERF_ETH, frame(0)) + erf(ERF_META, meta) * 2)
     if built(path)["records"]["left_out"] != 2:
         return "meta: build does not count them"
+    ran = tool.epfctl("build", "-j", tool.tmp("b2.epf"), "--like", tool.tmp("b.epf"), "-F", "pcap", path, path)
+    if json.loads(ran.stdout)["records"]["left_out"] != 4:
+        return f"meta: build counts those of one file: {ran.stdout}"
     ran = tool.epfctl("audit", "--no-agent", "-j", "-F", "pcap", tool.tmp("b.epf"), path)
     if ran.returncode or json.loads(ran.stdout)["left_out"] != 2 or \
             b"2 records that are not packets" not in ran.stderr:

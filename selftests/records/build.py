@@ -202,6 +202,10 @@ def flows():
     built("n.epf", "--like", tmp("f.epf"), text)
     packets = pcap.Capture(packets).save_ng(tmp("f.pcapng"))
     built("ng.epf", "--like", tmp("f.epf"), packets)
+    several = built("b.epf", *SIZE, tmp("f.pcap"), text, ok=False)
+    if isinstance(several, dict) or os.path.exists(tmp("b.epf")) or \
+            "build a snapshot of each" not in several.stderr.decode():
+        return f"files of other keys: {several}"
     ran = epfctl("audit", "--no-agent", "-j", tmp("f.epf"), text)
     return differ("nfdump", lines_of("n.epf") == lines_of("f.epf"), True) or \
         differ("pcapng", lines_of("ng.epf") == lines_of("f.epf"), True) or \
