@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import common
 import openmetrics
@@ -230,9 +231,9 @@ class Drip(threading.Thread):
         self.socket.close()
 
 
-def hasty(case):
-    """An endpoint that lets a request take two seconds."""
-    os.environ["EPF_REQUEST_MS"] = "2000"
+def hasty(case, ms=2000):
+    """An endpoint that lets a request take two seconds, or so many ms."""
+    os.environ["EPF_REQUEST_MS"] = str(ms)
     try:
         return Endpoint(LOOPBACK, case)
     finally:
@@ -269,6 +270,16 @@ def dripping_clients(keep_alive):
     return run
 
 
+def closed_clients():
+    """The time limit of a connection that is closed is over: nothing is shut down then (serve.c)."""
+    with hasty("kinds", 100) as e:
+        for _ in range(40):
+            e.socket().close()
+        time.sleep(.5)
+        status = e.ask_until_answered()[0]
+        return same((status, e.stop()), (200, (0, "")))
+
+
 def weights():
     """The client's preferred format is used; OpenMetrics must be named."""
     om, plain, faults = OPENMETRICS, "text/plain", []
@@ -279,6 +290,7 @@ def weights():
                 (om + ";q=0.5," + plain + ";q=0.6", plain),
                 (plain + ";version=0.0.4," + om + ";q=0.9", plain),
                 (om + ";q=0.001", om), (om + ";q=0.6, " + plain + ";q=0.5", om),
+                (om + ";q=0.5," + plain + ";q=0.5", om),
                 (om + ";q=0,  " + om + ";version=1.0.0;q=0.75", om),
                 ("text/html, " + om, om), (om + ";q=1.000", om),
                 (om + " ;q=0.9", om), (om + "\t; q=1", om),
@@ -367,6 +379,7 @@ CASES = [
     ("16 clients that say nothing", idle_clients),
     ("16 clients that drip a request", dripping_clients(False)),
     ("16 clients that drip a second request", dripping_clients(True)),
+    ("clients that were there", closed_clients),
     ("the format by weights", weights),
     ("clients that go away", half_clients),
     ("signals are the caller's", signals),
