@@ -271,7 +271,7 @@ def dripping_clients(keep_alive):
 
 
 def closed_clients():
-    """The time limit of a connection that is closed is over: nothing is shut down then (serve.c)."""
+    """The time limit of a connection ends with it: nothing is shut down then (serve.c)."""
     with hasty("kinds", 100) as e:
         for _ in range(40):
             e.socket().close()

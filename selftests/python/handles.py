@@ -262,10 +262,12 @@ def interrupted():
 def merges():
     """merge() holds the keys of all files, and refuses what does not fit"""
     paths = [temp(f"host{i}.epf") for i in range(3)]
+    half = 10**18 // 87750000000001 * 87750000000001 + DAY // 2  # far from an aligned boundary
     for i, path in enumerate(paths):
         with epf.Filter(epf.Plan(window=86400 * 7, rate=0.1, hash_key=HASH_KEY), time_ns=DAY) as seen:
             seen.insert([f"{i}/{j}" for j in range(1000)], time_ns=DAY)
-            seen.save(path, time_ns=DAY, wall_ns=10**18)
+            seen.rotate(time_ns=DAY + 10**9)
+            seen.save(path, time_ns=DAY + 10**9, wall_ns=half)
     out, told = temp("all.epf"), []
     merged = epf.merge(paths, out, loose=True, progress=lambda *at: told.append(at))
     keys = [f"{i}/{j}" for i in range(3) for j in range(1000)]
@@ -275,6 +277,7 @@ def merges():
         raises(epf.ArgumentError, lambda: epf.merge([], out), "nothing"),
         raises(TypeError, lambda: epf.merge(paths[0], out)),
         raises(ValueError, lambda: epf.merge([paths[0], PATH], temp("no.epf"))),
+        raises(ValueError, lambda: epf.merge(paths, temp("no.epf")), "wall clock"),
         raises(epf.Error, lambda: epf.merge([temp("none")], temp("no.epf")), "none"),
         raises(KeyError, lambda: epf.merge(paths, temp("no.epf"), loose=True,
                                            progress=lambda *_: {}[1])),
