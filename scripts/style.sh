@@ -154,7 +154,7 @@ awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md | cmp -s - bpf/e
 # A rename must not leave a mutant without an effect (selftests/mutants).
 while read -r fault; do
 	say "mutant: $fault"
-done < <(selftests/mutants/table.py check 2>&1)
+done < <(selftests/mutants/table.py check 2>&1; selftests/mutants/sample.py check 2>&1)
 
 # VERSION is the only source of the version; these two repeat it for their readers.
 version=$(cat VERSION)

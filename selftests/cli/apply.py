@@ -288,6 +288,10 @@ def followed():
                 return "not attached to another"
             if attached("v9") or names() != ["seen"]:
                 return "made again what somebody took away"
+            link("del", "v5")
+            link("add", "v5", "type", "veth", "peer", "name", "v4")
+            if not until(lambda: attached("v5")) or attached("v9") or names() != ["seen"]:
+                return "made again in the second round what somebody took away"
             write("[filter seen\n")
             child.send_signal(signal.SIGHUP)
             time.sleep(1.2)
