@@ -471,6 +471,20 @@ def changes_meanwhile():
     return whole(own, "file") or strays(own, ["file", "last"])
 
 
+def changes_silently():
+    """The file gets another time during its audit, and there is no event of that."""
+    with watching("key-len=12,ages", None, "--step", "64") as (g, own):
+        put(own, "file")
+        while b"changed during the audit" not in g.text():
+            os.utime(os.path.join(own, "file"))
+            if verdict(own, "file"):
+                os.unlink(os.path.join(own, "file.audit.json"))
+                put(own, "file")
+        wait(own, "file")
+        g.settle()
+    return whole(own, "file") or strays(own, ["file"])
+
+
 def no_data_there():
     with a.Agent(files.dir, "--watch", f"/proc/self={files.path('snap')}",
                  name="proc") as g:
@@ -732,6 +746,7 @@ CASES = [
     ("paths with '=', ':' and a backslash", quoted),
     ("what the log says of files, with priorities", logged),
     ("a file that changes while it is audited", changes_meanwhile),
+    ("a file whose change is no event", changes_silently),
     ("one agent has a directory", one_agent),
     ("a directory where files are no data", no_data_there),
     ("directories come and go with SIGHUP", reload_watches),
