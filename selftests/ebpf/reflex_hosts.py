@@ -32,7 +32,7 @@ NAME = f"rfx-{os.getpid()}"
 TWIN = NAME + "-2"
 SO_RCVBUFFORCE = 33
 ALL, IP, IP6 = 3, 0x0800, 0x86DD
-DNS = ["--match", "udp:sport=53,123,443"]
+DNS = ["--match", "udp:sport=53,123,443,448"]
 DROP = ["--else", "drop", "--if-unknown", "accept", "--fragments", "pass"]
 A4, B4, A6, B6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"
 BURST = 64

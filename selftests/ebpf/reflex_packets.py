@@ -181,8 +181,8 @@ def sockets(*ends):
 
 
 def dns(flow):
-    """Does 'udp:sport=53,123,443' match it?"""
-    return flow.proto == UDP and flow.remote in (53, 123, 443)
+    """Does 'udp:sport=53,123,443,448' match it?"""
+    return flow.proto == UDP and flow.remote in (53, 123, 443, 448) # the last one begins a word of the rule
 
 
 def any_port(flow):
@@ -231,7 +231,7 @@ WAYS = ("plain", "options", "tagged", "twice", "first")
 def mixture(rng, matches):
     """Return ([(outgoing frame, reason)], [(incoming frame, reason)])."""
     flows = [Flow(rng.choice((4, 6)), rng.choice((UDP, UDP, UDP, TCP)), n,
-                  rng.choice((53, 123, 443, 52, 54, 8053, 0, 65535)))
+                  rng.choice((53, 123, 443, 448, 416, 52, 8053, 0, 65535)))
              for n in range(0, 1200, 3)]
     sent, asked = [], []
     for n, flow in enumerate(flows):
