@@ -329,6 +329,16 @@ def forgotten():
     return None
 
 
+def remembered():
+    """A stream may go back by a whole stretch of 8,192 packets, beyond one's beginning."""
+    packets = [pcap.Packet(10**18 + i * 1000, b"%d" % i) for i in range(16400)]
+    packets[16390] = packets[8000]
+    run, _ = stream(pcap.Capture(packets), "-w", "100us")
+    kept = len(pcap.load(tool.tmp("streamed.pcap")).packets)
+    good = not run.returncode and kept == 16399 and b"go back further" not in run.stderr
+    return None if good else f"{kept} kept, {run.stderr.decode()}"
+
+
 def by_redirection():
     """Standard input is a file, so its size bounds the number of packets."""
     path = numbered(2000).save(tool.tmp("numbered.pcap"))
@@ -617,6 +627,7 @@ def cases():
     out += [(f"a stream, disorder {d}", bind(from_stream, d))
             for d in (0, 50)]
     return out + [("a stream that goes back to what is forgotten", forgotten),
+                  ("a stream that goes back by a stretch", remembered),
                   ("a stream of too many keys", stream_too_long)] + \
         cut_cases() + method_cases()
 
