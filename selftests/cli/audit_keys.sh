@@ -11,7 +11,7 @@
 few=$tmp/few
 mkdir "$few"
 "$tmp/mkaudit" "$few" 5003 || exit 1
-ktap_plan 27
+ktap_plan 28
 columns=(--format column --digests)
 
 # Keys as the filter records them are accepted, others are refused; if nothing is recorded
@@ -69,5 +69,11 @@ claim 'the same as JSON' warned 'not recorded' \
 	-j audit "$few/snap" "$few/column" --key-len 4
 claim 'which tells it, too' json 'd["none_present"] and d["present"] == 0 and
 	d["asked"]["keys"] == {"kind": "unknown"}'
+other_of_test() {
+	epf test --snapshot "$few/snap.bytes" abc && [ "$status" = 1 ] && [ ! -s "$tmp/err" ] || return
+	epf test --snapshot "$few/snap.frame" abc
+	[ "$status" = 1 ] && grep -q 'packets (--key frame), but those looked up are text' "$tmp/err"
+}
+claim 'test --snapshot warns of text in place of packets' other_of_test
 
 ktap_finish
