@@ -295,7 +295,9 @@ def huge_on_pipe():
 
 
 def interrupted(number):
-    """A signal arrives while the tool waits for more input."""
+    """A signal arrives while the tool waits for more input from a pipe: the outputs have what came
+    before it.
+    """
     fresh_box()
     left = sorted(os.listdir(BOX))
     run = subprocess.Popen([tool.EPFCTL, "dedup", "--removed", box("rm.pcap"),
@@ -318,7 +320,55 @@ def interrupted(number):
         return "it does not stop"
     done = subprocess.CompletedProcess([], run.returncode, b"",
                                        run.stderr_text)
-    return refused(done, left, "interrupted", "out.pcap", status=128 + number)
+    kept, repeats = pcap.load(box("out.pcap")).packets, pcap.load(box("rm.pcap")).packets
+    want = pcap.load(box("in.pcap")).packets[:(100000 - 24) // 76]
+    if kept != want[::2] or repeats != want[1::2]:
+        return f"{len(kept)} and {len(repeats)} of {len(want)} packets"
+    return refused(done, sorted(left + ["out.pcap", "rm.pcap"]), "interrupted after packet 1315", "out.pcap",
+                   status=128 + number)
+
+
+def interrupted_file():
+    """A signal while a file is read leaves nothing, since it can be read again."""
+    fresh_box()
+    left = sorted(os.listdir(BOX))
+    # the output is a pipe that nobody reads: the tool waits in the middle of the file
+    run = subprocess.Popen([tool.EPFCTL, "dedup", "--removed", box("rm.pcap"), put_twice(), "-"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(6000):
+        if len(os.listdir(BOX)) == len(left) + 1:
+            break
+        time.sleep(.05)
+    time.sleep(.3)
+    run.send_signal(signal.SIGTERM)
+    run.wait(timeout=300)
+    done = subprocess.CompletedProcess([], run.returncode, b"", run.stderr.read())
+    return refused(done, left, "interrupted: - is not written", status=128 + signal.SIGTERM)
+
+
+def put_twice():
+    """A capture without repeats that is longer than a pipe and a buffer hold."""
+    path = tool.tmp("long.pcap")
+    return pcap.Capture([pcap.Packet(i * 1000, b"%0600d" % i) for i in range(4000)]).save(path)
+
+
+def cut_pipe():
+    """A pipe that ends inside a packet: an error, and the outputs have what came before."""
+    for name, data in ("pcap", whole()), ("pcapng", whole_ng()):
+        for packed in (lambda d: d), gzip.compress:
+            fresh_box()
+            left = sorted(os.listdir(BOX))
+            cut = packed(data)[:-30] if packed is gzip.compress else data[:-5]
+            run = tool.epfctl("dedup", "-", box("out.pcap"), input=cut)
+            kept = pcap.load(box("out.pcap")).packets
+            if not kept or kept != pcap.load(box("in.pcap")).packets[:2 * len(kept):2]:
+                return f"{name}: {len(kept)} packets"
+            if packed is not gzip.compress and len(kept) != 1000:
+                return f"{name}: {len(kept)} packets"
+            fault = refused(run, sorted(left + ["out.pcap"]), "damaged after packet", "what came before")
+            if fault:
+                return f"{name}: {fault}"
+    return None
 
 
 def broken_pipe():
@@ -439,6 +489,7 @@ def cases():
         ("-D 99999999999 on a pipe", huge_on_pipe),
         ("ctrl-C", bind(interrupted, signal.SIGINT)),
         ("SIGTERM", bind(interrupted, signal.SIGTERM)),
+        ("SIGTERM, of a file", interrupted_file), ("a pipe that is cut off", cut_pipe),
         ("broken pipe", broken_pipe),
         ("unprivileged user", unprivileged),
         ("--help", help_text),

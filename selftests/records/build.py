@@ -313,6 +313,49 @@ def refused():
     return differ("what was read before", 3000 < report["inserted"] < 5000, True)
 
 
+def by_pipe(number, command, data):
+    """Run it with an input that stays open until a signal comes, or that is cut off."""
+    run = subprocess.Popen([epfctl.__globals__["EPFCTL"], *map(str, command)], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run.stdin.write(data)
+    run.stdin.flush()
+    if number:
+        time.sleep(.5)
+        run.send_signal(number)
+        run.wait(60) # the input stays open until then
+    error = run.communicate(timeout=60)[1].decode()
+    fault = differ("status", run.returncode, 128 + number if number else 2)
+    return fault or (None if error.count("\n") == 1 else error)
+
+
+def live():
+    """An input that is a pipe cannot be read again: a signal or damage ends it, and what came before is
+    written by build, and by audit.
+    """
+    records = drawn(5000)
+    keys = [key for _, key in records]
+    whole = csv_of(records)
+    built("whole.epf", *SIZE, *CSV, write("whole.csv", whole))
+    recent = {key for key, age in zip(keys, ages("whole.epf", keys)) if age != ABSENT}
+    want = b"".join(line + b"\n" for line in whole.splitlines() if line.split(b",")[0] in recent)
+    packed = gzip.compress(whole, mtime=0)
+    for number, data in (signal.SIGINT, whole), (signal.SIGTERM, whole), (0, packed[:-9]):
+        for name in "live.epf", "live.bits", "live.out":
+            if os.path.exists(tmp(name)):
+                os.unlink(tmp(name))
+        fault = by_pipe(number, ["build", tmp("live.epf"), *SIZE, *CSV, "-"], data) or \
+            (number and differ("ages", ages("live.epf", keys), ages("whole.epf", keys))) or \
+            by_pipe(number, ["audit", "--no-agent", "--format", "csv", "--fields", "1", "-o", tmp("live.out"),
+                             "-b", tmp("live.bits"), tmp("whole.epf"), "-"], data)
+        if fault:
+            return f"signal {number}: {fault}"
+        with open(tmp("live.out"), "rb") as f:
+            got = f.read()
+        if not got or not want.startswith(got) or (number and got != want):
+            return f"signal {number}: {len(got)} of {len(want)} bytes of records"
+    return None
+
+
 def stamps():
     """Forms of time stamps, and records without one."""
     forms = [("1700000000", None), ("1700000000.0", None), ("2023-11-14T22:13:20Z", None),
@@ -386,6 +429,7 @@ CASES = [
     ("test --snapshot", exits),
     ("more keys than it is sized for", too_many),
     ("what is refused", refused),
+    ("an input that is a pipe and ends early", live),
     ("forms of time stamps", stamps),
     ("merged", merged),
     ("restored into a live filter", restored),

@@ -5,6 +5,7 @@
 
 #include "common/torn.h"
 #include "jobs/agent.h"
+#include "records/rec_error.h"
 #include "desc.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ struct auditing {
 	bool saved;
 	__u64 saved_ns;
 	struct meter meter;
+	struct rec_error early;
 	struct audit_result r;
 };
 
@@ -299,6 +301,31 @@ int audit_fails_torn(const char *keys)
 		    keys);
 }
 
+/* A pipe cannot be read again: where a signal, or damage of what it brought, ends it, the answers
+ * before that are written. Return: whether it is so.
+ */
+static bool ends_early(struct auditing *a, int more, const struct rec_error *e)
+{
+	if (S_ISREG(a->keys.st_mode) || more == 0 ||
+	    (more < 0 && more != -EBADMSG && !(more == -EINTR && interrupted)))
+		return false;
+	if (more > 0 && !interrupted)
+		return false;
+	if (interrupted)
+		rec_error_set(&a->early, 0, "interrupted");
+	else
+		a->early = *e;
+	return true;
+}
+
+/* Report that the outputs have only what came before. */
+static int audit_ended_early(const struct auditing *a)
+{
+	return *a->early.text ? fail("%s: %s: the answers to %llu keys before it are written",
+				     a->r.keys, a->early.text, a->r.state.mark.keys) :
+				0;
+}
+
 static int ask_all(struct auditing *a, struct job *job)
 {
 	__u64 step = STEP_FIRST, began;
@@ -308,6 +335,10 @@ static int ask_all(struct auditing *a, struct job *job)
 	do {
 		began = now_ns();
 		more = job_step(job, step, NULL, &e);
+		if (ends_early(a, more, &e)) {
+			job_state(job, &a->r.state);
+			return 0;
+		}
 		if (more < 0)
 			return fail("%s: %s", a->r.keys, e.text);
 		if (torn_file())
@@ -594,6 +625,8 @@ static int do_job(struct auditing *a)
 		ret = draw(a);
 	if (!ret)
 		ret = commit(a);
+	if (!ret)
+		ret = audit_ended_early(a);
 	if (!ret)
 		audit_report(&a->asked->t, &a->r);
 	return ret;

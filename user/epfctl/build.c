@@ -197,7 +197,8 @@ static int all_records(struct build *b)
 		err = one_record(b, &record);
 		if (!(++b->records & (METER_EVERY - 1)) &&
 		    meter_update(&b->meter, order_done_bytes(&b->order),
-				 order_all_bytes(&b->order)))
+				 order_all_bytes(&b->order)) &&
+		    !order_is_live(&b->order))
 			err = fail("interrupted: %s is not written", b->ask->out);
 	}
 	meter_end(&b->meter);
@@ -219,7 +220,7 @@ static int build_save(struct build *b)
 		.now_ns = r->end_ns,
 		.wall_ns = r->end_ns,
 		.desc = b->desc,
-		.progress = meter_update,
+		.progress = interrupted && order_is_live(&b->order) ? NULL : meter_update,
 		.ctx = &meter,
 	};
 	struct epf_snap_header header;
@@ -241,7 +242,7 @@ static void tell_damage(const struct order *o)
 	for (i = 0; i < o->nr; i++) {
 		const struct feed *f = &o->feed[i];
 
-		if (*f->damaged.text)
+		if (*f->damaged.text && o->keep_going)
 			warn("%s: %s: the rest is missing", f->name, f->damaged.text);
 		else if (*rec_note(f->source))
 			warn("%s: %s", f->name, rec_note(f->source));
@@ -274,6 +275,24 @@ static int check_error(const struct build *b)
 		       fmt_ppt(i->fpr_ppt).s, fmt_ppt(i->params.limit_ppt).s, b->ask->out);
 }
 
+/* Report that OUT has only what came before a signal, or before the damage of a pipe. */
+static int ended_early(const struct build *b)
+{
+	int i;
+
+	if (interrupted && order_is_live(&b->order))
+		return fail("interrupted after %llu records: %s has what came before", b->records,
+			    b->ask->out);
+	for (i = 0; i < b->order.nr && !b->ask->keep_going; i++) {
+		const struct feed *f = &b->order.feed[i];
+
+		if (*f->damaged.text)
+			return fail("%s: %s: %s has what came before", input_name(f->name),
+				    f->damaged.text, b->ask->out);
+	}
+	return 0;
+}
+
 static int build_finish(struct build *b)
 {
 	struct build_result *r = b->r;
@@ -287,7 +306,9 @@ static int build_finish(struct build *b)
 	err = build_rate(b);
 	if (!err)
 		err = check_error(b);
-	return err ? err : build_save(b);
+	if (!err)
+		err = build_save(b);
+	return err ? err : ended_early(b);
 }
 
 int build_run(struct build_ask *ask, struct build_result *result)

@@ -27,6 +27,7 @@ struct stamped {
  * struct feed - a file of records
  * @name: as given
  * @fd: the file
+ * @live: a pipe, which cannot be read again: what came counts when a signal or damage ends it
  * @all_bytes: its size; 0: unknown
  * @source: its reader
  * @batch: records that were read
@@ -37,6 +38,7 @@ struct stamped {
 struct feed {
 	const char *name;
 	int fd;
+	bool live;
 	__u64 all_bytes;
 	struct rec_source *source;
 	struct rec_batch *batch;
@@ -71,6 +73,9 @@ int order_open(struct order *o, char **names, int nr, const struct rec_spec *spe
 
 /* Return: 1; 0: there are no more; -1 with an error printed. */
 int order_next(struct order *o, struct stamped *record);
+
+/* Is one of the files a pipe? Then a signal ends all of them. */
+bool order_is_live(const struct order *o);
 
 /* Bytes of the files that were read, and their size; 0: unknown. */
 __u64 order_done_bytes(const struct order *o);

@@ -21,13 +21,28 @@ static int refill(struct order *o, struct feed *f)
 			f->ended = f->batch->end;
 			continue;
 		}
-		if (!o->keep_going)
-			return fail("%s: %s", input_name(f->name), e.text);
 		f->batch->n = 0;
+		if (interrupted)
+			break;
+		if (!o->keep_going && !f->live)
+			return fail("%s: %s", input_name(f->name), e.text);
 		f->damaged = e;
 		f->ended = true;
 	}
-	return interrupted ? fail("interrupted: nothing is written") : 0;
+	if (interrupted && !order_is_live(o))
+		return fail("interrupted: nothing is written");
+	f->ended |= interrupted;
+	return 0;
+}
+
+bool order_is_live(const struct order *o)
+{
+	int i;
+
+	for (i = 0; i < o->nr; i++)
+		if (o->feed[i].live)
+			return true;
+	return false;
 }
 
 static int open_fd(struct feed *f)
@@ -37,7 +52,8 @@ static int open_fd(struct feed *f)
 	f->fd = open_input(f->name, &st);
 	if (f->fd < 0)
 		return EXIT_FAIL;
-	f->all_bytes = S_ISREG(st.st_mode) ? (__u64)st.st_size : 0;
+	f->live = !S_ISREG(st.st_mode);
+	f->all_bytes = f->live ? 0 : (__u64)st.st_size;
 	return 0;
 }
 

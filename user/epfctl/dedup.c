@@ -79,11 +79,17 @@ static int one_item(struct dedup *d, const struct item *item)
 	return err ? err : write_removed(d, item);
 }
 
+/* A pipe cannot be read again: what came of it is written before the reason is reported. */
+static bool is_live(const struct dedup *d)
+{
+	return !S_ISREG(d->in.stat.st_mode);
+}
+
 /* The capture breaks off: an error, unless --keep-going is given. */
 static int damaged(struct dedup *d)
 {
 	snprintf(d->r->damaged, sizeof(d->r->damaged), "%s", d->in.why);
-	if (d->ask->keep_going)
+	if (d->ask->keep_going || is_live(d))
 		return 0;
 	return fail("%s: damaged after packet %llu (%s): use --keep-going to keep "
 		    "what can be read",
@@ -102,11 +108,25 @@ static int all_items(struct dedup *d)
 		err = one_item(d, &item);
 	}
 	meter_end(&d->meter);
-	if (interrupted)
+	if (interrupted && (err || !is_live(d)))
 		return fail("interrupted: %s is not written", d->ask->out);
-	if (!err && got < 0)
+	if (!err && got < 0 && !interrupted)
 		err = damaged(d);
 	return err;
+}
+
+/* Report that OUT has only what came before a signal, or before the damage of a pipe. */
+static int ended_early(const struct dedup *d)
+{
+	const struct dedup_ask *ask = d->ask;
+
+	if (interrupted && is_live(d))
+		return fail("interrupted after packet %llu: %s has what came before", d->in.packets,
+			    ask->out);
+	if (d->r->damaged[0] && !ask->keep_going)
+		return fail("%s: damaged after packet %llu (%s): %s has what came before", ask->in,
+			    d->in.packets, d->r->damaged, ask->out);
+	return 0;
 }
 
 static bool is_input(const struct dedup *d, const char *path)
@@ -218,6 +238,8 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 		err = all_items(&d);
 	if (!err)
 		err = commit_outputs(&d);
+	if (!err)
+		err = ended_early(&d);
 	if (!err)
 		judge_tell(&d.judge, result);
 	if (!err && *source_note(&d.in))

@@ -496,8 +496,12 @@ static int records_step(struct job *j, __u64 n, const struct job_pace *pace, str
 	       (rec_count(j->source).work - from) / JOB_RECORD_BYTES < n && !job_pace_over(pace));
 	if (!ret && j->ended && j->known)
 		return few_records(e);
-	if (!ret && j->out_len)
-		ret = flush_records(j, e);
+	if (j->out_len) { /* also what came before an error */
+		struct rec_error other;
+		int err = flush_records(j, ret ? &other : e);
+
+		ret = ret ? ret : err;
+	}
 	return ret;
 }
 
