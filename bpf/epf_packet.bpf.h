@@ -106,16 +106,21 @@ EPF_FN bool epf_xdp_single(const struct epf_sip *sip, __u32 n)
 /**
  * struct epf_xdp_ask - working data of the general path
  * @digest: result
- * @opts: options, checked or not
  * @off: offset of the next byte. Here and not on the stack, so that the verifier does not
  *	track it
- * @exts: extension headers, for the same reason
+ * @exts: extension headers, for the same reason; before there is a digest, and with the
+ *	same offset
+ * @opts: options, checked or not
  */
 struct epf_xdp_ask {
-	__u64 digest;
+	union {
+		struct epf_exts exts;
+		struct {
+			__u64 digest;
+			volatile __u32 off;
+		};
+	};
 	struct epf_pkt_opts opts;
-	volatile __u64 off;
-	struct epf_exts exts;
 };
 
 /**

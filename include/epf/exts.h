@@ -15,25 +15,21 @@
 #define EPF_IP6_EXT_MAX 8192
 
 /**
- * struct epf_exts - extension headers, followed up to here
+ * struct epf_exts - extension headers, followed up to here; small, because it is on a stack
+ * @end: offset after the bytes that may be read
+ * @frag_id: of the last fragment header
  * @off: offset of the next header in the packet
- * @end: offset after the datagram, by its own length
- * @cap: as in struct epf_l3
+ * @fragment: nonzero: the last header is that of a fragment
  * @proto: of the next header
  * @more: as for epf_ip_walk()
- * @fragment: nonzero: the last header is that of a fragment
- * @frag_id: of that fragment
- * @err: 0, or why the next header cannot be read
  */
 struct epf_exts {
-	__u32 off;
 	__u32 end;
-	__u32 cap;
-	__u32 proto;
-	__u32 more;
-	__u32 fragment;
 	__u8 frag_id[4];
-	__s32 err;
+	__u32 off;
+	__u16 fragment;
+	__u8 proto;
+	__u8 more;
 };
 
 EPF_FN bool epf_is_ext(__u32 proto)

@@ -236,51 +236,35 @@ EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3, struc
 	return -EPROTO;
 }
 
-/* @n bytes at @off of a datagram that ends at @end, in a packet that ends at @cap; if there
- * are none, *@err says why.
- */
-EPF_FN const __u8 *epf_within(const struct epf_pkt *pkt, __u32 off, __u32 n, __u32 end, __u32 cap,
-			      __u8 *room, int *err)
-{
-	const __u8 *p = epf_pkt_at(pkt, off, n, room);
-
-	*err = 0;
-	if (off + n > end)
-		*err = -EBADMSG;
-	else if (!p || off + n > cap)
-		*err = -ENODATA;
-	return *err ? NULL : p;
-}
-
 /* The first @n bytes of the transport header; if there are none, *@err says why. */
 EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip, __u32 n,
 			     __u8 *room, int *err)
 {
-	return epf_within(pkt, ip->l4, n, ip->end, ip->cap, room, err);
+	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
+
+	*err = 0;
+	if (ip->l4 + n > ip->end)
+		*err = -EBADMSG;
+	else if (!p || ip->l4 + n > ip->cap)
+		*err = -ENODATA;
+	return *err ? NULL : p;
 }
 
-/* Follow one extension header. Return: 0, or 1: @e is at the end of the chain, or has an
- * error.
- */
+/* Follow one extension header. Return: 0, or 1: there is no further one that can be read. */
 EPF_FN int epf_exts_step(const struct epf_pkt *pkt, struct epf_exts *e)
 {
 	__u8 room[8] EPF_ALIGNED;
 	const __u8 *p;
 	__u32 len;
-	int err = 0;
 
-	if (e->fragment || !epf_is_ext(e->proto)) {
-		e->err = 0;
+	if (e->fragment || !epf_is_ext(e->proto))
 		return 1;
-	}
-	p = epf_within(pkt, e->off, 8, e->end, e->cap, room, &err);
-	if (err) {
-		e->err = err;
+	p = epf_pkt_at(pkt, e->off, 8, room);
+	if (!p || e->off + 8 > e->end)
 		return 1;
-	}
 	len = epf_opaque(p[1]);
 	if (e->proto == 44) {
-		e->fragment = epf_be16(p + 2) & (0xfff8 | e->more);
+		e->fragment = (__u16)(epf_be16(p + 2) & (0xfff8 | e->more));
 		memcpy(e->frag_id, p + 4, 4);
 		e->off += 8;
 	} else if (e->proto == 51) {
@@ -317,25 +301,28 @@ EPF_FN void epf_exts_follow(const struct epf_pkt *pkt, struct epf_exts *e)
 EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip, __u32 more)
 {
 	struct epf_exts room, *e = epf_exts_at(pkt, &room);
+	__u8 header[8] EPF_ALIGNED;
+	int err;
 
 	ip->proto = ip->hdr[6];
 	ip->fragment = false;
 	if (!epf_is_ext(ip->proto))
 		return 0;
-	e->off = ip->l4;
-	e->end = ip->end;
-	e->cap = ip->cap;
-	e->proto = ip->proto;
-	e->more = more;
-	e->fragment = 0;
+	e->end = ip->end < ip->cap ? ip->end : ip->cap;
 	memset(e->frag_id, 0, 4);
-	e->err = -EBADMSG; /* unless the chain ends */
+	e->off = ip->l4;
+	e->fragment = 0;
+	e->proto = (__u8)ip->proto;
+	e->more = (__u8)more;
 	epf_exts_follow(pkt, e);
 	ip->l4 = e->off;
 	ip->proto = e->proto;
 	ip->fragment = epf_forget(e->fragment != 0);
 	memcpy(ip->frag_id, e->frag_id, 4);
-	return e->err;
+	if (ip->fragment || !epf_is_ext(ip->proto))
+		return 0;
+	epf_l4_at(pkt, ip, 8, header, &err); /* why it is the last one */
+	return err ? err : -EBADMSG;
 }
 
 /* Find the transport protocol, and whether this is a fragment. @more is 1; or 0: the first
