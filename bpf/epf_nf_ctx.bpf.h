@@ -49,8 +49,11 @@ static __always_inline __u32 epf_nf_iface(struct bpf_nf_ctx *ctx)
 	return dev ? (__u32)dev->ifindex : 0;
 }
 
-/* Return: 0, or a negative errno: the packet has fewer bytes. */
-static __always_inline long epf_nf_load_bytes(struct bpf_nf_ctx *ctx, __u32 off, void *to, __u32 n)
+/* Return: 0, or a negative errno: the packet has fewer bytes. A function with a stack of its
+ * own, because the verifier lets nothing else be written where a dynptr was.
+ */
+static __attribute__((noinline, unused)) long epf_nf_load_bytes(struct bpf_nf_ctx *ctx, __u32 off,
+								void *to, __u32 n)
 {
 	struct bpf_dynptr packet;
 

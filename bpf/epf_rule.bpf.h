@@ -58,6 +58,14 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ? MATCHED : NOT_MATCHED;
 }
 
+/* @ret, or the kind of a control packet, if the options ask for it. */
+static __always_inline int unless_control(struct epf_ctx *ctx, struct epf_xdp_ask *ask, int ret)
+{
+	int control = ret == NOT_MATCHED ? 0 : epf_xdp_control(ctx, ask);
+
+	return control <= -EPF_CONTROL ? control : ret;
+}
+
 /* Find the flow of a packet. Ports are always looked for, whatever the key is; of fragments
  * only the first has them.
  */
@@ -80,12 +88,14 @@ static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	}
 	ask->opts.key = found->flow.key = key;
 	ask->opts.flags = flags;
-	return match_found(rule, found, sent || found->l3.carried, err);
+	return unless_control(ctx, ask, match_found(rule, found, sent || found->l3.carried, err));
 }
 
 /* The reason for an error that is neither a digest nor a verdict. */
 static __always_inline __u32 reason_of(int err)
 {
+	if (err <= -EPF_CONTROL)
+		return EPF_REFLEX_CONTROL;
 	switch (err) {
 	case NOT_MATCHED:
 		return EPF_REFLEX_OTHER;

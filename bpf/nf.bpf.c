@@ -81,7 +81,7 @@ static __always_inline int find_all(struct epf_ctx *ctx, struct epf_xdp_ask *ask
 		err = epf_xdp_find(ctx, ask, found);
 	if (err > 0) /* an ICMP error */
 		err = epf_xdp_find(ctx, ask, found);
-	return err ? err : MATCHED;
+	return unless_control(ctx, ask, err ? err : MATCHED);
 }
 
 /* What the filter says, and how long ago that was. Return: enum epf_nf_reason. */
@@ -184,14 +184,25 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule 
 	return use(ctx, rule, &key);
 }
 #else
-/* The key of a plain packet. Return: false: the options call for another one. */
+static __always_inline bool plain_control(const struct plain *p)
+{
+	const __u8 *bytes = (const __u8 *)p->word;
+
+	return epf_is_local_group4(bytes + 16) ||
+	       (plain_proto(p) == 17 && epf_control_udp(bytes + 20, 67));
+}
+
+/* The key of a plain packet. Return: false: the options call for another one, or for none
+ * as it is a control packet.
+ */
 static __always_inline bool digest_plain(const struct plain *p, const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
 {
 	__u64 addrs = p->word[1] >> 32 | p->word[2] << 32;
 	__u64 first;
 
-	if (opts->key != EPF_PKT_FLOW || opts->flags & EPF_PKT_SCOPES)
+	if (opts->key != EPF_PKT_FLOW || opts->flags & EPF_PKT_SCOPES ||
+	    (opts->flags & EPF_PKT_PASS_CONTROL && plain_control(p)))
 		return false;
 	first = 4 | plain_proto(p) << 8 | p->word[2] >> 32 << 16 | addrs << 48;
 	addrs >>= 16;

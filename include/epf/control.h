@@ -24,14 +24,14 @@ EPF_FN bool epf_is_reserved_mac(const __u8 *p)
 	return p[0] == 1 && (epf_get_le64(p) & 0xf0ffffffffffULL) == 0xc28001;
 }
 
-/* @ports: source and destination. A relay may use any port of its own, so either port
- *	identifies DHCP (RFC 8357); the destination port identifies BFD.
+/* @ports: source and destination. Only the destination counts: it is a port of this host or
+ * of a server, while anybody may send from any port.
  */
 EPF_FN __u32 epf_control_udp(const __u8 *ports, __u32 dhcp)
 {
-	__u32 from = epf_be16(ports), to = epf_be16(ports + 2);
+	__u32 to = epf_be16(ports + 2);
 
-	if (from - dhcp < 2 || to - dhcp < 2)
+	if (to - dhcp < 2)
 		return EPF_CONTROL_DHCP;
 	if (to - 3784 > 7784 - 3784)
 		return 0;

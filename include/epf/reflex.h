@@ -32,6 +32,7 @@ enum epf_reflex_reason {
 	EPF_REFLEX_OLDER,     /* ask: it answers one from longer ago than @within */
 	EPF_REFLEX_LEARNT,    /* learn */
 	EPF_REFLEX_OTHER,     /* the rule does not match it */
+	EPF_REFLEX_CONTROL,   /* passed because of its kind, enum epf_control */
 	EPF_REFLEX_FRAGMENT,  /* of a protocol that the rule matches; has no ports */
 	EPF_REFLEX_TRUNCATED, /* ends before the bytes that the key needs */
 	EPF_REFLEX_MALFORMED, /* a header contradicts itself */

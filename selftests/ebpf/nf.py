@@ -163,6 +163,26 @@ def everything():
                       flows=(counts[1], {"absent": 3 * n}))
 
 
+def controls():
+    """Control packets pass and are not learnt, by their destination, also where a rule matches
+    all packets; with --no-control they are judged like all others.
+    """
+    kind, like = packets.controls(False)
+    seen = []
+    for match in ("--match", "udp"), ("--match", "udp", "--no-control"), (), ("--no-control",):
+        with Local(), Filter(), Holder(), \
+                At("nf:prerouting:-310", "--key", "flow", *match, *DROP) as asks, \
+                At("nf:prerouting:-311", "--key", "flow", "--learn",
+                   *match) as learns, hosts.raw(net.NS_A, net.A, 0) as tx:
+            for frame in kind + like:
+                tx.send(frame)
+            settles(lambda: sum(asks.counts().values()), len(kind + like))
+            seen.append([on.counts().get(reason, 0) for on, reason in (
+                (asks, "control"), (learns, "control"), (learns, "learnt"))])
+    n = len(kind)
+    return net.unlike(counts=(seen, 2 * [[n, n, len(like)], [0, 0, n + len(like)]]))
+
+
 def key(name, recent, learn=(), ask=()):
     """Which packets that resemble an answer are one, by that key."""
     fault = None
@@ -305,7 +325,7 @@ def race():
             At("nf:output:300", "--key", "flow", "--learn", "--match",
                "udp:dport=1-64999") as learns, \
             At("nf:input:-310", "--key", "flow", "--reverse", "--match", "udp",
-               *DROP) as asks:
+               "--no-control", *DROP) as asks:  # some of the ports are BFD's
         flood = os.fork()
         if not flood:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -615,7 +635,8 @@ def told():
               "24,48 --learn --match tcp:dport=80 --match udp:dport=53,443 --if-recent "
               "drop --within 3 --else accept --if-unknown accept --fragments drop"),
         rule=(s["netfilter"], {
-            "asks": True, "learns": True, "if_new": False, "within_epochs": 3,
+            "asks": True, "learns": True, "if_new": False, "no_control": False,
+            "within_epochs": 3,
             "match": ["tcp:dport=80", "udp:dport=53,443"], "if_recent": "drop",
             "else": "accept", "if_unknown": "accept", "if_malformed": "drop",
             "fragments": "drop"}),
@@ -754,6 +775,7 @@ def cases():
         ("swap and restore under the programs", reload),
         ("sends from process context are never lost to a flood on the same CPU", race),
         ("ICMP errors of a real stack", unreachable),
+        ("control packets", controls),
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
         ("scopes", scopes), ("zones", zones), ("what others have stays", beside),

@@ -273,6 +273,25 @@ def unknown_case(reason, verdict, spoil):
         learnt=(learnt, {k: v for k, v in taught.items() if v}))
 
 
+def controls(*options):
+    """Control packets pass and are not learnt, by their destination; with --no-control they
+    are judged like all others.
+    """
+    kind, like = packets.controls(False)
+    seen = []
+    for more in (), ("--no-control",):
+        with Filter(), Holder(), attached(*options, *more, match=["--match", "udp"]) as on:
+            send_out(packets.controls(True)[0])
+            got = send_in(kind + like, IP if options else ALL)
+            seen.append((len(got), *[on.side(side).get(reason, 0)
+                                     for side, reason in (("ask", "control"), ("ask", "absent"),
+                                                          ("learn", "control"),
+                                                          ("learn", "learnt"))]))
+    n, passed = len(kind), 4 if options else len(kind)
+    return net.unlike(control=(seen[0], (passed, n, len(like), n, 0)),
+                      judged=(seen[1], (0, 0, n + len(like), 0, n)))
+
+
 class Echo:
     """UDP servers in A that answer every datagram, and also send one answer to a socket
     that did not ask."""
@@ -602,6 +621,7 @@ def refusals():
                 ("--if-malformed", on + DNS + DROP + ["--if-malformed", "maybe"]),
                 ("--ask tc", on + DNS + DROP + ["--if-malformed", "mark=1/1"]),
                 ("--reflexive only", ["--if-malformed", "drop"]),
+                ("--reflexive only", ["--no-control"]),
                 ("--match 'udp:dport", on + ["--match", "udp:dport=53"]),
                 ("--match", on + ["--match", "udp:sport=53,"]),
                 ("--match", on + ["--match", "udp:sport=70000"]),
@@ -728,6 +748,8 @@ def cases():
         ("swap and restore under the programs", reload),
         ("sockets, tc", of(sockets, "--ask", "tc")),
         ("ICMP errors of a real stack", unreachable),
+        ("control packets", controls),
+        ("control packets, tc", of(controls, "--ask", "tc")),
         ("key flow", of(key, "flow", SAME)),
         ("key conversation", of(key, "conversation", SAME)),
         ("key peer-port", of(key, "peer-port", SAME | {"port"})),

@@ -225,6 +225,26 @@ def others():
         "truncated"
 
 
+def controls(out):
+    """Return frames that 'udp' matches: control packets, and packets that only come from
+    their ports.
+    """
+    four = [("198.18.0.2", 67, 68), ("255.255.255.255", 68, 67), ("224.0.0.251", 5353, 5353),
+            ("198.18.0.2", 49152, 3784)]
+    six = [("2001:db8:2::2", 547, 546), ("ff02::fb", 5353, 5353), ("ff02::1:2", 546, 547)]
+    like = [("198.18.0.2", 67, 4000), ("198.18.0.2", 3784, 4000), ("224.0.1.1", 53, 4000),
+            ("2001:db8:2::2", 546, 4000), ("ff05::2", 53, 4000)]
+
+    def frame(to, *ports):
+        version = 6 if ":" in to else 4
+        family = socket.AF_INET6 if version == 6 else socket.AF_INET
+        body = struct.pack(">HHHH", *ports, 40, 0) + bytes(32)
+        make = ip6 if version == 6 else ip4
+        return ether(KIND[version], make(UDP, body, A[version], socket.inet_pton(family, to)),
+                     out)
+    return [frame(*f) for f in four + six], [frame(*f) for f in like]
+
+
 WAYS = ("plain", "options", "tagged", "twice", "first")
 
 

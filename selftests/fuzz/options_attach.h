@@ -22,8 +22,9 @@ static void rule_again(const struct xdp_want *want)
 
 	for (side = 0; side < EPF_REFLEX_SIDES; side++)
 		law(!epf_pkt_opts_check(&rule->opts[side]), "reflexive: keys");
-	law(!drops(rule, EPF_REFLEX_RECENT) && !drops(rule, EPF_REFLEX_OTHER),
-	    "reflexive: answers, and what is not matched, are passed");
+	law(!drops(rule, EPF_REFLEX_RECENT) && !drops(rule, EPF_REFLEX_OTHER) &&
+		    !drops(rule, EPF_REFLEX_CONTROL),
+	    "reflexive: answers, control packets and what is not matched are passed");
 	law(rule->within <= EPF_EPOCHS && rule->within != 1, "reflexive: ages");
 	sink_clear();
 	reflex_print(stdout, rule);
@@ -37,9 +38,11 @@ static void rule_again(const struct xdp_want *want)
 			  !strcmp(word, "--else")         ? OPT_ELSE :
 			  !strcmp(word, "--if-unknown")   ? OPT_IF_UNKNOWN :
 			  !strcmp(word, "--if-malformed") ? OPT_IF_MALFORMED :
+			  !strcmp(word, "--no-control")   ? OPT_NO_CONTROL :
 							    OPT_FRAGMENTS;
 
-		word = strtok_r(NULL, " ", &rest);
+		if (opt != OPT_NO_CONTROL)
+			word = strtok_r(NULL, " ", &rest);
 		law(word && reflex_option(&again, opt, word), "a rule is printed");
 	}
 	again.ask_tc = want->reflex->ask_tc;

@@ -143,8 +143,8 @@ static bool has_ports(__u8 proto)
 /* Is it control of a plain flow that is to be passed, by addresses or ports? */
 static bool control_flow(const struct question *q)
 {
-	__u32 from = be16(q->frame + 34), to = be16(q->frame + 36);
-	bool dhcp = from == 67 || from == 68 || to == 67 || to == 68;
+	__u32 to = be16(q->frame + 36);
+	bool dhcp = to == 67 || to == 68;
 	bool bfd = to == 3784 || to == 3785 || to == 4784 || to == 6784 || to == 7784;
 
 	if (!(q->o.flags & EPF_PKT_PASS_CONTROL))

@@ -170,8 +170,8 @@ def options():
         attach e -f a --cluster c --key flow --mirror
         attach e -f a --cluster c --reflexive --else drop --if-unknown drop --fragments pass
         attach e -f a --reflexive --match any --within 1500ms --else drop --if-unknown drop --fragments pass
-        attach e -f a --reflexive --match udp --else drop --if-unknown drop --if-malformed pass --fragments pass
-        attach --hook nf:prerouting:-310 -f a --else drop --if-unknown drop --if-malformed pass --fragments drop
+        attach e -f a --reflexive --match udp --else drop --if-unknown drop --if-malformed pass --fragments pass --no-control
+        attach --hook nf:prerouting:-310 -f a --else drop --if-unknown drop --if-malformed pass --fragments drop --no-control
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --out e --key peer --learn --if-new --if-recent drop --if-unknown accept
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0

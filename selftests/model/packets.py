@@ -362,8 +362,8 @@ def control_of_transport(ip):
         return None
     if ip.proto == 17:
         head = ip.payload.peek(4)
-        source, dest = be(head[:2]), be(head[2:])
-        if DHCP_PORTS[ip.version] & {source, dest}:
+        dest = be(head[2:])
+        if dest in DHCP_PORTS[ip.version]:
             return "dhcp"
         return "bfd" if dest in BFD_PORTS else None
     if (ip.version, ip.proto) == (6, 58):

@@ -48,7 +48,7 @@ enum {
 "  --if-recent drop|accept|mark=VALUE/MASK  what happens to packets whose key is\n" \
 "                      present (accept); only the module can set marks\n" \
 "  --else drop|accept|mark=VALUE/MASK  what happens to all others (accept)\n" \
-"  --within, --if-unknown, --if-malformed, --fragments, --match\n" \
+"  --within, --if-unknown, --if-malformed, --no-control, --fragments, --match\n" \
 "                      PROTO[:sport=LIST|:dport=LIST]  as above; --if-unknown and\n" \
 "                      --fragments are required where something is dropped, and\n" \
 "                      there malformed packets are dropped, too\n"

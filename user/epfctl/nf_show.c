@@ -32,6 +32,8 @@ static bool nf_show_possible(const struct epf_nf_rule *rule, bool clustered, int
 		return !asks;
 	case EPF_NF_KNOWN:
 		return !asks && (rule->op & EPF_NF_IF_NEW);
+	case EPF_REFLEX_CONTROL:
+		return reflex_passes_control(&rule->of);
 	case EPF_REFLEX_OLDER:
 		return asks && rule->of.within;
 	case EPF_REFLEX_RECENT:

@@ -211,6 +211,8 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 	opts->link = EPF_LINK_IP;
 	if (!portless(want, opts) && opts->key != EPF_PKT_PEER)
 		opts->flags |= EPF_PKT_FIRST;
+	if (!reflex_said(reflex, OPT_NO_CONTROL))
+		opts->flags |= EPF_PKT_PASS_CONTROL;
 	rule->of.opts[EPF_REFLEX_ASK] = rule->of.opts[EPF_REFLEX_LEARN] = *opts;
 	return true;
 }
@@ -265,6 +267,8 @@ void nf_print(FILE *out, const struct epf_nf_rule *rule)
 		fputs(" --if-new", out);
 	if (!rule->all)
 		reflex_print_match(out, &rule->of, sep(rule));
+	if (!reflex_passes_control(&rule->of))
+		fputs(" --no-control", out);
 	if (!(rule->op & EPF_NF_ASK))
 		return;
 	fprintf(out, " --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
@@ -278,10 +282,11 @@ void nf_print(FILE *out, const struct epf_nf_rule *rule)
 
 json_t *nf_json(const struct epf_nf_rule *rule)
 {
-	json_t *o = json_pack("{s:b, s:b, s:b, s:s*, s:s*}", "asks", !!(rule->op & EPF_NF_ASK),
+	json_t *o = json_pack("{s:b, s:b, s:b, s:s*, s:s*, s:b}", "asks", !!(rule->op & EPF_NF_ASK),
 			      "learns", !!(rule->op & EPF_NF_LEARN), "if_new",
 			      !!(rule->op & EPF_NF_IF_NEW), "in", iface_name(&rule->in), "out",
-			      iface_name(&rule->out));
+			      iface_name(&rule->out), "no_control",
+			      !reflex_passes_control(&rule->of));
 
 	if (!rule->all)
 		json_object_set_new(o, "match", reflex_json_match(&rule->of, sep(rule)));

@@ -22,6 +22,7 @@ enum {
 	OPT_ELSE,
 	OPT_IF_UNKNOWN,
 	OPT_IF_MALFORMED,
+	OPT_NO_CONTROL,
 	OPT_ASK,
 	OPT_CLSACT,
 	OPT_WITHIN,
@@ -33,6 +34,7 @@ enum {
 		{ "else", required_argument, NULL, OPT_ELSE },                 \
 		{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN },     \
 		{ "if-malformed", required_argument, NULL, OPT_IF_MALFORMED }, \
+		{ "no-control", no_argument, NULL, OPT_NO_CONTROL },           \
 		{ "ask", required_argument, NULL, OPT_ASK },                   \
 		{ "clsact", no_argument, NULL, OPT_CLSACT },                   \
 	{                                                                      \
@@ -56,6 +58,7 @@ enum {
 "                      headers cannot be followed (as --else)\n" \
 "  --fragments drop|pass  what happens to fragments after the first (this and\n" \
 "                      --if-unknown are required with --else drop)\n" \
+"  --no-control        judge control packets, too (DHCP, mDNS, BFD and others)\n" \
 "  --ask xdp|tc        ask in XDP, or at tc ingress, where marks can be set (xdp)\n" \
 "  --clsact            attach to tc by a clsact qdisc, also where Linux has tcx\n" \
 "                      (6.6)\n"
@@ -114,6 +117,8 @@ struct epf_reflex_act reflex_malformed(const struct epf_reflex_rule *rule);
 void reflex_set_malformed(struct epf_reflex_rule *rule, struct epf_reflex_act act);
 /* " --if-malformed pass", if that is not the default */
 void reflex_print_malformed(FILE *out, const struct epf_reflex_rule *rule);
+/* Without OPT_NO_CONTROL. */
+bool reflex_passes_control(const struct epf_reflex_rule *rule);
 /* "drop", "mark=0x1/0x3", or @pass */
 struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
 /* "--match udp:sport=53", and as a list; @sep: ":sport=" */

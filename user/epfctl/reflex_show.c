@@ -13,6 +13,8 @@ static bool reflex_show_possible(const struct xdp_state *s, int side, int reason
 	switch (reason) {
 	case EPF_REFLEX_LEARNT:
 		return side == EPF_REFLEX_LEARN;
+	case EPF_REFLEX_CONTROL:
+		return reflex_passes_control(&s->rule);
 	case EPF_REFLEX_OLDER:
 		return side == EPF_REFLEX_ASK && s->rule.within;
 	case EPF_REFLEX_RECENT:

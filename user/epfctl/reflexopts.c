@@ -10,11 +10,11 @@
 const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
 	[EPF_REFLEX_RECENT] = "recent",       [EPF_REFLEX_ABSENT] = "absent",
 	[EPF_REFLEX_OLDER] = "older",         [EPF_REFLEX_LEARNT] = "learnt",
-	[EPF_REFLEX_OTHER] = "other",         [EPF_REFLEX_FRAGMENT] = "fragment",
-	[EPF_REFLEX_TRUNCATED] = "truncated", [EPF_REFLEX_MALFORMED] = "malformed",
-	[EPF_REFLEX_SATURATED] = "saturated", [EPF_REFLEX_OVERDUE] = "overdue",
-	[EPF_REFLEX_NO_FILTER] = "no_filter", [EPF_REFLEX_ERROR] = "error",
-	[EPF_REFLEX_UNCOVERED] = "uncovered",
+	[EPF_REFLEX_OTHER] = "other",         [EPF_REFLEX_CONTROL] = "control",
+	[EPF_REFLEX_FRAGMENT] = "fragment",   [EPF_REFLEX_TRUNCATED] = "truncated",
+	[EPF_REFLEX_MALFORMED] = "malformed", [EPF_REFLEX_SATURATED] = "saturated",
+	[EPF_REFLEX_OVERDUE] = "overdue",     [EPF_REFLEX_NO_FILTER] = "no_filter",
+	[EPF_REFLEX_ERROR] = "error",         [EPF_REFLEX_UNCOVERED] = "uncovered",
 };
 
 #define PORTS 65536u
@@ -216,6 +216,8 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_CLSACT:
 		want->clsact = true;
 		return true;
+	case OPT_NO_CONTROL:
+		return true;
 	}
 	return false;
 }
@@ -238,12 +240,14 @@ bool reflex_marks(const struct epf_reflex_rule *rule)
 /* A flow is learnt as it is, and looked up reversed. A peer is the source of a packet that
  * comes in, so it is learnt reversed. A conversation is the same in both directions.
  */
-static void set_keys(struct epf_reflex_rule *rule, const struct epf_pkt_opts *opts)
+static void set_keys(struct epf_reflex_rule *rule, const struct epf_pkt_opts *opts, bool control)
 {
 	struct epf_pkt_opts *ask = &rule->opts[EPF_REFLEX_ASK];
 	struct epf_pkt_opts *learn = &rule->opts[EPF_REFLEX_LEARN];
 
 	*ask = *learn = *opts;
+	if (control)
+		ask->flags = learn->flags |= EPF_PKT_PASS_CONTROL;
 	ask->flags |= EPF_PKT_ERRORS;
 	if (opts->key == EPF_PKT_FLOW)
 		ask->flags |= EPF_PKT_REVERSE;
@@ -262,8 +266,8 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 	if (!reflex_said(want, OPT_IF_MALFORMED))
 		reflex_set_malformed(&want->rule, reflex_malformed(&want->rule));
 	if (!want->on && want->said)
-		fail("--match, --within, --else, --if-unknown, --if-malformed, --ask and "
-		     "--clsact go with --hook or --reflexive only");
+		fail("--match, --within, --else, --if-unknown, --if-malformed, --no-control, "
+		     "--ask and --clsact go with --hook or --reflexive only");
 	if (!want->on)
 		return !want->said;
 	if (want->dport)
@@ -287,7 +291,7 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 	else if (reflex_marks(&want->rule) && !want->ask_tc)
 		fail("mark=VALUE/MASK needs --ask tc: packets have no mark in XDP");
 	else {
-		set_keys(&want->rule, opts);
+		set_keys(&want->rule, opts, !reflex_said(want, OPT_NO_CONTROL));
 		return true;
 	}
 	return false;
@@ -371,6 +375,11 @@ void reflex_print_malformed(FILE *out, const struct epf_reflex_rule *rule)
 		fprintf(out, " --if-malformed %s", reflex_act_text(act, "pass").s);
 }
 
+bool reflex_passes_control(const struct epf_reflex_rule *rule)
+{
+	return rule->opts[EPF_REFLEX_ASK].flags & EPF_PKT_PASS_CONTROL;
+}
+
 void reflex_print(FILE *out, const struct epf_reflex_rule *rule)
 {
 	reflex_print_match(out, rule, ":sport=");
@@ -379,6 +388,8 @@ void reflex_print(FILE *out, const struct epf_reflex_rule *rule)
 	fprintf(out, " --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
 	reflex_print_malformed(out, rule);
 	fprintf(out, " --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	if (!reflex_passes_control(rule))
+		fputs(" --no-control", out);
 }
 
 static json_t *match_json(const char *proto, const char *sep, const __u32 *ports)
@@ -428,6 +439,7 @@ json_t *reflex_json(const struct epf_reflex_rule *rule)
 			  reflex_act_text(&rule->act[EPF_REFLEX_MALFORMED], "pass").s, "fragments",
 			  reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 
+	json_object_set_new(o, "no_control", json_boolean(!reflex_passes_control(rule)));
 	reflex_json_within(rule, o);
 	return o;
 }

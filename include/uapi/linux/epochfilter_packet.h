@@ -116,7 +116,7 @@ enum epf_control {
 				       * STP, LLDP, pause, ... */
 	EPF_CONTROL_ND = 2,           /* IPv6 neighbour discovery */
 	EPF_CONTROL_GROUP_MEMBER = 3, /* IGMP, MLD */
-	EPF_CONTROL_DHCP = 4,         /* UDP 67, 68; for IPv6 546, 547 */
+	EPF_CONTROL_DHCP = 4,         /* UDP to 67, 68; for IPv6 546, 547 */
 	EPF_CONTROL_BFD = 5,          /* UDP to 3784, 3785, 4784, 6784, 7784 */
 	EPF_CONTROL_OSPF = 6,
 	EPF_CONTROL_VRRP = 7,
