@@ -22,6 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(TOP, "selftests/dedup"))
 
+sys.path.append(HERE)
+import default_drop  # noqa: E402
 import tap  # noqa: E402
 
 BUILT = os.path.join(TOP, "build/user")
@@ -321,6 +323,7 @@ def main():
         ("read: a record of each flow, and no other", log.read),
         ("read as IPFIX", log.read_ipfix),
         ("end: nothing is left", lambda: ended("Log each flow once")),
+        *default_drop.cases(),
     ])
 
 
