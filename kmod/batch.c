@@ -307,7 +307,7 @@ static int epf_batch_run(struct epf_file *file, struct epf_batch *args, enum op 
 	return err;
 }
 
-/**
+/*
  * epf_batch_test() - EPF_IOC_TEST; on return @a says how many keys were processed
  * Context: process; sleeps. The same holds for the next two functions.
  * Return: 0; -EINVAL: a length or flag; -E2BIG: too many keys; -ENOMEM; -EFAULT; -EINTR; -ENODEV.
@@ -317,7 +317,7 @@ int epf_batch_test(struct epf_file *file, struct epf_table *none, union epf_args
 	return epf_batch_run(file, &a->batch, OP_TEST);
 }
 
-/**
+/*
  * epf_batch_insert() - EPF_IOC_INSERT; as epf_batch_test()
  */
 int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
@@ -325,7 +325,7 @@ int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_ar
 	return epf_batch_run(file, &a->batch, OP_INSERT);
 }
 
-/**
+/*
  * epf_batch_test_and_insert() - EPF_IOC_TEST_AND_INSERT; as epf_batch_test()
  */
 int epf_batch_test_and_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)

@@ -33,7 +33,7 @@
 
 #include <linux/mm.h>
 
-/**
+/*
  * epf_table_set_limit() - compute how many keys an empty table of lanes may take
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
@@ -54,7 +54,7 @@ int epf_table_set_limit(struct epf_table *t)
 	return 0;
 }
 
-/**
+/*
  * epf_table_keys() - number of keys that have set bits since the table was made. Context: any.
  */
 u64 epf_table_keys(const struct epf_table *t)
@@ -69,7 +69,7 @@ u64 epf_table_keys(const struct epf_table *t)
 	return sum;
 }
 
-/**
+/*
  * epf_table_left() - keys that the current epoch may still take; 0: the limit is near
  * Context: any; without the lock the result may be that of an epoch that is over.
  */
@@ -86,7 +86,7 @@ u64 epf_table_left(const struct epf_table *t)
 	return room > keys ? room - keys : 0;
 }
 
-/**
+/*
  * epf_table_open() - fail open because epoch @e, the current one as the caller counted it, is full
  * Context: any; without the lock.
  */
@@ -120,7 +120,7 @@ static void epf_capacity_set_room(struct epf_table *t, u64 before)
 	WRITE_ONCE(t->keys_before, before);
 }
 
-/**
+/*
  * epf_table_next_room() - set the room of a new epoch; @before: keys until then. Context: locked.
  */
 void epf_table_next_room(struct epf_table *t, u64 before)
@@ -134,7 +134,7 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 	epf_capacity_set_room(t, before);
 }
 
-/**
+/*
  * epf_table_measured_room() - compute the room of a restored table of lanes, estimated, not
  * published. The measured errors of the lanes are used instead of the counts in the snapshot: those
  * include repeats, and a merged snapshot has lanes with the keys of many. Context: locked.
@@ -154,7 +154,7 @@ void epf_table_measured_room(struct epf_table *t)
 	epf_capacity_set_room(t, epf_table_keys(t) - keys);
 }
 
-/**
+/*
  * epf_table_judge() - decide whether an estimated filter is saturated. Context: locked.
  * Return: true if that changed.
  */

@@ -58,7 +58,7 @@ static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 	return rcu_dereference_protected(f->table, lockdep_is_held(&registry));
 }
 
-/**
+/*
  * epf_filter_find() - look up a filter by name or id; sleeps
  * Return: a reference, or an error pointer: -EINVAL: no valid name; -ENOENT.
  */
@@ -75,7 +75,7 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 }
 EPF_EXPORT(epf_filter_find);
 
-/**
+/*
  * epf_filter_get_id() - look up a filter by id. Context: any; never waits.
  * Return: a reference, or NULL.
  */
@@ -91,7 +91,7 @@ struct epf_filter *epf_filter_get_id(u32 id)
 	return f;
 }
 
-/**
+/*
  * epf_filter_put() - drop a reference; the last one only after a forced destruction
  * Context: any; never waits.
  */
@@ -199,7 +199,7 @@ static int epf_filter_reserve(const char *name)
 	return err;
 }
 
-/**
+/*
  * epf_filter_create() - EPF_IOC_CREATE; sets @id. Context: as epf_table_new().
  * Return: 0; -EINVAL: parameters; -EEXIST: the name; -ENOSPC: too many; or as epf_table_new().
  */
@@ -254,7 +254,7 @@ static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool h
 		kfree_rcu(f, rcu);
 }
 
-/**
+/*
  * epf_filter_destroy() - EPF_IOC_DESTROY; @force: even if others hold references
  * Context: process; sleeps.
  * Return: 0; -EINVAL: no valid name; -ENOENT; -EBUSY: others hold references.
@@ -302,7 +302,7 @@ void epf_filter_destroy_all(void)
 	xa_destroy(&filters);
 }
 
-/**
+/*
  * epf_filter_list() - list the ids of all filters, at most @room. Context: process; sleeps.
  * Return: their number, which may exceed @room.
  */
@@ -382,7 +382,7 @@ int epf_filter_swap(const struct epf_swap *args)
 	return err;
 }
 
-/**
+/*
  * epf_filter_replace() - give a filter the table @t, whose reference passes to it on success
  * @instead: the table to replace; NULL: whichever table @f has
  *

@@ -87,7 +87,7 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 	return err;
 }
 
-/**
+/*
  * epf_journal_begin() - begin a journal of a table of lanes, of @shards (a power of two) rings with
  * 2^@order records each. Context: process; sleeps for a grace period.
  * Return: the journal, which records all insertions that begin after this call; or an error
@@ -109,7 +109,7 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards
 	return j;
 }
 
-/**
+/*
  * epf_journal_stop() - end a journal, if it still is that of its table
  * Context: process; never sleeps: writers may use the journal for another grace period.
  */
@@ -124,7 +124,7 @@ void epf_journal_stop(struct epf_journal *j)
 	epf_table_unlock(t, flags);
 }
 
-/**
+/*
  * epf_journal_end() - end a journal and drop the descriptor's reference
  * Context: process; sleeps for a grace period.
  */
@@ -160,7 +160,7 @@ static const struct vm_operations_struct vma_ops = {
 	.fault = epf_journal_vma_fault,
 };
 
-/**
+/*
  * epf_journal_mmap() - map the rings, from EPF_MMAP_JOURNAL on; the mapping takes a reference
  * Return: 0; -EPERM: no CAP_NET_ADMIN; -EINVAL: beyond the rings.
  */

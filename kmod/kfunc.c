@@ -82,7 +82,7 @@ static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest, 
 	return epf_kfunc_test_and_insert_aside(t, digest);
 }
 
-/**
+/*
  * epf_table_op() - perform one operation on a table of any kind
  * Context: the RCU section in which the caller found the table.
  * Return: the verdict, see above.
@@ -163,7 +163,7 @@ static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *s
 	pkt->nr_segs += nr;
 }
 
-/**
+/*
  * epf_xdp_digest() - compute the digest of a packet in an XDP program; checks @opts
  * Return: 0, or as bpf_epf_xdp_digest().
  */
@@ -260,7 +260,7 @@ __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 	epf_filter_put(f);
 }
 
-/**
+/*
  * bpf_epf_release_dtor() - drop a reference in a map that is freed
  */
 __bpf_kfunc void bpf_epf_release_dtor(void *f)

@@ -32,7 +32,7 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	return ops;
 }
 
-/**
+/*
  * epf_kind_get() - get the operations of any kind, with a reference to their module
  *
  * Whoever may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the
@@ -55,7 +55,7 @@ const struct epf_table_ops *epf_kind_get(u8 kind)
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/**
+/*
  * epf_params_check() - check whether the parameters are in range, but not the name
  * Context: as epf_kind_get().
  * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
@@ -72,7 +72,7 @@ int epf_params_check(const struct epf_params *params)
 	return err;
 }
 
-/**
+/*
  * epf_kinds_fit() - do another module, built with @built, and this one have the same headers?
  * Return: 0 or -ENOEXEC.
  */
@@ -87,7 +87,7 @@ int epf_kinds_fit(const struct epf_sizes *built)
 }
 EPF_EXPORT(epf_kinds_fit);
 
-/**
+/*
  * epf_kinds_set() - add the locked kinds, or with NULL remove them
  * Context: loading of their module, which fits this one; or its unloading, so no table has one of
  * its kinds: each would have a reference to it.

@@ -55,7 +55,7 @@ void epf_wait_freed(void)
 }
 EPF_EXPORT(epf_wait_freed);
 
-/**
+/*
  * epf_charge() - charge the memory of one filter against the limits. Context: as epf_wait_freed().
  * Return: 0; -E2BIG: the limit of one filter; -ENOSPC: that of all.
  */
@@ -69,7 +69,7 @@ int epf_charge(u64 bytes)
 	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
-/**
+/*
  * epf_uncharge() - give back what was charged. Context: any.
  */
 void epf_uncharge(u64 bytes)
@@ -121,7 +121,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 EPF_EXPORT(epf_table_grow);
 
-/**
+/*
  * epf_table_shrink() - free memory of epf_table_grow() that nobody uses. Context: likewise.
  */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
@@ -137,7 +137,7 @@ EPF_EXPORT(epf_table_shrink);
 /* A fault maps the aligned 256 KiB around its address: a copy of gigabytes takes fewer faults. */
 #define AROUND_BYTES (64 * PAGE_SIZE)
 
-/**
+/*
  * epf_map() - prepare a mapping that is neither writable nor executable, for good
  * @first: page of the file that begins @bytes (whole pages) of memory
  * @ops: its fault calls epf_map_fault()
@@ -158,7 +158,7 @@ int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	return 0;
 }
 
-/**
+/*
  * epf_map_fault() - handle a fault of a mapping that epf_map() prepared; @mem: vmalloc memory
  *
  * Pages are mapped by number (PFN): the memory belongs to the filter and is charged to its creator,

@@ -21,7 +21,7 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
 	preempt_enable();
 }
 
-/**
+/*
  * epf_journal_inserted() - record an insertion into epoch @e; @lanes, @grew: see
  * epf_lanes_insert_into()
  * Context: a packet path, in the RCU section in which it found @j.
@@ -31,7 +31,7 @@ void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 la
 	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes | (grew ? EPF_JOURNAL_NEW : 0));
 }
 
-/**
+/*
  * epf_journal_rotated() - record that an epoch has begun. Context: locked.
  */
 void epf_journal_rotated(struct epf_table *t, u64 now_ns)
@@ -44,7 +44,7 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 			       now_ns);
 }
 
-/**
+/*
  * epf_journal_over_locked() - end the journal, if there is one, of a table that its filter loses.
  * The descriptor and the mappings keep the journal, but nobody writes to it. Context: locked.
  *

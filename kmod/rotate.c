@@ -55,7 +55,7 @@ static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 	return left;
 }
 
-/**
+/*
  * epf_table_reset_trigger() - set trigger and batches for what is now in the epoch
  * Context: locked, or not yet published; the epoch is new or overdue.
  */
@@ -71,7 +71,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_reset_trigger);
 
-/**
+/*
  * epf_table_end_epoch() - end the current epoch and begin the next, ready one. Context: locked.
  */
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
@@ -153,7 +153,7 @@ static bool epf_rotate_due(struct epf_table *t)
 	return false;
 }
 
-/**
+/*
  * epf_table_after_pin() - queue the worker for when the pin expires (a hint without the lock)
  *
  * A run that is queued for earlier stays. The worker is not queued at once, because it can do
@@ -180,7 +180,7 @@ static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 		t->ops->late(t);
 }
 
-/**
+/*
  * epf_table_try_rotate() - end the current epoch if it is due; a holder of the lock does so instead
  * Context: any except hardirq; never waits.
  * Return: true if the epoch ended here.
@@ -206,7 +206,7 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_try_rotate);
 
-/**
+/*
  * epf_table_full() - may insertions have filled the current epoch? The inserter that filled it may
  * have found the lock contended. The rotation is then up to the holder, which may not have
  * performed it yet, nor recorded that it is overdue. Context: any; without the lock.
@@ -219,7 +219,7 @@ bool epf_table_full(const struct epf_table *t)
 	       epf_rotate_is_due(t, ktime_get_ns());
 }
 
-/**
+/*
  * epf_table_look() - act on a count that has reached the trigger: @sum insertions of epoch @e; 0:
  * @e is not the epoch that is counted (any more). Context: a packet path.
  */
@@ -244,7 +244,7 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 }
 EPF_EXPORT(epf_table_look);
 
-/**
+/*
  * epf_table_epoch_tick_ns() - ns until the timer has to check again, at least TICK_MIN_NS
  */
 u64 epf_table_epoch_tick_ns(const struct epf_table *t)
@@ -261,7 +261,7 @@ u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 }
 EPF_EXPORT(epf_table_epoch_tick_ns);
 
-/**
+/*
  * epf_table_tick() - timer callback, for the modes that involve time. Only it re-arms the timer.
  * After a rotation by count it fires once too early, and goes on from there. Context: softirq.
  */
@@ -279,7 +279,7 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/**
+/*
  * epf_table_rotate_now() - end the current epoch if possible now; @e: the epoch after that
  * Return: 0; -EBUSY: pinned; -EAGAIN: see the wait operation.
  */
@@ -295,7 +295,7 @@ int epf_table_rotate_now(struct epf_table *t, u64 *e)
 	return err;
 }
 
-/**
+/*
  * epf_table_settle() - wait for an overdue rotation: bulk loading keeps the pace of the window
  * Context: process; sleeps.
  * Return: 0, also if a snapshot pins the table; -EINTR.
@@ -322,7 +322,7 @@ int epf_table_settle(struct epf_table *t)
 	return 0;
 }
 
-/**
+/*
  * epf_table_pin() - block rotation for a snapshot, for at most @pin_ns; sets @pin, except @moves
  * Return: 0; -EBUSY: another snapshot is under way and its pin has not expired.
  */
@@ -350,7 +350,7 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	return err;
 }
 
-/**
+/*
  * epf_table_unpin() - release the pin of a snapshot; that of a later one stays
  */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
@@ -367,7 +367,7 @@ void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 		t->ops->unpinned(t);
 }
 
-/**
+/*
  * epf_table_unlock() - release the lock, and rotate for a CPU that found it contended
  *
  * The last function of this file: after its definition, sparse no longer applies the

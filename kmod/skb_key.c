@@ -59,7 +59,7 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "compat.h"
 #include "table.h"
 
-/**
+/*
  * epf_skb_digest() - compute the digest of a packet under the hash key of @t
  * @at: offset in @skb, within the linear part, of the header that @opts say is first
  * @iface: number of the interface, for EPF_PKT_IFACE

@@ -56,7 +56,7 @@ static int epf_snapshot_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pi
 	return err;
 }
 
-/**
+/*
  * epf_snap_begin() - EPF_IOC_SNAP_BEGIN; sets the part of the header that is known already
  * Context: process; sleeps.
  * Return: 0; -EINVAL: pin; -EINTR; -EBUSY: a snapshot is under way; -EAGAIN: @t was replaced.
@@ -101,7 +101,7 @@ static struct epf_table *epf_snapshot_table(struct epf_file *file, u64 *moves)
 	return t;
 }
 
-/**
+/*
  * epf_snap_read() - EPF_IOC_SNAP_READ. Context: process; sleeps.
  * Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as the kind.
  */
@@ -127,7 +127,7 @@ static void epf_snapshot_end(struct epf_file *file)
 	file->snap = NULL;
 }
 
-/**
+/*
  * epf_snap_end() - EPF_IOC_SNAP_END. Context: process; sleeps.
  * Return: 0; -EINVAL: also if no snapshot was begun; -ESTALE: the snapshot is void, and has ended.
  */
@@ -149,7 +149,7 @@ int epf_snap_end(struct epf_file *file, struct epf_table *none, union epf_args *
 	return err;
 }
 
-/**
+/*
  * epf_snap_cancel() - end the snapshot under way, if there is one. Context: process; sleeps.
  */
 void epf_snap_cancel(struct epf_file *file)
@@ -207,7 +207,7 @@ static struct epf_table *epf_snapshot_restore_kind(const struct epf_restore *a)
 	return t;
 }
 
-/**
+/*
  * epf_restore() - EPF_IOC_RESTORE. Context: as epf_table_new().
  * Return: 0; -EBADMSG: not sound; -EFAULT; -ENODEV: destroyed; -EINTR; or as epf_table_new().
  */
@@ -277,7 +277,7 @@ static int epf_snapshot_map_journal(struct epf_file *file, struct vm_area_struct
 	return err;
 }
 
-/**
+/*
  * epf_mmap() - map the lines of the snapshot under way, else the current ones; or the journal
  * Return: 0; -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV:
  * destroyed; -EOPNOTSUPP: a locked kind; -EPERM: a journal, without the capability.

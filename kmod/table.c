@@ -162,7 +162,7 @@ struct epf_table *epf_table_new(const struct epf_params *params, const struct ep
 }
 EPF_EXPORT(epf_table_new);
 
-/**
+/*
  * epf_table_start() - start the clock of a table that @owner, of number @id, is about to publish
  */
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
@@ -173,7 +173,7 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)), HRTIMER_MODE_REL_SOFT);
 }
 
-/**
+/*
  * epf_table_retire() - drop the publication and its reference. Context: process; sleeps.
  */
 void epf_table_retire(struct epf_table *t)
@@ -190,7 +190,7 @@ void epf_table_retire(struct epf_table *t)
 	epf_table_put(t);
 }
 
-/**
+/*
  * epf_table_put() - drop a reference. Context: any. After the last one a worker frees the table, a
  * grace period later: packet paths may still be using it, and freeing many GiB takes long.
  */
@@ -243,7 +243,7 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	}
 }
 
-/**
+/*
  * epf_table_stats() - add the counters to @stats, zeroed; @t: by reference or under RCU
  */
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
@@ -285,7 +285,7 @@ static u64 epf_table_kept(const struct epf_table *t, u64 now_ns)
 	return (s64)since < (s64)now_ns ? now_ns - since : 0;
 }
 
-/**
+/*
  * epf_table_info() - fill in zeroed @info, except id, users and name; @t: as epf_table_stats()
  */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
@@ -314,7 +314,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	epf_table_read_cpu_stats(t, &info->stats);
 }
 
-/**
+/*
  * epf_table_describe() - record how the keys of coming insertions are made
  * @desc: valid; set to the description that covers all keys of the table
  */

@@ -37,7 +37,7 @@ static void epf_worker_notify(struct epf_table *t, __poll_t events)
 	rcu_read_unlock();
 }
 
-/**
+/*
  * epf_table_estimate() - sample the error rate and act on it
  * Context: sleeps; the worker, or before @t is published.
  */
@@ -61,7 +61,7 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
-/**
+/*
  * epf_table_work() - what is due for the kind, then the estimate. Context: epf_wq; sleeps.
  */
 void epf_table_work(struct work_struct *work)

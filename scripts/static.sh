@@ -16,7 +16,7 @@ bad=0
 mkdir -p "$out"
 
 usage() {
-	echo 'usage: scripts/static.sh [gcc|clang|sparse|coccinelle|checkpatch|tidy]...'
+	echo 'usage: scripts/static.sh [gcc|clang|kerneldoc|sparse|coccinelle|checkpatch|tidy]...'
 }
 
 # usage: clean NAME COMMAND...: passes if COMMAND prints nothing and exits 0
@@ -34,8 +34,8 @@ clean() {
 # usage: module DIRECTORY VARIABLE=VALUE...
 module() {
 	local kout=$out/$1
+	[ "$1" = sparse ] || rm -rf "$kout" # C=2 checks what is compiled already
 	shift
-	rm -rf "$kout"
 	make -s -C "$top/kmod" KOUT="$kout" W=1 "$@"
 }
 
@@ -46,6 +46,13 @@ check_gcc() {
 # The kernel's own headers let clang build against a kernel that gcc built.
 check_clang() {
 	module clang LLVM=1
+}
+
+# Comments that begin as kernel-doc describe every parameter; others begin as plain comments.
+check_kerneldoc() {
+	local release
+	release=$("$top/scripts/deps.sh" --kernel) || return
+	"/lib/modules/$release/build/scripts/kernel-doc" -none kmod/*.[ch] kmod/*/*.[ch]
 }
 
 # Sparse lacks __has_include, cannot track a lock that is taken conditionally, and
@@ -111,7 +118,7 @@ check_tidy() {
 	return 0
 }
 
-[ $# -gt 0 ] || set -- gcc clang sparse checkpatch coccinelle tidy
+[ $# -gt 0 ] || set -- gcc clang kerneldoc sparse checkpatch coccinelle tidy
 for tool in "$@"; do
 	declare -F "check_$tool" > /dev/null || { usage >&2; exit 2; }
 	clean "$tool" "check_$tool"
