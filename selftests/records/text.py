@@ -362,14 +362,6 @@ def long_lines():
         refused((rows[1], ["fields=1", "multiline"], [], "line 1: a quoted field with ends of lines"))
 
 
-def many_values():
-    """A line of JSON may have 16,384 values, by what separates them; one more is bad."""
-    def line(n):
-        return b'{"k":"a","x":[' + b",".join([b"1"] * (n - 2)) + b"]}\n"
-    return expect(read(line(16384), "json", "fields=k"), [b"a"], 0) or \
-        expect(read(line(16385) + line(3), "json", "fields=k", "skip-bad"), [b"a"], 0, 0, 1)
-
-
 def endless_line():
     """2 GiB without a newline: one error, and no more memory than a buffer."""
     with tempfile.TemporaryFile() as f:
@@ -455,7 +447,6 @@ CASES = [
     ("JSON without fields", json_insert),
     ("text cut off anywhere", cut_anywhere),
     ("lines of 1 MiB, and of a byte more", long_lines),
-    ("lines of many values", many_values),
     ("a line of 2 GiB", endless_line),
     ("records that trickle", trickle),
     ("what makes no sense", without_sense),
