@@ -2,8 +2,12 @@
 /*
  * The registry: which filters exist, and which table each contains.
  *
- * The registry lock covers names, ids and every change of filter.table. Tables are allocated before
- * it is taken and retired after it is released. Packet paths look up filters by id under RCU.
+ * The registry lock covers names, ids and every change of filter.table. It is held for short steps
+ * only: tables are allocated before it is taken and retired after it is released, and nobody waits
+ * for a grace period with it. Packet paths look up filters by id under RCU, and everybody gets the
+ * table of a filter under RCU. Swap and restore exclude each other by the @replacing locks of their
+ * filters, which are taken before the registry lock and held over the grace period; two of them in
+ * the order of ids.
  *
  * A name is one reference. A filter is destroyed when only the name's reference is left (the count
  * goes from one to zero in one step, so nobody can get a new reference in between) or by force.
@@ -102,19 +106,21 @@ void epf_filter_put(struct epf_filter *f)
 }
 EPF_EXPORT(epf_filter_put);
 
-/**
- * epf_filter_table() - get the table of a filter. Context: process; sleeps.
+/*
+ * epf_filter_table() - get the table of a filter. Context: any; never waits.
+ *
+ * A published table has a reference. One that has none left was replaced since it was read.
  * Return: a reference; NULL if the filter was destroyed.
  */
 struct epf_table *epf_filter_table(struct epf_filter *f)
 {
 	struct epf_table *t;
 
-	mutex_lock(&registry);
-	t = epf_filter_table_locked(f);
-	if (t)
-		epf_table_get(t);
-	mutex_unlock(&registry);
+	rcu_read_lock();
+	do {
+		t = rcu_dereference(f->table);
+	} while (t && !refcount_inc_not_zero(&t->refs));
+	rcu_read_unlock();
 	return t;
 }
 EPF_EXPORT(epf_filter_table);
@@ -139,6 +145,7 @@ static struct epf_filter *epf_filter_new(const struct epf_create *args)
 	if (args->flags & EPF_CREATE_ALIGN)
 		epf_window_align(&t->window);
 	refcount_set(&f->refs, 1);
+	mutex_init(&f->replacing);
 	mutex_init(&f->turn);
 	init_waitqueue_head(&f->wait);
 	strscpy(f->name, args->params.name, sizeof(f->name));
@@ -332,6 +339,7 @@ static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct
 {
 	unsigned long flags;
 
+	lockdep_assert_held(&f->replacing);
 	lockdep_assert_held(&registry);
 	epf_table_lock(old, &flags);
 	epf_journal_over_locked(old);
@@ -343,43 +351,96 @@ static void epf_filter_install(struct epf_filter *f, struct epf_table *t, struct
 	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
 }
 
-/* No operation is left that began in the table which @t has replaced: from now on all insertions
- * into the filter go to @t. The registry lock keeps @t from being replaced meanwhile.
+/* No operation is left that began in the table which @t, by reference, has replaced: from now on
+ * all insertions into the filter go to @t. The caller's @replacing keeps @t from being replaced
+ * meanwhile; if the filter was destroyed instead, nobody asks.
  */
 static void epf_filter_begun(struct epf_table *t)
 {
-	lockdep_assert_held(&registry);
 	WRITE_ONCE(t->began_ns, ktime_get_ns());
+	epf_table_put(t);
 }
 
-/**
+/* Exchange the tables of two filters, whose @replacing locks the caller holds. */
+static int epf_filter_exchange(struct epf_filter *a, struct epf_filter *b)
+{
+	struct epf_table *t, *u;
+
+	mutex_lock(&registry);
+	t = epf_filter_table_locked(a);
+	u = epf_filter_table_locked(b);
+	if (t && u) {
+		epf_table_get(t);
+		epf_table_get(u);
+		epf_filter_install(a, u, t);
+		epf_filter_install(b, t, u);
+	}
+	mutex_unlock(&registry);
+	if (!t || !u)
+		return -ENOENT;
+	synchronize_rcu();
+	epf_filter_begun(t);
+	epf_filter_begun(u);
+	return 0;
+}
+
+static int epf_filter_swap_two(struct epf_filter *a, struct epf_filter *b)
+{
+	int err;
+
+	if (a == b)
+		return -EINVAL;
+	if (a->id > b->id)
+		swap(a, b);
+	mutex_lock(&a->replacing);
+	mutex_lock_nested(&b->replacing, SINGLE_DEPTH_NESTING);
+	err = epf_filter_exchange(a, b);
+	mutex_unlock(&b->replacing);
+	mutex_unlock(&a->replacing);
+	return err;
+}
+
+/*
  * epf_filter_swap() - EPF_IOC_SWAP; operations under way finish in the table in which they began
  * Context: process; sleeps.
  * Return: 0; -EINVAL: no valid name, or a filter with itself; -ENOENT.
  */
 int epf_filter_swap(const struct epf_swap *args)
 {
-	struct epf_filter *a, *b;
-	struct epf_table *t, *u;
-	int err;
+	struct epf_filter *a = epf_filter_find(&args->a);
+	struct epf_filter *b = epf_filter_find(&args->b);
+	int err = PTR_ERR_OR_ZERO(a) ?: PTR_ERR_OR_ZERO(b);
+
+	if (!err)
+		err = epf_filter_swap_two(a, b);
+	if (!IS_ERR(a))
+		epf_filter_put(a);
+	if (!IS_ERR(b))
+		epf_filter_put(b);
+	return err;
+}
+
+/* Publish @t in @f, whose @replacing lock the caller holds. Return: the table before, whose
+ * publication ends; or as epf_filter_replace().
+ */
+static struct epf_table *epf_filter_publish_instead(struct epf_filter *f, struct epf_table *t,
+						    const struct epf_table *instead)
+{
+	struct epf_table *old;
 
 	mutex_lock(&registry);
-	a = epf_filter_find_locked(&args->a);
-	b = epf_filter_find_locked(&args->b);
-	err = PTR_ERR_OR_ZERO(a) ?: PTR_ERR_OR_ZERO(b);
-	if (a == b && !err)
-		err = -EINVAL;
-	if (!err) {
-		t = epf_filter_table_locked(a);
-		u = epf_filter_table_locked(b);
-		epf_filter_install(a, u, t);
-		epf_filter_install(b, t, u);
-		synchronize_rcu();
-		epf_filter_begun(t);
-		epf_filter_begun(u);
+	old = epf_filter_table_locked(f);
+	if (!old || (instead && old != instead)) {
+		old = ERR_PTR(old ? -EAGAIN : -ENODEV);
+	} else {
+		if (old->window.align_ns && !t->locked)
+			epf_window_align(&t->window); /* mode time only */
+		epf_table_get(t);
+		epf_table_start(t, f, f->id);
+		epf_filter_install(f, t, old);
 	}
 	mutex_unlock(&registry);
-	return err;
+	return old;
 }
 
 /*
@@ -393,23 +454,16 @@ int epf_filter_swap(const struct epf_swap *args)
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)
 {
 	struct epf_table *old;
-	int err = 0;
 
-	mutex_lock(&registry);
-	old = epf_filter_table_locked(f);
-	if (!old || (instead && old != instead))
-		err = old ? -EAGAIN : -ENODEV;
-	if (!err) {
-		if (old->window.align_ns && !t->locked)
-			epf_window_align(&t->window); /* mode time only */
-		epf_table_start(t, f, f->id);
-		epf_filter_install(f, t, old);
+	mutex_lock(&f->replacing);
+	old = epf_filter_publish_instead(f, t, instead);
+	if (!IS_ERR(old)) {
 		synchronize_rcu();
 		epf_filter_begun(t);
 	}
-	mutex_unlock(&registry);
-	if (err)
-		return err;
+	mutex_unlock(&f->replacing);
+	if (IS_ERR(old))
+		return PTR_ERR(old);
 	epf_table_retire(old);
 	return 0;
 }

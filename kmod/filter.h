@@ -16,6 +16,7 @@ struct epf_filter {
 	refcount_t refs; /* one for its name, one for each descriptor and each BPF reference */
 	u32 id;          /* never 0 */
 	char name[EPF_NAME_LEN]; /* valid, NUL-terminated; constant */
+	struct mutex replacing;  /* of the table: held until operations in the old one are over */
 	struct mutex turn;       /* of batches on a locked kind: only one contends for the lock */
 	wait_queue_head_t wait;  /* tasks in poll() */
 	struct rcu_head rcu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Requests during other operations: rotations while a snapshot begins; a filter whose
- * contents are being exchanged; memory that is being freed; and the worker, which
- * sleeps until a snapshot that blocks it has ended.
+ * contents are being exchanged; two others that are being swapped; memory that is being
+ * freed; and the worker, which sleeps until a snapshot that blocks it has ended.
  */
 #include "sized.h"
 
@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #define NAME "mod-meanwhile"
 #define KINDS (EPF_KIND_MAX + 1)
@@ -195,6 +196,72 @@ static void try_exchange(__u32 kind)
 	close(r.fd);
 }
 
+/* ----------------------------------------------- others are swapped ---- */
+
+#define SWAPS 100
+
+static __u64 swaps_done; /* written by the thread */
+
+static void *swap_others(void *unused)
+{
+	while (swaps_done < SWAPS) {
+		test_demand(!epf_dev_swap(test_dev, NAME "-2", NAME "-3"));
+		__atomic_store_n(&swaps_done, swaps_done + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static __u64 swaps(void)
+{
+	return __atomic_load_n(&swaps_done, __ATOMIC_ACQUIRE);
+}
+
+/* Ask, as epfctl does, for the state of a filter and map it. */
+static void ask_and_map(void)
+{
+	int fd = test_open(NAME);
+	void *map;
+
+	test_demand(fd >= 0 && test_info(fd).id);
+	map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	test_demand(map != MAP_FAILED);
+	munmap(map, PAGE);
+	close(fd);
+}
+
+/* How often this thread has gone to sleep by itself, as it does to wait for a lock. */
+static long times_slept(void)
+{
+	struct rusage used;
+
+	test_demand(!getrusage(RUSAGE_THREAD, &used));
+	return used.ru_nvcsw;
+}
+
+#define SWAP_POINTS 1
+static void try_swap(void)
+{
+	struct epf_params other = test_params(NAME "-2", 1024, 2, 10, 700);
+	struct epf_params third = test_params(NAME "-3", 1024, 2, 10, 700);
+	int fd = make_usual(EPF_KIND_LANES), a = test_make(&other), b = test_make(&third);
+	pthread_t thread;
+	__u64 asked = 0;
+	long slept;
+
+	test_demand(!pthread_create(&thread, NULL, swap_others, NULL));
+	for (slept = times_slept(); swaps() < SWAPS; asked++)
+		ask_and_map();
+	slept = times_slept() - slept;
+	pthread_join(thread, NULL);
+	tap_ok(slept < SWAPS / 4,
+	       "%d swaps of others: %llu times OPEN, INFO and mmap sleep %ld times", SWAPS, asked,
+	       slept);
+	close(fd);
+	close(a);
+	close(b);
+	test_demand(!test_destroy(other.name, 0) && !test_destroy(third.name, 0));
+}
+
 /* ---------------------------------------------- memory comes back ---- */
 
 static void limit(__u64 mib)
@@ -311,13 +378,14 @@ int main(void)
 {
 	__u32 kind;
 
-	test_begin(ROTATE_POINTS + KINDS * (EXCHANGE_POINTS + RESTORE_POINTS) + JOURNAL_POINTS +
-		   2 * REST_POINTS + 1);
+	test_begin(ROTATE_POINTS + KINDS * (EXCHANGE_POINTS + RESTORE_POINTS) + SWAP_POINTS +
+		   JOURNAL_POINTS + 2 * REST_POINTS + 1);
 	for (kind = 0; kind < KINDS; kind++) {
 		try_rotate(kind);
 		try_exchange(kind);
 		try_restore(kind);
 	}
+	try_swap();
 	try_journal();
 	try_rest(EPF_KIND_LANES);
 	try_rest(EPF_KIND_GE);
