@@ -341,6 +341,23 @@ static int epf_dev_get_args(const struct cmd *cmd, union epf_args *args, void __
 	return args->flags & ~cmd->flags_in ? -EINVAL : 0;
 }
 
+/* Callers without the capability take turns at the lock of a locked kind, which packets wait for; a
+ * batch has a turn for each of its groups (batch.c).
+ */
+static int epf_dev_call_table(const struct cmd *cmd, struct epf_file *file, union epf_args *args,
+			      struct epf_table *t)
+{
+	bool turn = t->locked && !(cmd->how & ADMIN);
+	int ret;
+
+	if (turn)
+		mutex_lock(&file->filter->turn);
+	ret = cmd->fn(file, t, args);
+	if (turn)
+		mutex_unlock(&file->filter->turn);
+	return ret;
+}
+
 static int epf_dev_call(const struct cmd *cmd, struct epf_file *file, union epf_args *args)
 {
 	struct epf_table *t;
@@ -352,7 +369,7 @@ static int epf_dev_call(const struct cmd *cmd, struct epf_file *file, union epf_
 		t = epf_filter_table(file->filter);
 		if (!t)
 			return -ENODEV;
-		ret = cmd->fn(file, t, args);
+		ret = epf_dev_call_table(cmd, file, args, t);
 		epf_table_put(t);
 	} while (ret == -EAGAIN);
 	return ret;

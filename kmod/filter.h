@@ -17,7 +17,7 @@ struct epf_filter {
 	u32 id;          /* never 0 */
 	char name[EPF_NAME_LEN]; /* valid, NUL-terminated; constant */
 	struct mutex replacing;  /* of the table: held until operations in the old one are over */
-	struct mutex turn;       /* of batches on a locked kind: only one contends for the lock */
+	struct mutex turn;       /* of callers without rights at a locked kind's lock, see dev.c */
 	wait_queue_head_t wait;  /* tasks in poll() */
 	struct rcu_head rcu;
 };

@@ -256,9 +256,18 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 	epf_table_read_cpu_stats(t, stats);
 }
 
-/* Report the retained epochs, the current one first, at most eight. */
+/* Insertions into one epoch. */
+struct epf_table_inserts {
+	u64 epoch;
+	u64 inserts;
+};
+
+/* Report the retained epochs, the current one first, at most eight. @now: the insertions into the
+ * epoch that was current before the lock was taken. If another one is, it has begun since, and only
+ * those that came after that are left out: what CPUs and groups keep of them.
+ */
 static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
-				  struct epf_epoch_info *info)
+				  const struct epf_table_inserts *now, struct epf_epoch_info *info)
 {
 	u64 older = min(t->epochs, EPF_LIVE_EPOCHS);
 	u64 e = t->state.epoch;
@@ -269,7 +278,9 @@ static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
 		info->epoch = x;
 		info->inserts = t->state.ring[x & 7].inserts;
 		if (x == e)
-			info->inserts = epf_table_inserts_now(t, e);
+			info->inserts = e == now->epoch ?
+						now->inserts :
+						epf_count_of(epf_load(&t->state.count), e);
 		info->age_ns = now_ns - t->state.ring[x & 7].start_ns;
 		info->fill_ppt = t->est.lane_fill[x & 7];
 		info->fpr_ppt = t->est.lane_fpr[x & 7];
@@ -292,11 +303,15 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
 	unsigned long flags;
 	u64 now;
+ *
+ * What is summed over CPUs is summed without the lock, for which packets of a locked kind wait.
 
 	info->params = t->params;
 	info->memory_bytes = atomic64_read(&t->bytes);
 	info->window_epochs = t->epochs;
 	epf_table_lock(t, &flags);
+	u64 e = epf_load_acquire(&t->state.epoch);
+	const struct epf_table_inserts inserts = { e, epf_table_inserts_now(t, e) };
 	now = ktime_get_ns();
 	info->epoch = t->state.epoch;
 	info->fpr_ppt = t->est.fpr;
@@ -306,7 +321,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0) |
 		      (rcu_access_pointer(t->journal) ? EPF_INFO_JOURNAL : 0) |
 		      (t->window.align_ns ? EPF_INFO_ALIGNED : 0);
-	epf_table_read_epochs(t, now, info->epochs);
+	epf_table_read_epochs(t, now, &inserts, info->epochs);
 	t->ops->info(t, now, info);
 	info->kept_ns = epf_table_kept(t, now);
 	epf_table_read_locked_stats(t, &info->stats);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Unprivileged callers cannot keep packets from a filter of a locked kind, whose lock
- * packets need: of all callers with batches at most one waits for or holds the lock,
- * for one key at a time. The module of the stress test counts both
- * (broken/epf/estimate.h); promise.sh loads it. A kind with locks of its own needs that
- * lock for no key.
+ * packets need: of all callers with batches, and of those that ask for the state (INFO),
+ * at most one waits for or holds the lock, for one key at a time. The module of the stress
+ * test counts both (broken/epf/estimate.h); promise.sh loads it. A kind with locks of its
+ * own needs that lock for no key.
  */
 #include "../locked.h"
 #include "epftest.h"
@@ -32,6 +32,7 @@ static long long number(const char *name)
 }
 
 static unsigned long command = EPF_IOC_TEST;
+static bool some_ask; /* every second caller asks for the state instead, once for eight keys */
 
 static void *call(void *arg)
 {
@@ -41,6 +42,16 @@ static void *call(void *arg)
 
 	for (i = 0; i < CALLS; i++)
 		test_demand(!epf_filter_batch(c->fd, command, &b));
+	return NULL;
+}
+
+static void *ask(void *arg)
+{
+	const struct caller *c = arg;
+	__u32 i;
+
+	for (i = 0; i < CALLS * KEYS / 8; i++)
+		test_info(c->fd);
 	return NULL;
 }
 
@@ -60,7 +71,8 @@ static long long hold_count(int fd)
 	test_demand(!test_write(PARAMETERS "most_inside", "0"));
 	holds = number("holds");
 	for (i = 0; i < CALLERS; i++)
-		test_demand(!pthread_create(&callers[i].thread, NULL, call, &callers[i]));
+		test_demand(!pthread_create(&callers[i].thread, NULL,
+					    some_ask && i % 2 ? ask : call, &callers[i]));
 	for (i = 0; i < CALLERS; i++)
 		pthread_join(callers[i].thread, NULL);
 	return number("holds") - holds;
@@ -77,6 +89,12 @@ static void try_kind(__u32 kind, const char *name)
 	       most);
 	tap_ok(holds >= CALLERS * CALLS * (long long)KEYS,
 	       "%s: %u keys asked for in %lld holds of it", name, CALLERS * CALLS * KEYS, holds);
+	some_ask = true;
+	hold_count(fd);
+	some_ask = false;
+	most = number("most_inside");
+	tap_ok(most == 1, "%s: half of the callers ask for its state, %lld at the lock at a time",
+	       name, most);
 	close(fd);
 }
 
@@ -101,7 +119,7 @@ static void try_line_locks(void)
 
 int main(void)
 {
-	test_begin(5);
+	test_begin(7);
 	try_kind(EPF_KIND_GE, "ge");
 	try_kind(EPF_KIND_DICT, "dict");
 	try_line_locks();
