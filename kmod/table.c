@@ -298,20 +298,20 @@ static u64 epf_table_kept(const struct epf_table *t, u64 now_ns)
 
 /*
  * epf_table_info() - fill in zeroed @info, except id, users and name; @t: as epf_table_stats()
+ *
+ * What is summed over CPUs is summed without the lock, for which packets of a locked kind wait.
  */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
+	u64 e = epf_load_acquire(&t->state.epoch);
+	const struct epf_table_inserts inserts = { e, epf_table_inserts_now(t, e) };
 	unsigned long flags;
 	u64 now;
- *
- * What is summed over CPUs is summed without the lock, for which packets of a locked kind wait.
 
 	info->params = t->params;
 	info->memory_bytes = atomic64_read(&t->bytes);
 	info->window_epochs = t->epochs;
 	epf_table_lock(t, &flags);
-	u64 e = epf_load_acquire(&t->state.epoch);
-	const struct epf_table_inserts inserts = { e, epf_table_inserts_now(t, e) };
 	now = ktime_get_ns();
 	info->epoch = t->state.epoch;
 	info->fpr_ppt = t->est.fpr;
