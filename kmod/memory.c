@@ -7,6 +7,7 @@
 #include "table.h"
 
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/vmalloc.h>
 
 /* Limits, which may change at any time. */
@@ -77,14 +78,10 @@ void epf_uncharge(u64 bytes)
 	atomic64_sub(bytes, &total_bytes);
 }
 
-/**
- * epf_alloc_lines() - allocate zeroed memory, of whole pages, that is charged already
- *
- * Use huge pages if they are readily available: compacting memory would take many seconds. Do not
- * allocate more than is available: that would first push everything else out. Context: sleeps.
- * Return: the memory, or NULL.
+/* Use huge pages if they are readily available: compacting memory would take many seconds. Do not
+ * allocate more than is available: that would first push everything else out.
  */
-struct epf_line *epf_alloc_lines(u64 bytes)
+static void *epf_memory_alloc(u64 bytes)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
 	void *lines;
@@ -95,7 +92,23 @@ struct epf_line *epf_alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
-/**
+/*
+ * epf_alloc_lines() - allocate zeroed memory, of whole pages, that is charged already
+ *
+ * Whoever allocates, a worker for example, the memory counts for the memory control group of the
+ * process that made the table. Context: sleeps.
+ * Return: the memory, or NULL.
+ */
+struct epf_line *epf_alloc_lines(const struct epf_table *t, u64 bytes)
+{
+	struct mem_cgroup *before = set_active_memcg(t->creator);
+	void *lines = epf_memory_alloc(bytes);
+
+	set_active_memcg(before);
+	return (struct epf_line *)lines;
+}
+
+/*
  * epf_table_grow() - allocate @words more 64-bit words for a table, zeroed and charged
  * Context: sleeps. The worker of the table, or before it is published. For lanes, whose worker
  * needs no memory, callers serialize themselves.
@@ -111,7 +124,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 		return ERR_PTR(-E2BIG);
 	if (!epf_memory_try_charge(bytes))
 		return ERR_PTR(-ENOSPC);
-	word = (u64 *)epf_alloc_lines(bytes);
+	word = (u64 *)epf_alloc_lines(t, bytes);
 	if (!word) {
 		epf_uncharge(bytes);
 		return ERR_PTR(-ENOMEM);

@@ -14,7 +14,7 @@ extern unsigned int epf_max_filters;
 int epf_charge(u64 bytes);
 void epf_uncharge(u64 bytes);
 void epf_wait_freed(void);
-struct epf_line *epf_alloc_lines(u64 bytes);
+struct epf_line *epf_alloc_lines(const struct epf_table *t, u64 bytes);
 u64 *epf_table_grow(struct epf_table *t, u64 words);
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words);
 int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,

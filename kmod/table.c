@@ -5,6 +5,7 @@
 #include "journal.h"
 #include "kind.h"
 
+#include <linux/memcontrol.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -40,6 +41,7 @@ static void epf_free_table(struct epf_table *t)
 	free_percpu(t->cpu);
 	kfree(t->group);
 	epf_uncharge(atomic64_read(&t->bytes));
+	mem_cgroup_put(t->creator);
 	kfree_sensitive(t); /* contains the hash key */
 	epf_kind_put(ops);
 }
@@ -94,7 +96,7 @@ static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 	if (!t->cpu || (groups && !t->group))
 		return -ENOMEM;
 	if (lines_bytes)
-		t->lanes.line = epf_alloc_lines(lines_bytes);
+		t->lanes.line = epf_alloc_lines(t, lines_bytes);
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
@@ -131,9 +133,9 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
  * @key: hash key
  *
  * The lines use huge pages if possible, follow the caller's memory policy (numactl), and are
- * charged to its memory control group. The allocation fails rather than wake the OOM killer. After
- * a fatal signal it fails, though not at once: vmalloc falls back from huge pages to small ones,
- * and completes that pass first.
+ * charged to its memory control group, also those by which the table grows later. The allocation
+ * fails rather than wake the OOM killer. After a fatal signal it fails, though not at once: vmalloc
+ * falls back from huge pages to small ones, and completes that pass first.
  *
  * Context: process; sleeps, for seconds if the table has many GiB.
  * Return: the table with one reference, or an error pointer: -EINVAL: bad shape; -E2BIG, -ENOSPC:
@@ -154,6 +156,7 @@ struct epf_table *epf_table_new(const struct epf_params *params, const struct ep
 		return ERR_PTR(-ENOMEM);
 	}
 	t->ops = ops;
+	t->creator = get_mem_cgroup_from_mm(current->mm);
 	err = ops->make(t, params, shape) ?: epf_table_fill_and_begin(t, params, key);
 	if (!err)
 		return t;

@@ -118,9 +118,11 @@ struct epf_table {
 	struct epf_params params; /* as requested by the caller; the name in it is not used */
 	u64 serial;               /* different from that of every other table */
 	atomic64_t bytes;         /* charged; grown and shrunk by the worker and by SNAP_BEGIN */
-	u64 created_ns;           /* monotonic */
-	u64 began_ns;             /* @began of epf_state_since(); written under @replacing of filter.h */
-	u64 base_inserts;         /* insertions before a restore */
+	/* Memory control group of the process that made it, by reference; charged for all lines. */
+	struct mem_cgroup *creator;
+	u64 created_ns;   /* monotonic */
+	u64 began_ns;     /* @began of epf_state_since(); written under @replacing of filter.h */
+	u64 base_inserts; /* insertions before a restore */
 	struct epf_filter __rcu *owner; /* the filter that publishes it */
 	u32 owner_id;                   /* its id, for tracing */
 	refcount_t refs;

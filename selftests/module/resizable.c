@@ -7,6 +7,8 @@
  */
 #include "epftest.h"
 
+#include <sys/stat.h>
+
 #define NAME "mod-resizable"
 #define SPAN (700 * MS) /* T */
 #define K 5u
@@ -302,6 +304,40 @@ static void short_of_memory(const struct resizable *of)
 	test_demand(!test_destroy("mod-resizable-other", 0));
 }
 
+/* ---------------------------------------------------- who is charged ---- */
+
+#define GROUPS "/sys/fs/cgroup"
+
+/* The worker, which belongs to no group, allocates what the filter grows by. */
+#define CHARGED_POINTS 1
+static void charged_to_its_maker(const struct resizable *of)
+{
+	struct growth more = { .bytes = 1 << 20 };
+	long long charged;
+	char procs[128], stat[128];
+	struct epf_info info;
+
+	snprintf(stat, sizeof(stat), GROUPS "/" NAME "-%s", of->name);
+	if (test_write(GROUPS "/cgroup.subtree_control", "+memory") ||
+	    (mkdir(stat, 0755) && errno != EEXIST)) {
+		test_skip(of->name, "no memory control groups at " GROUPS);
+		return;
+	}
+	snprintf(stat, sizeof(stat), GROUPS "/" NAME "-%s/memory.stat", of->name);
+	snprintf(procs, sizeof(procs), GROUPS "/" NAME "-%s/cgroup.procs", of->name);
+	test_demand(!test_write(procs, "0"));
+	more.fd = make(of, 3600 * SEC, 1 << 22);
+	test_demand(!test_write(GROUPS "/cgroup.procs", "0"));
+	test_demand(test_wait(has_grown, &more));
+	info = test_info(more.fd);
+	charged = test_number(stat, "vmalloc");
+	tap_ok(charged >= (long long)info.memory_bytes / 10 * 9,
+	       "%s: of %llu bytes that it grew to, %lld are charged to the group that made it",
+	       of->name, info.memory_bytes, charged);
+	close(more.fd);
+	test_demand(!test_destroy(NAME, 0));
+}
+
 /* Return: the result of EPF_IOC_CREATE, with a free name. */
 static int try(struct epf_params *p, const struct epf_shape *s)
 {
@@ -384,14 +420,15 @@ int main(void)
 {
 	size_t i;
 
-	test_begin(ARRAY_LEN(resizables) *
-			   (RATE_POINTS + TURN_POINTS + AGAIN_POINTS + SHORT_POINTS) +
+	test_begin(ARRAY_LEN(resizables) * (RATE_POINTS + TURN_POINTS + AGAIN_POINTS +
+					    SHORT_POINTS + CHARGED_POINTS) +
 		   BAD_POINTS);
 	for (i = 0; i < ARRAY_LEN(resizables); i++) {
 		follows_the_rate(&resizables[i]);
 		turns(&resizables[i]);
 		again_and_again(&resizables[i]);
 		short_of_memory(&resizables[i]);
+		charged_to_its_maker(&resizables[i]);
 	}
 	refused_slices();
 	refused_tables();
