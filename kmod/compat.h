@@ -84,6 +84,15 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 #define EPF_IMPORT() MODULE_IMPORT_NS(EPOCHFILTER)
 #endif
 
+/* How hard vmalloc tries before it fails, without the OOM killer. 6.19 alone, as first released,
+ * warns about __GFP_RETRY_MAYFAIL there and ignores it.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define EPF_VMALLOC_HARD __GFP_NORETRY
+#else
+#define EPF_VMALLOC_HARD __GFP_RETRY_MAYFAIL
+#endif
+
 /* 6.9: programs may pass a map to a kernel function (suffix __map). Return: where the first value
  * of array @map has its first reference with destructor @dtor, or NULL.
  */

@@ -89,7 +89,7 @@ static void *epf_memory_alloc(u64 bytes)
 	if (bytes >> PAGE_SHIFT > si_mem_available())
 		return NULL;
 	lines = vmalloc_huge(bytes, gfp | __GFP_NORETRY);
-	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
+	return lines ?: __vmalloc(bytes, gfp | EPF_VMALLOC_HARD);
 }
 
 /*
