@@ -18,7 +18,7 @@ older=bookworm # the last release that has the package with the captures
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
-	libjansson-dev libinih-dev libcsv-dev libncurses-dev libfixbuf-dev libisal-dev libmicrohttpd-dev libnats-dev libsystemd-dev libwireshark-dev libxtables-dev libxxhash-dev
+	libjansson-dev libinih-dev libcsv-dev libncurses-dev libfixbuf-dev libisal-dev libmicrohttpd-dev libnats-dev libssl-dev libsystemd-dev libwireshark-dev libxtables-dev libxxhash-dev
 	zlib1g-dev liblzma-dev libzstd-dev pahole bpftool kmod python3 python3-cffi python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap ovmf'

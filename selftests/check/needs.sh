@@ -58,7 +58,7 @@ nothing() {
 	says 2 "${missing[@]}" "${bare[@]}" &&
 		line '^error: missing: gcc, libc6-dev, libjansson-dev, libxxhash-dev, libinih-dev, ' \
 			libncurses-dev libpcap-dev libcsv-dev zlib1g-dev liblzma-dev libzstd-dev pkg-config libfixbuf-dev libbpf-dev clang libxdp-dev \
-			libsystemd-dev libmicrohttpd-dev libisal-dev libnats-dev python3-docutils 'make deps FOR=build'
+			libsystemd-dev libmicrohttpd-dev libisal-dev libnats-dev libssl-dev python3-docutils 'make deps FOR=build'
 }
 ktap_check 'without a compiler: all that is missing, at once' nothing
 stops() {

@@ -30,11 +30,11 @@ def openssl(*args):
     return subprocess.run(["openssl", *args], check=True, capture_output=True).stdout
 
 
-def certificates():
+def certificates(days=2):
     """Make an authority, and certificates of a server and of hosts."""
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     for ca in ("ca", "other"):
-        openssl("req", "-x509", *curve, "-days", "2", "-subj", f"/CN={ca}", "-keyout",
+        openssl("req", "-x509", *curve, "-days", str(days), "-subj", f"/CN={ca}", "-keyout",
                 path(f"{ca}.key"), "-out", path(f"{ca}.pem"))
     h.write(path("ext"), "subjectAltName=DNS:localhost\n")
     h.write(path("none"), "\n")
@@ -42,7 +42,7 @@ def certificates():
         openssl("req", *curve, "-subj", f"/CN={name}", "-keyout", path(f"{name}.key"), "-out",
                 path(f"{name}.csr"))
         openssl("x509", "-req", "-in", path(f"{name}.csr"), "-CA", path("ca.pem"), "-CAkey",
-                path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile",
+                path("ca.key"), "-CAcreateserial", "-days", str(days), "-extfile",
                 path("ext" if name == "server" else "none"), "-out", path(f"{name}.pem"))
 
 
@@ -107,6 +107,35 @@ def nobody_else():
         a.poll(lambda: re.search(r'Publish Violation.*"epf\.edge\.d\.h0"', server.log()))
         a.poll(lambda: "iolation" in (nodes["h0"].ask()[1]["trouble"] or ""))
         return "joined" if nodes["h0"].ask()[1]["joined"] else None
+
+
+def renewed():
+    """Certificates of another authority take the place of those in use, first in the files of the hosts, then in
+    the server, which ends. Before that a file is wrong, and settings are reloaded: the old connection
+    stays, and neither is a new incarnation."""
+    server = example_server("s6")
+    names = ("ca.pem", "server.pem", "server.key", *(f"{n}.{kind}" for n in NAMES for kind in ("pem", "key")))
+    old = {name: open(path(name), encoding="utf-8").read() for name in names}
+    try:
+        with Cluster("c6", server, f"tls://localhost:{server.port}", tls_keys) as nodes:
+            whole(nodes)
+            ends = nodes["h0"].ask()[1]["certificate_end"]
+            h.write(path("h0.key"), "no key\n")
+            nodes["h0"].reload()
+            a.poll(lambda: b"the old connection is kept" in nodes["h0"].said())
+            certificates(days=9)
+            nodes["h0"].reload()
+            server.stop()
+            server.start()
+            for node in nodes.values():
+                a.poll(lambda node=node: node.ask()[1]["certificate_end"] > ends + 6 * 86400)
+            whole(nodes)
+            if nodes["h1"].peer("h0")["incarnations"] != 1:
+                return f"{nodes['h1'].peer('h0')}"
+    finally:
+        for name, text in old.items():
+            h.write(path(name), text)
+    return None
 
 
 def wrong_authority():
@@ -179,13 +208,14 @@ def main():
         print(f"TAP version 13\n1..0 # SKIP {reason}")
         return 4
     certificates()
-    return tap.run([
+    return tap.run(tap.chosen([
         ("the example configuration serves a cluster", example),
         ("a host cannot publish as another one", nobody_else),
+        ("a renewed certificate, of another authority", renewed),
         ("another authority, or another name of the server", wrong_authority),
         ("nkeys", nkeys),
         ("passwords", passwords),
-    ])
+    ]))
 
 
 if __name__ == "__main__":

@@ -145,9 +145,10 @@ static int open_map(struct cluster *c, struct rec_error *e)
 	return 0;
 }
 
-/* Two epochs of the filter of all. */
-static __u64 replay_ns(const struct apply_filters *f)
+__u64 live_replay_ns(const struct cluster *c)
 {
+	const struct apply_filters *f = &c->filters;
+
 	return 2 * f->all_window_ns / (f->all_epochs ? f->all_epochs : 1);
 }
 
@@ -171,7 +172,7 @@ static int open_coverage(struct cluster *c, struct rec_error *e)
 		.hash_kind = p->hash,
 		.window_ns = p->window_ns,
 		.lag_ns = c->conf->lag_ns,
-		.replay_ns = replay_ns(&c->filters),
+		.replay_ns = live_replay_ns(c),
 		.peer_rate = c->conf->peer_rate,
 	};
 	struct coverage *coverage;
@@ -190,27 +191,13 @@ static int open_coverage(struct cluster *c, struct rec_error *e)
 	return 0;
 }
 
-static int to_nats(void *ctx, const char *id, const void *data, size_t bytes)
-{
-	struct cluster *c = ctx;
-
-	return cluster_nats_publish(c->nats, id, data, bytes);
-}
-
-static void from_nats(void *ctx, const char *id, int err)
-{
-	struct cluster *c = ctx;
-
-	publish_acknowledged(c->publisher, id, err);
-}
-
 static int open_publisher(struct cluster *c, struct rec_error *e)
 {
 	const struct epf_params *p = &c->filters.of.params;
 	struct publish_conf conf = {
 		.head = { .hash_kind = p->hash, .window_ns = p->window_ns },
 		.buffer = c->conf->buffer,
-		.send = to_nats,
+		.send = live_publish,
 		.ctx = c,
 	};
 	struct publisher *publisher;
@@ -224,24 +211,6 @@ static int open_publisher(struct cluster *c, struct rec_error *e)
 	c->publisher = publisher;
 	pthread_mutex_unlock(&c->lock);
 	return publisher ? 0 : rec_error_set(e, -ENOMEM, "out of memory");
-}
-
-static int open_nats(struct cluster *c, struct rec_error *e)
-{
-	char stream[CLUSTER_NAME_BYTES + 8];
-	struct cluster_nats_conf conf = {
-		.login = &c->conf->login,
-		.stream = stream,
-		.prefix = c->conf->prefix,
-		.host = c->conf->host,
-		.max_age_ns = c->filters.of.params.window_ns + replay_ns(&c->filters),
-		.max_bytes = c->conf->stream_bytes,
-		.acknowledged = from_nats,
-		.ctx = c,
-	};
-
-	snprintf(stream, sizeof(stream), "epf-%s", c->conf->name);
-	return cluster_nats_open(&c->nats, &conf, e);
 }
 
 static int live_open(struct cluster *c, struct rec_error *e)
@@ -258,8 +227,8 @@ static int live_open(struct cluster *c, struct rec_error *e)
 		ret = open_coverage(c, e);
 	if (!ret)
 		ret = open_publisher(c, e);
-	if (!ret)
-		ret = open_nats(c, e);
+	c->link.server = (unsigned int)(now_ns() % c->conf->login.nr_servers);
+	c->link.again_ns = 0;
 	return ret;
 }
 
@@ -274,8 +243,7 @@ static void live_close(struct cluster *c)
 		cover_map_close(c->map, c->map_fd);
 	}
 	c->map = NULL;
-	cluster_nats_close(c->nats);
-	c->nats = NULL;
+	live_disconnect(c);
 	pthread_mutex_lock(&c->lock);
 	coverage = c->coverage;
 	publisher = c->publisher;
@@ -355,6 +323,8 @@ int cluster_start(struct cluster **result, const struct cluster_conf *conf)
 	c->conf = conf;
 	c->filters.local = c->filters.all = c->map_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->link.lock, NULL);
+	snprintf(c->link.stream, sizeof(c->link.stream), "epf-%s", conf->name);
 	snprintf(c->trouble.text, sizeof(c->trouble.text), "starting");
 	c->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = c->end < 0 ? -errno : live_start(&c->thread, live_run, c);
@@ -365,6 +335,7 @@ int cluster_start(struct cluster **result, const struct cluster_conf *conf)
 	if (c->end >= 0)
 		close(c->end);
 	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->link.lock);
 	free(c);
 	return ret;
 }
@@ -394,8 +365,14 @@ bool cluster_stop(struct cluster *c)
 		return false;
 	close(c->end);
 	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->link.lock);
 	free(c);
 	return true;
+}
+
+void cluster_reopen(struct cluster *c)
+{
+	__atomic_store_n(&c->reopen, true, __ATOMIC_RELAXED);
 }
 
 bool cluster_look(struct cluster *c)

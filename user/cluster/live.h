@@ -78,6 +78,11 @@ int cluster_start(struct cluster **c, const struct cluster_conf *conf) __attribu
  */
 bool cluster_stop(struct cluster *c) __attribute__((weak));
 
+/* Read the files of the login again, and make another connection by them. The old one stays until
+ * that works, so nothing is missed.
+ */
+void cluster_reopen(struct cluster *c) __attribute__((weak));
+
 /**
  * cluster_look() - look whether the threads of a cluster make steps
  * @c: cluster

@@ -87,15 +87,16 @@ json_t *cluster_json(struct cluster *c, unsigned int first, unsigned int most)
 
 	pthread_mutex_lock(&c->lock);
 	now = now_ns();
-	o = json_pack("{ss ss ss ss so so so sb sb so so so so so}", "name", conf->name, "host",
+	o = json_pack("{ss ss ss ss so so so sb sb so so so so so so}", "name", conf->name, "host",
 		      conf->host, "filter", conf->local, "all", conf->all, "lag_ns",
 		      live_number(conf->lag_ns), "window_ns",
 		      live_number(c->coverage ? c->filters.of.params.window_ns : 0),
 		      "covered_for_ns", live_number(c->until_ns > now ? c->until_ns - now : 0),
 		      "covered", c->until_ns > now, "joined", c->joined, "trouble",
-		      c->trouble.text[0] ? json_string(c->trouble.text) : json_null(), "strangers",
-		      live_number(c->coverage ? coverage_strangers(c->coverage) : 0), "clock",
-		      clock_json(c, now), "published", published_json(c), "hosts",
+		      c->trouble.text[0] ? json_string(c->trouble.text) : json_null(),
+		      "certificate_end", c->cert_end ? live_number(c->cert_end) : json_null(),
+		      "strangers", live_number(c->coverage ? coverage_strangers(c->coverage) : 0),
+		      "clock", clock_json(c, now), "published", published_json(c), "hosts",
 		      hosts_json(c, first, most, now));
 	pthread_mutex_unlock(&c->lock);
 	if (o)
@@ -142,6 +143,7 @@ unsigned int cluster_stats(struct cluster *c, struct stats_cluster *all, struct 
 	snprintf(all->cluster, sizeof(all->cluster), "%s", c->conf->name);
 	all->covered = c->until_ns > now;
 	all->joined = c->joined;
+	all->cert_end_ns = c->cert_end < ~0ULL / NS_PER_SEC ? c->cert_end * NS_PER_SEC : ~0ULL;
 	all->digests = s.digests;
 	all->messages = s.messages;
 	all->lost = s.lost;

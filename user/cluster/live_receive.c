@@ -23,7 +23,6 @@
  * @c: cluster
  * @digests: of the message in hand
  * @connection: number of the one that was joined by; 0: none
- * @attempts: of the transport to connect again, when it was looked at last
  * @late: how often joining had no answer, in a row
  * @waits: for a message in which none came, since the last one or since it was joined
  * @check_ns: when the filters are to be looked at again
@@ -33,7 +32,6 @@ struct receiver {
 	struct cluster *c;
 	__u64 *digests;
 	unsigned int connection;
-	unsigned int attempts;
 	unsigned int late;
 	unsigned int waits;
 	__u64 check_ns;
@@ -121,31 +119,30 @@ static void set_joined(struct cluster *c, bool joined)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Return: 0: joined; -EAGAIN: not connected; a negative errno. */
+/* Return: 0: joined; -EAGAIN: not connected, @e may have no text; a negative errno. */
 static int stay_joined(struct receiver *r, struct rec_error *e)
 {
 	struct cluster *c = r->c;
-	unsigned int connection = cluster_nats_connected(c->nats);
 	__u64 now = now_ns(), from = c->last_stamp, replay;
 	bool silent = r->waits >= SILENT_WAITS;
-	int ret;
+	int ret = live_connect(c, e);
 
-	if (!connection) {
+	if (ret) {
 		r->connection = 0;
 		r->late = 0;
-		return rec_error_set(e, -EAGAIN, "not connected to a server");
+		return ret;
 	}
 	if (wants_replay(c, now, &replay))
 		from = replay;
-	else if (connection == r->connection && !silent)
+	else if (c->link.connections == r->connection && !silent)
 		return 0;
 	else if (silent)
 		from = 0;
-	ret = cluster_nats_join(c->nats, from, e);
+	ret = cluster_nats_join(c->link.nats, from, e);
 	r->late = ret == -ETIMEDOUT ? r->late + 1 : 0;
 	if (ret)
 		return ret;
-	r->connection = connection;
+	r->connection = c->link.connections;
 	r->waits = 0;
 	return 0;
 }
@@ -239,7 +236,7 @@ static int take_message(struct receiver *r, const struct cluster_nats_msg *m, st
 static int receive_one(struct receiver *r, struct rec_error *e)
 {
 	struct cluster_nats_msg m;
-	int ret = cluster_nats_next(r->c->nats, WAIT_MS, &m);
+	int ret = cluster_nats_next(r->c->link.nats, WAIT_MS, &m);
 
 	if (ret == -EIO) {
 		r->connection = 0;
@@ -253,17 +250,6 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 	return ret;
 }
 
-/* This thread makes steps, and the transport does: it is connected, or tries to be. */
-static void receive_beat(struct receiver *r)
-{
-	struct cluster *c = r->c;
-	unsigned int attempts = cluster_nats_attempts(c->nats);
-
-	if (cluster_nats_connected(c->nats) || attempts != r->attempts)
-		beat_step(&c->beat[LIVE_MAIN]);
-	r->attempts = attempts;
-}
-
 /* What is wrong with the servers is told, and tried again. */
 static int receive_step(struct receiver *r, struct rec_error *e)
 {
@@ -271,27 +257,26 @@ static int receive_step(struct receiver *r, struct rec_error *e)
 	__u64 now = now_ns();
 	int ret = 0;
 
-	receive_beat(r);
+	beat_step(&r->c->beat[LIVE_MAIN]);
 	if (now >= r->check_ns) {
 		r->check_ns = now + CHECK_NS;
 		take_rates(r->c, now);
+		live_look_secrets(r->c);
 		ret = check_map(r, e);
 		if (!ret)
 			ret = check_filters(r, e);
 	}
-	if (!ret && cluster_nats_closed(r->c->nats))
-		ret = rec_error_set(e, -ENOTCONN, "not connected to a server: login or TLS fails");
 	if (ret)
 		return ret;
 	ret = stay_joined(r, &why);
 	set_joined(r->c, !ret);
-	if (ret || __atomic_load_n(&r->c->begun, __ATOMIC_ACQUIRE))
+	if (ret ? why.text[0] : __atomic_load_n(&r->c->begun, __ATOMIC_ACQUIRE))
 		live_say(r->c, ret ? &why : NULL);
 	if (!ret)
 		return receive_one(r, e);
 	if (r->late >= LATE_JOINS) {
-		*e = why;
-		return ret;
+		live_disconnect(r->c);
+		r->late = 0;
 	}
 	live_wait(r->c, ret == -EAGAIN ? LIVE_INTERVAL_NS : LIVE_AGAIN_NS);
 	return 0;

@@ -190,7 +190,7 @@ static int send_on(struct cluster *c, struct sender *s, struct rec_error *e)
 		n = send_read(c, s);
 		if (n < 0)
 			return send_fault(c, n, e);
-		if (cluster_nats_connected(c->nats))
+		if (live_connected(c))
 			publish_send(c->publisher, now_ns());
 	} while (send_pause(c, n > BUSY ? BUSY_NS : LIVE_INTERVAL_NS));
 	return 0;

@@ -13,8 +13,6 @@
 #include "common/clock.h"
 #include "records/rec_error.h"
 
-#define RECONNECT_MS 250
-#define JITTER_MS 100u
 #define PING_MS 1000 /* two that are not answered end the connection */
 #define PINGS_OUT 2
 #define WRITE_MS 2000
@@ -37,11 +35,8 @@
  * @sub: consumer; NULL: none
  * @subject: this host's
  * @subjects: all hosts'
- * @connects: atomic: connections made
- * @open: atomic: there is one now
- * @attempts: atomic: how often all servers were to be tried again
  * @pending: atomic: messages whose acknowledgement or failure was not told yet
- * @closed: atomic: the connection calls nothing any more
+ * @closed: atomic: the connection is lost or was ended, and calls nothing any more
  * @lock: held while the caller is told of an acknowledgement
  * @deaf: with @lock: the caller is told nothing any more
  */
@@ -52,9 +47,6 @@ struct cluster_nats {
 	natsSubscription *sub;
 	char subject[192];
 	char subjects[192];
-	unsigned int connects;
-	bool open;
-	unsigned int attempts;
 	unsigned int pending;
 	bool closed;
 	pthread_mutex_t lock;
@@ -95,40 +87,12 @@ static int stream_fault(const struct cluster_nats *n, natsStatus s, struct rec_e
 
 /* Connection */
 
-static void nats_up(natsConnection *nc, void *ctx)
-{
-	struct cluster_nats *n = ctx;
-
-	(void)nc;
-	__atomic_add_fetch(&n->connects, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&n->open, true, __ATOMIC_RELEASE);
-}
-
-static void nats_down(natsConnection *nc, void *ctx)
-{
-	struct cluster_nats *n = ctx;
-
-	(void)nc;
-	__atomic_store_n(&n->open, false, __ATOMIC_RELEASE);
-}
-
 static void nats_over(natsConnection *nc, void *ctx)
 {
 	struct cluster_nats *n = ctx;
 
 	(void)nc;
 	__atomic_store_n(&n->closed, true, __ATOMIC_RELEASE);
-}
-
-/* All servers are about to be tried. Return: how long to wait before. */
-static int64_t nats_again(natsConnection *nc, int attempts, void *ctx)
-{
-	struct cluster_nats *n = ctx;
-
-	(void)nc;
-	(void)attempts;
-	__atomic_add_fetch(&n->attempts, 1, __ATOMIC_RELAXED);
-	return RECONNECT_MS + (int64_t)(now_ns() % JITTER_MS);
 }
 
 /* Faults of the consumer: its messages are missed, and live.c joins again. */
@@ -230,21 +194,15 @@ static int log_in(natsOptions *o, const struct cluster_login *l, struct rec_erro
 	return ret;
 }
 
-/* Lost connections are made again, unless the library gives up (cluster_nats_closed()). Nothing
- * is kept for them in between: the publisher has a queue of its own.
- */
+/* A lost connection ends. The library makes no other one: it would not read the files again. */
 static natsStatus stay(natsOptions *o, struct cluster_nats *n)
 {
-	const struct cluster_login *l = n->conf.login;
-	natsStatus s = natsOptions_SetServers(o, (const char **)(void *)l->servers,
-					      (int)l->nr_servers);
+	natsStatus s = natsOptions_SetURL(o, n->conf.server);
 
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, n->conf.host);
 	if (s == NATS_OK)
-		s = natsOptions_SetMaxReconnect(o, -1);
-	if (s == NATS_OK)
-		s = natsOptions_SetCustomReconnectDelay(o, nats_again, n);
+		s = natsOptions_SetAllowReconnect(o, false);
 	if (s == NATS_OK)
 		s = natsOptions_SetPingInterval(o, PING_MS);
 	if (s == NATS_OK)
@@ -253,8 +211,6 @@ static natsStatus stay(natsOptions *o, struct cluster_nats *n)
 		s = natsOptions_SetWriteDeadline(o, WRITE_MS);
 	if (s == NATS_OK)
 		s = natsOptions_SetTimeout(o, API_MS);
-	if (s == NATS_OK)
-		s = natsOptions_SetRetryOnFailedConnect(o, true, nats_up, n);
 	return s;
 }
 
@@ -269,12 +225,8 @@ static natsStatus own_inbox(natsOptions *o, const struct cluster_nats *n)
 
 static natsStatus listen_to(natsOptions *o, struct cluster_nats *n)
 {
-	natsStatus s = natsOptions_SetReconnectedCB(o, nats_up, n);
+	natsStatus s = natsOptions_SetClosedCB(o, nats_over, n);
 
-	if (s == NATS_OK)
-		s = natsOptions_SetDisconnectedCB(o, nats_down, n);
-	if (s == NATS_OK)
-		s = natsOptions_SetClosedCB(o, nats_over, n);
 	if (s == NATS_OK)
 		s = natsOptions_SetErrorHandler(o, nats_erred, n);
 	return s;
@@ -295,10 +247,7 @@ static int nats_connect(struct cluster_nats *n, struct rec_error *e)
 	ret = s == NATS_OK ? log_in(o, n->conf.login, e) : nats_fault(e, "settings", s);
 	if (!ret) {
 		s = natsConnection_Connect(&n->nc, o);
-		if (s == NATS_OK)
-			nats_up(n->nc, n);
-		else if (s != NATS_NOT_YET_CONNECTED)
-			ret = nats_fault(e, "cannot connect", s);
+		ret = s == NATS_OK ? 0 : nats_fault(e, "cannot connect", s);
 	}
 	natsOptions_Destroy(o);
 	return ret;
@@ -377,21 +326,9 @@ void cluster_nats_close(struct cluster_nats *n)
 	free(n);
 }
 
-unsigned int cluster_nats_connected(struct cluster_nats *n)
+bool cluster_nats_connected(const struct cluster_nats *n)
 {
-	return __atomic_load_n(&n->open, __ATOMIC_ACQUIRE) ?
-		       __atomic_load_n(&n->connects, __ATOMIC_RELAXED) :
-		       0;
-}
-
-unsigned int cluster_nats_attempts(const struct cluster_nats *n)
-{
-	return __atomic_load_n(&n->attempts, __ATOMIC_RELAXED);
-}
-
-bool cluster_nats_closed(const struct cluster_nats *n)
-{
-	return __atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
+	return !__atomic_load_n(&n->closed, __ATOMIC_ACQUIRE);
 }
 
 /* Stream */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Transport of a cluster: a NATS connection that is made again for ever, a JetStream
- * stream in memory, and a consumer of it, by libnats.
+ * Transport of a cluster: a NATS connection, a JetStream stream in memory, and a consumer of it, by
+ * libnats. It ends with its connection; live_connect.c makes another one.
  *
  * Each message is published on PREFIX.d.HOST and stored in the stream; its server gives it
  * a time stamp. Messages may come twice, in another order, or never; coverage.h copes with
@@ -49,6 +49,7 @@ struct cluster_login {
 /**
  * struct cluster_nats_conf - parameters of a transport; the caller owns what they point to
  * @login: see there
+ * @server: which of its servers
  * @stream: name of the stream
  * @prefix: of all subjects
  * @host: last token of the subject that this host publishes on
@@ -59,6 +60,7 @@ struct cluster_login {
  */
 struct cluster_nats_conf {
 	const struct cluster_login *login;
+	const char *server;
 	const char *stream;
 	const char *prefix;
 	const char *host;
@@ -88,12 +90,14 @@ struct cluster_nats_msg {
 struct cluster_nats;
 
 /**
- * cluster_nats_open() - begin to connect
+ * cluster_nats_open() - connect
  * @n: result; NULL on failure
  * @conf: parameters; valid until cluster_nats_close()
  * @e: set to the error text on failure
  *
- * It goes on in the background, and whenever the connection is lost, until cluster_nats_closed().
+ * The files of the login are read.
+ *
+ * Context: waits for the server, some seconds at most, unless it is silent in a handshake (idle.h).
  *
  * Return: 0; -EINVAL: a file of the login is not usable; -ENOMEM; -EIO: anything else.
  */
@@ -102,18 +106,8 @@ int cluster_nats_open(struct cluster_nats **n, const struct cluster_nats_conf *c
 /* Waits for callbacks. @n may be NULL. */
 void cluster_nats_close(struct cluster_nats *n) __attribute__((weak));
 
-/* How often a connection was made; 0 while there is none. Context: any thread. */
-unsigned int cluster_nats_connected(struct cluster_nats *n) __attribute__((weak));
-
-/* How often all servers were to be tried again: it grows while there is no connection. Context: any
- * thread.
- */
-unsigned int cluster_nats_attempts(const struct cluster_nats *n) __attribute__((weak));
-
-/* Has the library given up? It does so after some errors of TLS and logins; only another
- * cluster_nats_open() helps then. Context: any thread.
- */
-bool cluster_nats_closed(const struct cluster_nats *n) __attribute__((weak));
+/* Is there still a connection? Context: any thread. */
+bool cluster_nats_connected(const struct cluster_nats *n) __attribute__((weak));
 
 /**
  * cluster_nats_join() - make sure that the stream exists, and receive what it has

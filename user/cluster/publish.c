@@ -307,6 +307,17 @@ void publish_acknowledged(struct publisher *p, const char *id, int err)
 	pthread_mutex_unlock(&p->lock);
 }
 
+void publish_again(struct publisher *p)
+{
+	struct pack *k;
+
+	pthread_mutex_lock(&p->lock);
+	TAILQ_FOREACH(k, &p->queue, link)
+	k->flying = false;
+	p->flying = 0;
+	pthread_mutex_unlock(&p->lock);
+}
+
 bool publish_sent_ns(struct publisher *p, const char *id, __u64 *sent_ns)
 {
 	__u64 number = publish_number(p, id);

@@ -86,6 +86,9 @@ int publish_send(struct publisher *p, __u64 now_ns);
 /* Is a message without digests worth its place? Not while others wait to be sent. */
 bool publish_idle(struct publisher *p);
 
+/* Count nothing as under way: the connection is another one. */
+void publish_again(struct publisher *p);
+
 /* Context: any thread. */
 void publish_acknowledged(struct publisher *p, const char *id, int err);
 

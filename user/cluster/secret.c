@@ -4,10 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "records/rec_error.h"
 
 /* Return: a descriptor of the file, which is checked; a negative errno. */
@@ -56,4 +61,40 @@ int secret_read(const char *path, char *text, size_t room, struct rec_error *e)
 		return rec_error_set(e, -EFBIG, "%s: longer than %zu bytes", path, room - 1);
 	text[n] = 0;
 	return 0;
+}
+
+static __u64 file_stamp(__u64 sum, const char *path)
+{
+	struct stat st = { 0 };
+
+	if (path)
+		stat(path, &st);
+	return (((sum * 31 + st.st_ino) * 31 + (__u64)st.st_size) * 31 + (__u64)st.st_mtim.tv_sec) *
+		       31 +
+	       (__u64)st.st_mtim.tv_nsec;
+}
+
+__u64 secret_stamp(const struct cluster_login *l)
+{
+	const char *path[] = { l->tls_ca, l->tls_cert,    l->tls_key,
+			       l->nkey,   l->credentials, l->password };
+	__u64 sum = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(path); i++)
+		sum = file_stamp(sum, path[i]);
+	return sum;
+}
+
+__u64 secret_cert_end(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	X509 *cert = f ? PEM_read_X509(f, NULL, NULL, (void *)"") : NULL;
+	struct tm end;
+	bool known = cert && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &end);
+
+	X509_free(cert);
+	if (f)
+		fclose(f);
+	return known ? (__u64)timegm(&end) : 0;
 }

@@ -97,7 +97,7 @@ static void member_start(struct clusters *all, struct cluster_conf *conf)
 	int ret = -ENOMEM;
 
 	if (!cluster_start) {
-		fail("cluster '%s': this epfagent was built without libnats, libisal or libbpf",
+		fail("cluster '%s': this epfagent was built without libnats, libisal, OpenSSL or libbpf",
 		     conf->name);
 		ret = 0;
 	} else if (m) {
@@ -148,9 +148,13 @@ void clusters_set(struct clusters *all, struct conf *conf)
 		if (!member_wanted(conf, m))
 			member_stop(all, m);
 	}
-	for (i = 0; conf && i < conf->nr_clusters; i++)
-		if (!member_of(all, &conf->clusters[i]))
+	for (i = 0; conf && i < conf->nr_clusters; i++) {
+		m = member_of(all, &conf->clusters[i]);
+		if (m)
+			cluster_reopen(m->live);
+		else
 			member_start(all, &conf->clusters[i]);
+	}
 	if (!TAILQ_EMPTY(&all->list))
 		timer_start(all->timer, LOOK_USEC);
 }

@@ -209,6 +209,10 @@ static const struct series cluster_series[] = {
 	{ .family = { "cluster_waiting_bytes", GAUGE, BYTES,
 		      "Messages that are not acknowledged." },
 	  .field = CLUSTER_FIELD(waiting_bytes) },
+	{ .family = { "cluster_certificate_end_timestamp_seconds", GAUGE, SECONDS,
+		      "When the certificate of this host ends, since 1970." },
+	  .field = CLUSTER_FIELD(cert_end_ns),
+	  .optional = true },
 };
 
 /* Families of the other hosts of clusters, likewise. */
@@ -453,9 +457,13 @@ static void write_cluster_series(const struct page *p, const struct series *s,
 
 	metrics_begin(p, &s->family);
 	for (i = 0; i < nr; i++) {
+		__u64 v = metrics_number(&all[i], s);
+
+		if (s->optional && !v)
+			continue;
 		name(p, &s->family, true);
 		fprintf(p->out, "{cluster=\"%s\"}", all[i].cluster);
-		value(p, &s->family, metrics_number(&all[i], s));
+		value(p, &s->family, v);
 	}
 }
 

@@ -21,6 +21,7 @@
  * @messages: published
  * @lost: own insertions that were not published
  * @waiting_bytes: of messages that are not acknowledged
+ * @cert_end_ns: end of the certificate, since 1970; 0: not known, or there is none
  */
 struct stats_cluster {
 	char cluster[STATS_NAME];
@@ -30,6 +31,7 @@ struct stats_cluster {
 	__u64 messages;
 	__u64 lost;
 	__u64 waiting_bytes;
+	__u64 cert_end_ns;
 };
 
 /**
