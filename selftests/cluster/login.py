@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import hosts as h
 import agent as a
@@ -138,6 +139,45 @@ def renewed():
     return None
 
 
+def mistakes():
+    """Each usual mistake of the settings has a line of its own in the log, once, however often it is tried."""
+    server = example_server("s7")
+    tls, keys, ca = f"tls://localhost:{server.port}", tls_keys("h0"), f"tls-ca = {path('ca.pem')}"
+    h.write(path("mode"), "", 0o644)
+    table = (
+        ("wants TLS", tls.replace("tls:", "nats:"), ""),
+        ("tls-ca is not set", tls, ""),
+        ("tls-ca has not signed", tls, tls_keys("h0", "other")),
+        ("another name than the URL", tls.replace("localhost", "127.0.0.1"), keys),
+        ("may want tls-cert", tls, ca),
+        ("no user of the server", tls, tls_keys("server")),
+        ("no server answers", "tls://localhost:1", keys),
+        ("does not resolve", "tls://no.such.invalid:4222", keys),
+        ("key values mismatch", tls, keys.replace("h0.key", "h1.key")),
+        ("others can read", tls, keys.replace("h0.key", "mode")),
+        ("No such file", tls, keys.replace("h0.key", "missing")),
+    )
+    os.mkdir(path("c7"))
+    node = h.Host(path("c7"), "h0", NAMES, "URL", more="KEYS")
+    try:
+        for words, url, keys in table:
+            node.configure(node.section.replace("URL", url).replace("KEYS", keys))
+            at = len(node.said()) if node.agent else 0
+            if node.agent:
+                node.reload()
+            else:
+                node.start()
+            a.poll(lambda words=words: words in ((node.ask()[1] or {}).get("trouble") or ""))
+            time.sleep(.8)  # two more attempts
+            lines = [line for line in node.said()[at:].decode().splitlines() if "not connected" in line]
+            if len(lines) != 1 or sum(other in lines[0] for other, _, _ in table) != 1:
+                return f"{words}: {lines}"
+    finally:
+        node.end()
+        server.stop()
+    return None
+
+
 def wrong_authority():
     """A server whose certificate another authority signed, or of another name, is none."""
     server = example_server("s3")
@@ -212,6 +252,7 @@ def main():
         ("the example configuration serves a cluster", example),
         ("a host cannot publish as another one", nobody_else),
         ("a renewed certificate, of another authority", renewed),
+        (mistakes.__doc__, mistakes),
         ("another authority, or another name of the server", wrong_authority),
         ("nkeys", nkeys),
         ("passwords", passwords),

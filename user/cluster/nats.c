@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/nats_why.h"
 #include "cluster/secret.h"
 #include "common/clock.h"
 #include "records/rec_error.h"
@@ -60,16 +61,28 @@ static int nats_errno(natsStatus s)
 	return s == NATS_TIMEOUT ? -ETIMEDOUT : -EIO;
 }
 
-/* The text of libnats begins with its place in the source, and may end with a newline. */
-static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
+/* The text of libnats for the last call, which failed. It begins with its place in the source. */
+static const char *nats_text(natsStatus s)
 {
-	const char *text = nats_GetLastError(NULL), *place;
+	natsStatus of = NATS_OK;
+	const char *text = nats_GetLastError(&of), *place;
 
 	place = text ? strstr(text, "): ") : NULL;
 	text = place ? place + 3 : text;
-	if (!text || !*text)
-		text = natsStatus_GetText(s);
+	return text && *text && of == s ? text : natsStatus_GetText(s);
+}
+
+/* It may end with a newline. */
+static int nats_fault(struct rec_error *e, const char *what, natsStatus s)
+{
+	const char *text = nats_text(s);
+
 	return rec_error_set(e, nats_errno(s), "%s: %.*s", what, (int)strcspn(text, "\r\n"), text);
+}
+
+static int connect_fault(const struct cluster_nats *n, natsStatus s, struct rec_error *e)
+{
+	return nats_fault(e, nats_why(n->conf.login, n->conf.server, nats_text(s)), s);
 }
 
 /* A request that the server does not permit has no answer; it says so in another message. */
@@ -247,7 +260,7 @@ static int nats_connect(struct cluster_nats *n, struct rec_error *e)
 	ret = s == NATS_OK ? log_in(o, n->conf.login, e) : nats_fault(e, "settings", s);
 	if (!ret) {
 		s = natsConnection_Connect(&n->nc, o);
-		ret = s == NATS_OK ? 0 : nats_fault(e, "cannot connect", s);
+		ret = s == NATS_OK ? 0 : connect_fault(n, s, e);
 	}
 	natsOptions_Destroy(o);
 	return ret;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See nats_why.h. */
+#include "cluster/nats_why.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/secret.h"
+#include "common/array.h"
+#include "common/clock.h"
+
+static bool plain(const struct cluster_login *l, const char *url)
+{
+	return !l->tls_ca && strncmp(url, "tls:", 4);
+}
+
+static bool no_ca(const struct cluster_login *l, const char *url)
+{
+	(void)url;
+	return !l->tls_ca;
+}
+
+static bool no_cert(const struct cluster_login *l, const char *url)
+{
+	(void)url;
+	return !l->tls_cert;
+}
+
+static bool cert_ended(const struct cluster_login *l, const char *url)
+{
+	__u64 end = l->tls_cert ? secret_cert_end(l->tls_cert) : 0;
+
+	(void)url;
+	return end && end < clock_now_ns(CLOCK_REALTIME) / NS_PER_SEC;
+}
+
+/* Of "tls://HOST:PORT", where the port may be missing and HOST be "[ADDRESS]". */
+static bool no_address(const struct cluster_login *l, const char *url)
+{
+	const char *host = strstr(url, "://");
+	struct addrinfo *all = NULL;
+	char name[256];
+	int len;
+
+	(void)l;
+	host = host ? host + 3 : url;
+	host += *host == '[';
+	len = (int)strcspn(host, url[strcspn(url, "[")] ? "]" : ":");
+	snprintf(name, sizeof(name), "%.*s", len, host);
+	if (getaddrinfo(name, NULL, NULL, &all))
+		return true;
+	freeaddrinfo(all);
+	return false;
+}
+
+/* The first row counts whose text is in that of libnats, and whose condition holds. */
+static const struct {
+	const char *text;
+	bool (*holds)(const struct cluster_login *l, const char *url);
+	const char *why;
+} rows[] = {
+	{ "SSL", plain, "the server wants TLS: write tls:// and set tls-ca" },
+	{ "SSL", no_ca, "tls-ca is not set: who may sign the server's certificate?" },
+	{ "issuer certificate:", NULL, "tls-ca has not signed the server's certificate" },
+	{ "self-signed", NULL, "tls-ca has not signed the server's certificate" },
+	{ "mismatch:depth", NULL, "the server's certificate has another name than the URL" },
+	{ "has expired", NULL, "the server's certificate has ended, by this host's clock" },
+	{ "not yet valid", NULL, "the server's certificate begins later, by this host's clock" },
+	{ "Authorization Violation", NULL, "no user of the server has this login" },
+	{ "No server available", no_address, "the name does not resolve" },
+	{ "No server available", NULL, "no server answers there" },
+	{ "'PONG'", cert_ended, "the server hung up: the certificate in tls-cert has ended" },
+	{ "'PONG'", no_cert, "the server hung up: it may want tls-cert and tls-key" },
+	{ "'PONG'", NULL, "the server hung up: it does not take the certificate in tls-cert" },
+};
+
+const char *nats_why(const struct cluster_login *l, const char *url, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strstr(text, rows[i].text) && (!rows[i].holds || rows[i].holds(l, url)))
+			return rows[i].why;
+	return "cannot connect";
+}
