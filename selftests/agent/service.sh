@@ -52,6 +52,13 @@ tight() {
 		"$tmp/epfagent.service"
 }
 
+# stays: after any number of failures it is started again, and when it hangs
+stays() {
+	grep -qx 'Restart=on-failure' "$tmp/epfagent.service" && grep -qx 'RestartSec=2' "$tmp/epfagent.service" &&
+		grep -qx 'StartLimitIntervalSec=0' "$tmp/epfagent.service" &&
+		grep -qx 'WatchdogSec=[1-9][0-9]*' "$tmp/epfagent.service"
+}
+
 # alike: client and agent use the same path of the socket
 alike() {
 	local path
@@ -118,7 +125,7 @@ env_refuses() {
 }
 
 none='--config /dev/null'
-ktap_plan 23
+ktap_plan 24
 if command -v systemd-analyze > /dev/null; then
 	ktap_check 'systemd reads the units without a word' verified
 	ktap_check 'and those of declared filters' declared
@@ -132,6 +139,7 @@ else
 	ktap_skip 'nor with that for a cluster' 'no systemd-analyze'
 	ktap_skip 'exposure of 2.5 of 10 at most' 'no systemd-analyze'
 fi
+ktap_check 'it is started again whatever fails, however often' stays
 ktap_check 'the socket is where clients look for it' alike
 ktap_check 'all settings are in the manual' told
 ktap_check 'the unit opens the device of the module, and no other' one_device
