@@ -30,7 +30,7 @@ WATCH = {
     "hex": ["x"], "header": ["x"], "skip-bad": ["x"], "multiline": ["x"], "none": ["1"],
 }
 CLUSTER = {
-    "server": ["x " * 99], "host": ["a/b", ""], "filter": ["a/b", ""],
+    "server": ["x " * 99, "nats://user:secret@host"], "host": ["a/b", ""], "filter": ["a/b", ""],
     "all": ["a/b", ""], "lag": ["x", "1ms"], "peer-rate": ["x"], "buffer": ["x", "1"],
     "stream-bytes": ["x", "1"], "journal": ["99"], "threads": ["x"], "subject": [""],
     "tls-ca": [""], "tls-cert": [""], "tls-key": [""], "nkey": [""], "credentials": [""],
@@ -50,6 +50,7 @@ WHOLE = {
     "a host that is not in the roster": (SOUND.replace("host = a", "host = c"), 1),
     "a certificate alone": (SOUND + "tls-cert = x\n", 1),
     "two logins": (SOUND + "nkey = x\npassword = y\n", 1),
+    "a password in clear": (SOUND + "password = x\nserver = nats://127.0.0.1 nats://a\n", 1),
     "a watch twice": ("[watch w]\ndir = /a\nfilter = f\n" * 2, 4),
     "a watch without a filter": ("\n\n[watch w]\ndir = /a\n", 3),
     "a watch of a relative path": ("[watch w]\ndir = a\nfilter = f\n", 1),
@@ -72,7 +73,8 @@ def one_error(text, line):
                          capture_output=True, text=True, timeout=a.PATIENCE)
     said = ran.stderr
     if ran.returncode == 2 and re.fullmatch(r"error: [^\n]+\n", said) and \
-            said.startswith(f"error: {conf}:{line}: ") and said.count(conf) == 1:
+            said.startswith(f"error: {conf}:{line}: ") and said.count(conf) == 1 and \
+            "secret" not in said:
         return None
     return f"{text!r:.200}: line {line}, but {ran}"
 

@@ -68,6 +68,12 @@ static bool add_words(char **list, unsigned int *nr, unsigned int most, const ch
 
 static bool set_server(struct cluster_conf *c, const char *what, const char *value)
 {
+	/* the value is not printed: it may hold a password */
+	if (strchr(value, '@')) {
+		fail("%s: a URL holds no login: use 'password' or 'nkey', whose files nobody else reads",
+		     what);
+		return false;
+	}
 	return add_words(c->login.servers, &c->login.nr_servers, CLUSTER_SERVERS_MAX, what, value);
 }
 
@@ -258,6 +264,26 @@ static bool check_roster(const struct cluster_conf *c)
 	return false;
 }
 
+static bool is_local(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
+	       (!strncmp(host, "localhost", 9) && (!host[9] || host[9] == ':'));
+}
+
+/* Would the login cross a network as it is? */
+static bool is_clear(const struct cluster_login *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->nr_servers; i++)
+		if (!l->tls_ca && strncmp(l->servers[i], "tls:", 4) && !is_local(l->servers[i]))
+			return true;
+	return false;
+}
+
 static bool check_login(const struct cluster_login *l)
 {
 	if (!l->tls_cert != !l->tls_key || (l->tls_cert && !l->tls_ca)) {
@@ -266,6 +292,10 @@ static bool check_login(const struct cluster_login *l)
 	}
 	if (!!l->nkey + !!l->credentials + !!l->password > 1) {
 		fail("use one of 'nkey', 'credentials' and 'password'");
+		return false;
+	}
+	if (l->password && is_clear(l)) {
+		fail("'password' would cross the network in clear: use tls:// and 'tls-ca'");
 		return false;
 	}
 	return true;
