@@ -5,6 +5,7 @@ begins with FILE:LINE, once. What a whole section lacks is an error of the secti
 """
 
 import re
+import resource
 import subprocess
 
 import agent as a
@@ -51,6 +52,9 @@ WHOLE = {
     "a certificate alone": (SOUND + "tls-cert = x\n", 1),
     "two logins": (SOUND + "nkey = x\npassword = y\n", 1),
     "a password in clear": (SOUND + "password = x\nserver = nats://127.0.0.1 nats://a\n", 1),
+    "a number twice": ("memory = 1MiB\njobs = 1\nmemory = 2MiB\n", 3),
+    "a lag twice": (SOUND + "lag = 1s\nlag = 2s\n", 8),
+    "a mode twice": ("[watch w]\ndir = /a\nmode = 640\nmode = 600\n", 4),
     "a watch twice": ("[watch w]\ndir = /a\nfilter = f\n" * 2, 4),
     "a watch without a filter": ("\n\n[watch w]\ndir = /a\n", 3),
     "a watch of a relative path": ("[watch w]\ndir = a\nfilter = f\n", 1),
@@ -85,6 +89,24 @@ def each(head, settings):
     return next(filter(None, faults), None)
 
 
+def devices():
+    """A file that never ends is refused; /dev/null is an empty one."""
+    done = subprocess.run([a.AGENT, "--config", "/dev/zero", "--socket", files.path("none")],
+                          capture_output=True, text=True, timeout=a.PATIENCE, preexec_fn=lambda:
+                          resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+    return None if done.returncode == 2 and "not a regular file" in done.stderr else f"{done}"
+
+
+def controls():
+    """Control characters in a line of the log are '?', in UTF-8 and alone; letters stay."""
+    conf = files.path("agent.conf")
+    with open(conf, "wb") as f:
+        f.write("ä\u0085€\x1b".encode() + b"\x9b\x85\xc0 = 1\n")
+    done = subprocess.run([a.AGENT, "--config", conf], capture_output=True, timeout=a.PATIENCE)
+    want = "'ä".encode() + b"??" + "€".encode() + b"???\xc0'"
+    return None if want in done.stderr else f"{done.stderr}"
+
+
 def wholes():
     return next(filter(None, (one_error(*w) for w in WHOLE.values())), None)
 
@@ -104,6 +126,8 @@ CASES = [
     ("settings of a cluster", lambda: each("# x\n[cluster c]\n", CLUSTER)),
     ("settings behind sound ones", lambda: each("jobs = 1\nclients = 1\n", GLOBAL)),
     ("sections as a whole", wholes),
+    (devices.__doc__, devices),
+    (controls.__doc__, controls),
     ("every setting that --help lists is tried", all_known),
 ]
 

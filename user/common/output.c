@@ -96,6 +96,18 @@ static void output_note(const char *kind, const char *line)
 	noted(kind, whole);
 }
 
+/* Is it a byte of a control character, also of U+0080 to U+009F in UTF-8 or as bytes? Terminals obey
+ * both. Such bytes that continue another character are none.
+ */
+static bool is_control(const char *line, const char *c)
+{
+	unsigned char byte = (unsigned char)c[0], next = (unsigned char)c[1];
+	bool first = c == line || !(c[-1] & 0x80);
+
+	return byte < ' ' || byte == 0x7f || (byte >= 0x80 && byte < 0xa0 && first) ||
+	       (byte == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
 /* Print one line, whatever the names in it contain. */
 static void output_say(const struct report *r, const char *fmt, va_list ap)
 {
@@ -105,7 +117,7 @@ static void output_say(const struct report *r, const char *fmt, va_list ap)
 	errno = r->err;
 	vsnprintf(line, sizeof(line), fmt, ap);
 	for (c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
+		if (is_control(line, c))
 			*c = '?';
 	fflush(stdout);
 	if (r->kind && noted)

@@ -262,13 +262,35 @@ enum section { SECTION_NONE, SECTION_WATCH, SECTION_CLUSTER };
  * @nr: number of the section
  * @type: its type
  * @header: where it begins
+ * @seen: its keys, each between blanks
  */
 struct reading {
 	struct conf *c;
 	unsigned int nr;
 	enum section type;
 	char header[PATH_MAX + 16];
+	char seen[1024];
 };
+
+/* Is the key there already, and not one that may be repeated? */
+static bool is_again(const struct reading *r, const char *name)
+{
+	static const char many[] = " allow-uid allow-gid mirror hold watch server roster ";
+	char word[64];
+
+	snprintf(word, sizeof(word), " %.60s ", name);
+	if (!strstr(r->seen, word) || strstr(many, word))
+		return false;
+	fail("key '%s' is given twice", name);
+	return true;
+}
+
+static void note_key(struct reading *r, const char *name)
+{
+	size_t at = strlen(r->seen);
+
+	snprintf(r->seen + at, sizeof(r->seen) - at, "%s%s ", at ? "" : " ", name);
+}
 
 static bool set_key(struct conf *c, const struct conf_line *line)
 {
@@ -345,6 +367,7 @@ static bool begin_section(struct reading *r, const struct conf_line *line)
 	if (!end_section(r))
 		return false;
 	r->type = SECTION_NONE;
+	r->seen[0] = '\0';
 	out_at(line->header);
 	if (!section_new(r->c, line))
 		return false;
@@ -363,6 +386,9 @@ static bool take_setting(struct reading *r, const struct conf_line *line)
 	if (line->nr != r->nr && !begin_section(r, line))
 		return false;
 	out_at(line->where);
+	if (is_again(r, line->name))
+		return false;
+	note_key(r, line->name);
 	if (!line->nr)
 		return set_key(r->c, line);
 	if (r->type == SECTION_CLUSTER)
