@@ -372,7 +372,7 @@ static void print_check(json_t *o)
 		print_wrapped(11, "%-8s   for %s: %s", "", need, remedy);
 }
 
-static void print_text(const bool *able, json_t *all)
+static void doctor_text(const bool *able, json_t *all)
 {
 	size_t group, i;
 
@@ -392,7 +392,7 @@ static void print_text(const bool *able, json_t *all)
 	json_decref(all);
 }
 
-static void print_json(const bool *able, json_t *all)
+static void doctor_json(const bool *able, json_t *all)
 {
 	json_t *o = json_object();
 	size_t i;
@@ -438,6 +438,6 @@ int cmd_doctor(int argc, char **argv)
 	able[NEED_CHANGE] &= able[NEED_USE];
 	able[NEED_ATTACH] &= able[NEED_CHANGE];
 	able[NEED_SHARE] &= able[NEED_ATTACH];
-	(out_mode == OUT_TEXT ? print_text : print_json)(able, all);
+	(out_mode == OUT_TEXT ? doctor_text : doctor_json)(able, all);
 	return epf_backend_chosen(able[NEED_USE], able[NEED_BPF]) ? EXIT_YES : EXIT_FAIL;
 }
