@@ -22,7 +22,7 @@ PROGRAMS = {
 ATTRIBUTE = re.compile(r"__attribute__\(\([^()]*(\([^()]*\))?[^()]*\)\)")
 # A definition as clang-format lays it out: its head begins a line, and "{" is a line of its own.
 COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.S)
-FUNCTION = re.compile(r"^(static |[A-Z0-9_]+_FN )?[a-z_](?:[^\n;(){}=]*[ *])?(\w+)\((?:[^\n;]*[^\n;]\n)(?:[ \t][^\n;]*\n)*\{$", re.M)
+FUNCTION = re.compile(r"^(static )?[a-z_](?:[^\n;(){}=]*[ *])?(\w+)\((?:[^\n;]*[^\n;]\n)(?:[ \t][^\n;]*\n)*\{$", re.M)
 
 
 def functions(path):

@@ -232,16 +232,20 @@ static uint64_t clock_now(void)
 	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
 }
 
-#define CASES 4u
+#define CASES 4u /* of each kind */
+#define FILTERS (16 * CASES)
+#define PAUSE_NS 2000000 /* between two rounds of questions: what is lost stays lost */
 
 /**
  * struct held - a filter of the kernel with one key
+ * @kind: of which kind
  * @k: handle
  * @other: if the contents come by a swap, the filter that they come from
  * @until_ns: the key is in the window at least until then
  * @asked: answers that came before that
  */
 struct held {
+	const char *kind;
 	struct libepf_kernel *k, *other;
 	uint64_t until_ns;
 	unsigned int asked;
@@ -290,7 +294,7 @@ static const char *fill(struct held *h, unsigned int i, uint32_t backend, uint64
 	h->until_ns = clock_now() + window_ns;
 	if (libepf_kernel_insert(h->k, &key) || libepf_kernel_save(h->k, path))
 		return libepf_error();
-	if (make_late(path, late_halves[i] * window_ns / 14))
+	if (make_late(path, late_halves[i % CASES] * window_ns / 14))
 		return "the snapshot could not be changed";
 	if (libepf_kernel_clear(h->k) || libepf_kernel_restore(h->other ? h->other : h->k, path))
 		return libepf_error();
@@ -315,39 +319,66 @@ static const char *ask(struct held *h, unsigned int i)
 	h->asked++;
 	if (age != LIBEPF_AGE_ABSENT)
 		return NULL;
-	snprintf(text, sizeof(text), "%llu / 14 windows late%s: a key leaves %llu ms early",
-		 (unsigned long long)late_halves[i], h->other ? ", by swap" : "",
+	snprintf(text, sizeof(text), "%s, %llu / 14 windows late%s: a key leaves %llu ms early",
+		 h->kind, (unsigned long long)late_halves[i % CASES], h->other ? ", by swap" : "",
 		 (unsigned long long)(h->until_ns - now) / 1000000);
 	return text;
 }
 
-static const char *ask_all(struct held *h)
+static const char *ask_all(struct held *h, unsigned int nr)
 {
 	const char *wrong = NULL;
 	unsigned int i;
 
-	while (!wrong && clock_now() < h[CASES - 1].until_ns)
-		for (i = 0; i < CASES && !wrong; i++)
-			wrong = ask(&h[i], i);
+	for (i = 0; i < nr && !wrong; i++)
+		wrong = ask(&h[i], i);
 	return wrong;
 }
 
-/* Return: NULL; "": the machine was too slow for this window; what is wrong. */
-static const char *kernel_kind(const char *kind, uint32_t backend, uint64_t window_ns)
+/* Make the filters of each kind that the backend has. Return: how many. */
+static unsigned int kernel_all(struct held *h, uint32_t backend, uint64_t window_ns,
+			       const char **wrong)
 {
-	struct held h[CASES] = { { NULL } };
-	const char *wrong = NULL;
-	unsigned int i;
+	unsigned int i, nr = 0, end;
+	const char *kind;
 
-	for (i = 0; i < CASES && !wrong; i++)
-		if (kernel_new(i, false, kind, backend, window_ns, &h[i].k) ||
-		    (i % 2 && kernel_new(i, true, kind, backend, window_ns, &h[i].other)))
-			wrong = libepf_error();
-	for (i = 0; i < CASES && !wrong; i++)
+	for (i = 0; (kind = libepf_kind(i)) && !*wrong; i++) {
+		if (!strcmp(kind, "elastic") && !getenv("EPF_THOROUGH"))
+			continue; /* planning takes a minute in an emulated guest */
+		if (nr + CASES > FILTERS)
+			*wrong = "more kinds than this test has room for";
+		else if (kernel_new(nr, false, kind, backend, window_ns, &h[nr].k))
+			continue;
+		for (end = nr + CASES; nr < end && !*wrong; nr++) {
+			h[nr].kind = kind;
+			if ((!h[nr].k &&
+			     kernel_new(nr, false, kind, backend, window_ns, &h[nr].k)) ||
+			    (nr % 2 &&
+			     kernel_new(nr, true, kind, backend, window_ns, &h[nr].other)))
+				*wrong = libepf_error();
+		}
+	}
+	return nr;
+}
+
+/* All kinds share one window. Return: NULL; "": the machine was too slow for it; what is wrong. */
+static const char *kernel_window(uint32_t backend, uint64_t window_ns, unsigned int *kinds)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct held h[FILTERS] = { { NULL } };
+	const char *wrong = NULL;
+	unsigned int i, nr = kernel_all(h, backend, window_ns, &wrong);
+
+	*kinds = nr / CASES;
+	for (i = 0; i < nr && !wrong; i++) {
 		wrong = fill(&h[i], i, backend, window_ns);
-	if (!wrong)
-		wrong = ask_all(h);
-	for (i = 0; i < CASES; i++) {
+		wrong = wrong ? wrong : ask_all(h, i + 1);
+	}
+	while (nr && !wrong && clock_now() < h[nr - 1].until_ns) {
+		wrong = ask_all(h, nr);
+		nanosleep(&pause, NULL);
+	}
+	for (i = 0; i < nr; i++) {
 		if (!wrong && !h[i].asked)
 			wrong = "";
 		libepf_kernel_close(h[i].k);
@@ -360,29 +391,19 @@ static const char *kernel_kind(const char *kind, uint32_t backend, uint64_t wind
 
 static void kernel(uint32_t backend, const char *what)
 {
-	const char *wrong = NULL, *kind;
-	struct libepf_kernel *k = NULL;
-	unsigned int i, kinds = 0;
-	uint64_t window_ns;
+	const char *wrong;
+	uint64_t window_ns = WINDOW;
+	unsigned int kinds;
 	char how[64];
 	long printed;
 
 	silent_begin();
-	for (i = 0; (kind = libepf_kind(i)) && !wrong; i++) {
-		if (!strcmp(kind, "elastic") && !getenv("EPF_THOROUGH"))
-			continue; /* planning takes a minute in an emulated guest */
-		if (kernel_new(0, false, kind, backend, WINDOW, &k))
-			continue;
-		libepf_kernel_close(k);
-		libepf_kernel_destroy(name_of(0, false), backend, 1);
-		kinds++;
-		window_ns = WINDOW;
-		do {
-			wrong = kernel_kind(kind, backend, window_ns);
-			window_ns *= 2;
-		} while (wrong && !*wrong);
-	}
+	do {
+		wrong = kernel_window(backend, window_ns, &kinds);
+		window_ns *= 2;
+	} while (wrong && !*wrong);
 	printed = silent_end();
+	printf("# %s: a window of %llu ms\n", what, (unsigned long long)window_ns / 2000000);
 	snprintf(how, sizeof(how), "%u kinds, restored or swapped, late or not", kinds);
 	if (kinds)
 		check(what, how, wrong, printed);
