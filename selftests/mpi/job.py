@@ -16,9 +16,9 @@ KEYS = 100_003
 UNIT = 8192
 UNITS = -(-KEYS // UNIT)
 # struct audit_mark with its sum: keys, those present, by age, bytes of records; keyless, bad,
-# left out, format, bitmap, ages, resumed
+# left out, format, bitmap, ages, records, resumed
 KEYLESS = 8 * (2 + 255 + 1)
-MARK = KEYLESS + 8 * 8
+MARK = KEYLESS + 9 * 8
 ENV = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm_rsh_agent": "",
        "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -20,6 +20,8 @@ from job import (
     BUILD, COLUMN, ENV, FORMATS, KEYLESS, KINDS, LINE_FORMATS, MARK, UNIT, UNITS,
     differ, epf, expected, expected_lines, home, mpi, program, right)
 
+LINE_MAX = 1 << 20  # bytes
+
 
 def columns(kind):
     """keys of a column, by 1 to 8 ranks, in units of two sizes"""
@@ -132,6 +134,8 @@ def lines_damage(kind):
             ("nothing", lambda: None, unit, "all"),
             ("a bit of unit 0", lambda: flip(home / "got.b.resume.parts", 3), unit, "some"),
             ("an age of unit 1", lambda: flip(home / "got.a.resume.parts", unit * 64 + 3), unit, "some"),
+            ("a byte of the records of unit 1",
+             lambda: flip(home / "got.o.resume.parts", unit * 64 + LINE_MAX + 3), unit, "some"),
             ("the records", lambda: os.truncate(home / "got.o.resume.parts", 100), unit, "none"),
             ("the size of units", lambda: None, 2 * unit, "none")]:
         done = mpi(kind, 1, *words, "--unit", str(unit), "lines.epf", "lines.json", die="unit:3")

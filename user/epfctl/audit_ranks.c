@@ -14,6 +14,7 @@
 
 #include "common/torn.h"
 #include "desc.h"
+#include "jobs/sum.h"
 #include "libepf/snap.h"
 
 #include <errno.h>
@@ -397,10 +398,21 @@ static bool sum_there(struct ranks_file *file, __u64 at, __u64 bytes, __u64 *sum
 	return whole;
 }
 
+/* The same of the records, which may lie behind a hole that another rank has left. */
+static bool sum_records(const struct unit *u, __u64 bytes, __u64 *sum)
+{
+	XXH3_state_t *state = XXH3_createState();
+	bool whole = state && !XXH3_64bits_reset(state) &&
+		     !sum_bits(u->records_fd, u->records, bytes, state);
+
+	*sum = whole ? XXH3_64bits_digest(state) : 0;
+	XXH3_freeState(state);
+	return whole;
+}
+
 /* Did an interrupted audit answer the unit, and are the answers there? */
 static bool unit_done(const struct unit *u, struct audit_mark *m)
 {
-	struct stat st;
 	__u64 sum;
 
 	if (!u->s->ask->resume || !audit_marks_get(u->p->marks, u->nr, u->p->unit, &u->p->state, m))
@@ -413,8 +425,8 @@ static bool unit_done(const struct unit *u, struct audit_mark *m)
 	if (u->p->file[OUT_AGES] &&
 	    (!sum_there(u->p->file[OUT_AGES], u->first, m->mark.keys, &sum) || sum != m->ages))
 		return false;
-	return u->records_fd < 0 || (!fstat(u->records_fd, &st) &&
-				     (__u64)st.st_size >= u->records + m->mark.record_bytes);
+	return u->records_fd < 0 ||
+	       (sum_records(u, m->mark.record_bytes, &sum) && sum == m->records);
 }
 
 /* A reader takes what was cut off for the end of its part. */
@@ -453,6 +465,8 @@ static int ask_unit(struct unit *u, struct job *job, struct audit_mark *m)
 	m->bitmap = state.bitmap_xxh3;
 	m->ages = XXH3_64bits_digest(u->ages);
 	err = u->records_fd >= 0 ? epf_file_sync(u->records_fd) : 0;
+	if (!err && u->records_fd >= 0 && !sum_records(u, m->mark.record_bytes, &m->records))
+		err = -EIO;
 	if (err)
 		return fail_errno(err, "%s: %m", answers_path(u->p, OUT_RECORDS));
 	err = audit_marks_put(u->p->marks, u->nr, u->p->unit, &u->p->state, m);

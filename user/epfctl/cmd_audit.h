@@ -195,6 +195,7 @@ int audit_state_save(const struct audit_state *s, const char *path, const struct
  * @format: enum rec_format of the input
  * @bitmap: XXH3-64 of its bytes of the bitmap
  * @ages: likewise of the ages; of no bytes, if they were not asked for
+ * @records: likewise of the records; 0, if they were not asked for
  * @resumed: its keys, if they were answered before an interruption
  *
  * All are __u64, so that marks can be added up.
@@ -208,6 +209,7 @@ struct audit_mark {
 	__u64 format;
 	__u64 bitmap;
 	__u64 ages;
+	__u64 records;
 	__u64 resumed;
 };
 
