@@ -36,11 +36,11 @@ static void make(void)
 	if (!mkdtemp(folder))
 		exit(1);
 	snprintf(path, sizeof(path), "%s/state", folder);
-	state = (struct audit_state){ .snapshot_header = 0xaedc99b4f22f45cd, .asked = 5 };
+	state = (struct audit_state){ .snapshot_header = 0x1122334455667788, .asked = 5 };
 	mark.mark.keys = 1000;
 	mark.mark.present = mark.mark.ages_of[2] = 0x102;
 	mark.format = 1;
-	mark.bitmap = 0xaedc99b4f22f45cd;
+	mark.bitmap = 0x99aabbccddeeff00;
 	fd = audit_marks_make(path, false);
 }
 
