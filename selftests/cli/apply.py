@@ -641,6 +641,19 @@ def partly_saved():
         os.path.exists(path("state/t.epf")) else f"{done}"
 
 
+def unsynced():
+    """A state is saved when both of its files are on the disk."""
+    file = write(STATE)
+    saved(file, "x")
+    wrong = []
+    for name in "t.epf", "t.boot":
+        done = epf("apply", "--save", *state(), file, env={
+            **os.environ, "LD_PRELOAD": own.NOSYNC, "EPF_SYNC_FAILS": name})
+        if done.returncode != 2 or "Input/output error" not in done.stderr:
+            wrong.append(f"{name} is not synced: {done}")
+    return "; ".join(wrong) or None
+
+
 def killed():
     """Killed while it saves, at any moment: the file is whole, and not older than the last
     save that ended."""
@@ -693,6 +706,7 @@ CASES = [
     ("nor what is damaged or of another filter", useless),
     ("nor what is from the future, which is kept", from_future),
     ("what is missing keeps nothing else from being saved", partly_saved),
+    ("a save syncs all its files", unsynced),
     ("a save that is killed leaves a whole file", killed),
 ]
 

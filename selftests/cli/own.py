@@ -12,6 +12,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(ROOT, "build/user/epfctl"))
+NOSYNC = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "selftests/cli/nosync.so")
 # the root directory of the tool, if it has another than the test
 TOOL_ROOT = os.environ.get("EPF_TOOL_ROOT", "")
 # seconds until a test gives up
