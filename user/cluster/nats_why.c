@@ -32,7 +32,7 @@ static bool cert_ended(const struct cluster_login *l, const char *url)
 	__u64 end = l->tls_cert ? secret_cert_end(l->tls_cert) : 0;
 
 	(void)url;
-	return end && end < clock_now_ns(CLOCK_REALTIME) / NS_PER_SEC;
+	return end && end < epf_wall_ns() / NS_PER_SEC;
 }
 
 /* Of "tls://HOST:PORT", where the port may be missing and HOST be "[ADDRESS]". */
