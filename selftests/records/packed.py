@@ -18,6 +18,7 @@ import tempfile
 import zlib
 
 from common import *
+import flows
 import pcap
 import tap
 
@@ -60,6 +61,13 @@ def captured(n=300):
 def nfdumped(n=400):
     return b"ts,te,sa,da,sp,dp,pr\n" + b"".join(
         b"x,x,10.0.%d.%d,10.9.9.9,%d,53,UDP\n" % (i // 250, i % 250, i) for i in range(n))
+
+
+def exported(n=400):
+    """IPFIX: a template, and records of it."""
+    return flows.message(flows.template(256, *flows.PLAIN)) + b"".join(
+        flows.message(flows.a_set(256, flows.plain(1000 + i) + flows.plain(9000 + i)))
+        for i in range(n))
 
 
 def told(n=400):
@@ -301,7 +309,8 @@ def stepwise():
     """
     small = [(text(20), "csv", ["fields=1"]), (text(20), "csv", []),
              (told(20), "auto", ["fields=a"]), (nfdumped(20), "auto", ["key=flow"]),
-             (captured(20), "auto", ["key=frame"]), (blocks(5000), "auto", ["key=frame"])]
+             (captured(20), "auto", ["key=frame"]), (blocks(5000), "auto", ["key=frame"]),
+             (exported(20), "auto", ["key=flow"])]
     for plain, form, options in small:
         want = read(plain, form, *options)
         for pack in [bytes] + [pack for _, pack in PACKERS]:

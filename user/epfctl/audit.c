@@ -339,6 +339,8 @@ static int ask_all(struct auditing *a, struct job *job)
 			job_state(job, &a->r.state);
 			return 0;
 		}
+		if (more == -EINTR && interrupted)
+			return stopped(a);
 		if (more < 0)
 			return fail("%s: %s", a->r.keys, e.text);
 		if (torn_file())

@@ -9,6 +9,8 @@
 #include "epf/keydesc.h"
 #include "libepf/desc.h"
 
+#define STOPPED "interrupted: nothing is written"
+
 /* Read on until there is a record. Return: 0, or EXIT_FAIL with an error printed. */
 static int refill(struct order *o, struct feed *f)
 {
@@ -30,7 +32,7 @@ static int refill(struct order *o, struct feed *f)
 		f->ended = true;
 	}
 	if (interrupted && !order_is_live(o))
-		return fail("interrupted: nothing is written");
+		return fail(STOPPED);
 	f->ended |= interrupted;
 	return 0;
 }
@@ -67,7 +69,7 @@ static int open_feed(struct feed *f, const struct rec_spec *spec, const struct e
 	if (!f->batch)
 		return fail("out of memory");
 	if (rec_open(&f->source, f->fd, spec, hash, &e))
-		return fail("%s: %s", input_name(f->name), e.text);
+		return interrupted ? fail(STOPPED) : fail("%s: %s", input_name(f->name), e.text);
 	if (rec_by_child(f->source))
 		f->all_bytes = 0;
 	return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/progress.h"
 #include "records/wiretap.h"
 
 /* Values of tcpdump.org/linktypes.html. libpcap has values of its own for some, which differ
@@ -128,7 +129,7 @@ static int fails_other(struct source *s)
 /* Let epf-wiretap print a file of another format as pcapng, and read its head. */
 static ssize_t other_format(struct source *s, unsigned char *head, size_t len, size_t room)
 {
-	struct child_file f = { s->fd, &s->stream, head, len, true };
+	struct child_file f = { s->fd, &s->stream, head, len, true, &interrupted };
 	struct rec_error e;
 
 	if (child_start(&s->child, &wiretap, &f, &e))

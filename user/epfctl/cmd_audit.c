@@ -311,6 +311,7 @@ int cmd_audit(int argc, char **argv)
 		return fail("%s", why);
 	if (!pkt_options_ok(&ask.spec.records.pkt, EPF_PKT_VLAN))
 		return EXIT_FAIL;
+	ask.spec.records.stop = &interrupted;
 	catch_signals();
 	catch_torn();
 	signal(SIGPIPE, SIG_IGN); /* get a write error instead, to clean up */

@@ -189,8 +189,10 @@ int cmd_build(int argc, char **argv)
 		.shorts = PROMISE_SHORTS REC_SHORTS,
 		.longs = longs,
 	};
-	struct build_ask ask = { .hash = EPF_HASH_NH,
-				 .records = { .stamps = true, .as_filter = true } };
+	struct build_ask ask = {
+		.hash = EPF_HASH_NH,
+		.records = { .stamps = true, .as_filter = true, .stop = &interrupted }
+	};
 	struct build_result result = { 0 };
 	bool shaped = false;
 	const char *why;

@@ -147,13 +147,16 @@ static int copy_all(const struct child_file *f, FILE *to, struct rec_error *e)
 	__u64 bytes = f->len;
 	ssize_t n = 0;
 
-	while (ok && bytes <= COPY_MAX && (n = stream_read(*f->stream, piece, COPY_PIECE)) > 0) {
+	while (ok && bytes <= COPY_MAX && !(f->stop && *f->stop) &&
+	       (n = stream_read(*f->stream, piece, COPY_PIECE)) > 0) {
 		ok = fwrite(piece, 1, (size_t)n, to) == (size_t)n;
 		bytes += (__u64)n;
 	}
 	free(piece);
 	if (n < 0)
 		return rec_error_set(e, (int)n, "%s", stream_why(*f->stream));
+	if (f->stop && *f->stop)
+		return rec_error_set(e, -EINTR, "interrupted");
 	if (bytes > COPY_MAX)
 		return rec_error_set(e, -E2BIG, "%s", too_long);
 	if (!ok || fflush(to))

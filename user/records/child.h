@@ -41,6 +41,7 @@ struct child_program {
  * @len: how many
  * @may_copy: if the child cannot open the file itself, because it is a pipe, compressed or
  *	not open to this user, copy it into an unnamed file
+ * @stop: a word that ends the copy when it is not 0, or NULL
  */
 struct child_file {
 	int fd;
@@ -48,6 +49,7 @@ struct child_file {
 	const void *head;
 	size_t len;
 	bool may_copy;
+	const volatile int *stop;
 };
 
 /**

@@ -63,8 +63,12 @@ int rec_input_more(struct rec_input *in)
 int rec_input_child(struct rec_source *s, const struct child_program *p, struct rec_error *e)
 {
 	struct rec_input *in = &s->in;
-	struct child_file f = { in->fd, &in->stream, in->buf + in->at, in->end - in->at,
-				s->spec.child == REC_CHILD_ANY };
+	struct child_file f = { in->fd,
+				&in->stream,
+				in->buf + in->at,
+				in->end - in->at,
+				s->spec.child == REC_CHILD_ANY,
+				s->spec.stop };
 	int ret;
 
 	if (s->spec.child == REC_CHILD_NONE)

@@ -86,6 +86,7 @@ struct rec_part {
  *	0: STREAM_WINDOW_MAX
  * @child: whether a program may run that prints the file
  * @part: zeros: all of it. Each part has the prologue, and counts of its own
+ * @stop: a word that a signal sets: a copy for a program that prints the file then ends; or NULL
  * @any_keys: look keys up even if the filter's are made of something else
  */
 struct rec_spec {
@@ -104,6 +105,7 @@ struct rec_spec {
 	struct epf_pkt_opts pkt;
 	bool as_filter;
 	bool any_keys;
+	const volatile int *stop;
 	size_t window_max;
 	enum rec_child child;
 	struct rec_part part;
