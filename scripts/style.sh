@@ -148,6 +148,9 @@ fi
 while read -r fault; do
 	say "$fault"
 done < <(scripts/claims.py | grep -E '^claims: [^0-9]|^claims: 0 ')
+while read -r fault; do
+	say "figures: $fault"
+done < <(python3 -B scripts/figures.py 2>&1)
 # README's own program, as selftests/ebpf/outside.sh builds it.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md | cmp -s - bpf/example.bpf.c ||
 	say 'the program in README.md is not bpf/example.bpf.c'
