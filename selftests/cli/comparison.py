@@ -336,7 +336,7 @@ def lru():
 # Filters, which are pure BPF
 
 def held(name, *args):
-    good("create", name, *args)
+    good("create", name, *args, "--rotate", "process")
     holder = begin("hold", name)
     holder.stdout.readline()
     return holder

@@ -48,7 +48,7 @@ def begin(*args, **more):
 
 def make(name, *args):
     """A filter whose epochs the kernel ends, so that it knows its keys."""
-    good("create", name, "--window", "100000", *(["--rotate", "kernel"] if BPF else []), *args)
+    good("create", name, "--window", "100000", *args)
 
 
 def lone():

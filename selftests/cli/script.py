@@ -110,7 +110,7 @@ def answers():
     """'absent' and 'unknown' are answers: the batch goes on, and ends with the most
     important status."""
     make("x")
-    good("create", "nobody", "--window", "1000")
+    good("create", "nobody", "--window", "1000", "--rotate", "process")
     good("insert", "nobody", "k")
     for text, want in (("test x a\nlist --names\n", 1), ("list --names\n", 0),
                        ("test x a\ntest nobody k\n", 3), ("test nobody k\ntest x a\n", 3),
@@ -371,7 +371,7 @@ def waits(child):
 
 def ends_with_130():
     make("c")
-    good("create", "held", "--window", "1000")
+    good("create", "held", "--window", "1000", "--rotate", "process")
     runs = {"watch": ["watch", "c"], "test -": ["test", "c", "-"],
             "insert -": ["insert", "c", "-"], "hold": ["hold", "held"],
             "batch -": ["batch", "-"], "watch in a batch": ["batch", path("b")],

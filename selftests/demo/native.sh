@@ -14,6 +14,7 @@ cd "$(dirname "$0")/../.."
 
 export EPF_BACKEND=bpf
 prefix=demo-$$- filter=demo-$$ rate=50000 # epochs of 143 ms
+turns=(--rotate process)
 holder='' failed='it was stopped'
 
 fail() {
@@ -65,7 +66,7 @@ hold() {
 measure() {
 	say 'measuring the time of a packet with BPF_PROG_TEST_RUN'
 	"$epfctl" create "$filter" --window "$EPF_DEMO_WINDOW" --budget "$EPF_DEMO_BUDGET" \
-		--limit never > /dev/null
+		--limit never "${turns[@]}" > /dev/null
 	hold > /dev/null
 	build/selftests/demo/cost build/selftests/demo/cost.bpf.o "$filter" \
 		"$EPF_DEMO_WINDOW" > "$EPF_OUT/cost.json"

@@ -69,9 +69,12 @@ replay() {
 	tail -n 1 "$tmp/recv.log" > "$EPF_OUT/received.txt"
 }
 
+turns=() # options of create: who ends the epochs
+
 create() {
-	say "epfctl create $filter --window $EPF_DEMO_WINDOW --budget $EPF_DEMO_BUDGET"
-	"$epfctl" create "$filter" --window "$EPF_DEMO_WINDOW" --budget "$EPF_DEMO_BUDGET"
+	set -- create "$filter" --window "$EPF_DEMO_WINDOW" --budget "$EPF_DEMO_BUDGET" "${turns[@]}"
+	say "epfctl $*"
+	"$epfctl" "$@"
 }
 
 # From a filter to what judge.py reads.

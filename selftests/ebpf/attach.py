@@ -310,7 +310,7 @@ def never_held():
 
 
 def destroyed():
-    net.run(net.EPFCTL, "create", NAME, "-W", 100000, "-b", "1e-9")
+    net.run(net.EPFCTL, "create", NAME, "-W", 100000, "-b", "1e-9", "--rotate", "process")
     with Holder(), attached() as on:
         through(plain(0))
         net.epfctl("destroy", "--force", NAME)
@@ -351,8 +351,8 @@ def holder_of(name):
 
 
 def default(*options):
-    """Without --filter a filter is created and held; detach removes all of it."""
-    said = net.epfctl("attach", net.B, *options).stdout
+    """Without --filter a filter is created and, if asked, held; detach removes all of it."""
+    said = net.epfctl("attach", net.B, "--rotate", "process", *options).stdout
     holder = holder_of(net.B)
     got = through(doubled(plain(0)))
     there = pins()
@@ -369,7 +369,7 @@ def default_shared():
     net.in_b("ip", "link", "add", TWIN, "type", "veth", "peer", "name",
              TWIN + "1")
     net.vlan_offload(False, TWIN)
-    net.epfctl("attach", TWIN)
+    net.epfctl("attach", TWIN, "--rotate", "process")
     net.epfctl("attach", net.B, "--filter", TWIN)
     done = net.epfctl("detach", TWIN)
     got = through(doubled(plain(0)))
@@ -399,7 +399,7 @@ def default_timed():
     """The same without a process, where the kernel has such timers."""
     if real_time():
         return timer_refused()
-    said = net.epfctl("attach", net.B, "--rotate", "kernel").stdout
+    said = net.epfctl("attach", net.B).stdout
     holder = holder_of(net.B)
     net.epfctl("insert", net.B, "probe")
     while net.epfctl("test", net.B, "probe", check=False).returncode:

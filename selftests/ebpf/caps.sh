@@ -83,7 +83,7 @@ with_two() {
 		epf "$three" "$@" >> "$tmp/made" 2>&1
 }
 ktap_check 'create with CAP_BPF and CAP_NET_ADMIN, or said why not' \
-	with_two create a --window 70000
+	with_two create a --window 70000 --rotate process
 ktap_is 'it is that user'\''s' "$(stat -c %u:%a /sys/fs/bpf/epochfilter/a)" "$uid:700"
 ktap_check 'hold, without capabilities' hold
 ktap_check 'insert' eval "seq 1000 | epf '' insert a -"

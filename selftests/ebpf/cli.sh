@@ -30,7 +30,7 @@ gone() {
 } > /dev/null 2>&1
 ktap_cleanup gone
 
-epf create "$a" --window 70000 > "$tmp/made" 2>&1 ||
+epf create "$a" --window 70000 --rotate process > "$tmp/made" 2>&1 ||
 	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
 
 use() {
@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: completes the last word to this
 	)
 }
 
-ktap_plan 80
+ktap_plan 81
 
 # in a container's mount namespace, which hides the existing file system
 mounts() {
@@ -149,7 +149,7 @@ ktap_is 'nothing is there' "$(present "$a" 220001 221000)" 0
 ktap_check 'restore' epf restore "$a" "$tmp/snap"
 ktap_is 'it is there again' "$(present "$a" 220001 290000)" 70000
 
-epf create "$b" --time 10s --rate 1000 --hash siphash13 > /dev/null
+epf create "$b" --time 10s --rate 1000 --hash siphash13 --rotate process > /dev/null
 ktap_is 'the hash is nh, or as asked for' "$(field "$a" "['hash']") $(field "$b" "['hash']")" 'nh siphash13'
 insert "$b" 1 500
 ktap_check 'swap' epf swap "$a" "$b"
@@ -166,7 +166,7 @@ asks() {
 	epf "$@" > "$tmp/out" 2> "$tmp/err"
 }
 . "$top/selftests/cli/within.sh"
-epf create "$b" --time 7000s --rate 10 -b 1e-9 > /dev/null
+epf create "$b" --time 7000s --rate 10 -b 1e-9 --rotate process > /dev/null
 ktap_check 'a filter with a key of each age' eval 'hold "$a" "$b" && aged "$b"'
 ktap_check 'test --within: each number of epochs' each_age "$b"
 ktap_check 'test --within: a duration is rounded up to epochs' eval 'each_duration "$b" &&
@@ -174,11 +174,11 @@ ktap_check 'test --within: a duration is rounded up to epochs' eval 'each_durati
 ktap_check 'test --within: what is no age' bad_ages "$b"
 let_go
 epf destroy "$b"
-epf create "$b" --window 700000 > /dev/null
+epf create "$b" --window 700000 --rotate process > /dev/null
 ktap_check 'test --within: epochs of no certain length' bad_within "$b" 'by insertions' 1s
 epf destroy "$b"
 
-epf create "$b" --time 700ms --rate 1000 > /dev/null
+epf create "$b" --time 700ms --rate 1000 --rotate process > /dev/null
 ktap_check 'one process holds two' hold "$a" "$b"
 # Keep a lock until the other filter's epochs have ended many times: a holder that waited
 # for it would end one in 5 s.
@@ -220,7 +220,7 @@ refused_for() {
 }
 
 without_process() {
-	epf create "$a" --window 70000 --rotate kernel || return
+	epf create "$a" --window 70000 || return
 	SECONDS=0
 	until [ "$(field "$a" "['held']")" = True ] && seq 10 | epf test "$a" --insert - > /dev/null; do
 		[ "$SECONDS" -lt 90 ] || return
@@ -235,14 +235,18 @@ told() {
 case $(uname -v) in
 *PREEMPT_RT*)
 	ktap_check 'a timer is refused here' refused_for PREEMPT_RT create "$a" --window 1000 --rotate kernel
-	for what in 'no process' 'told' 'no holder' 'no swap'; do ktap_skip "$what" 'PREEMPT_RT'; done ;;
+	epf create "$a" --window 1000
+	ktap_check 'without --rotate it takes a process' [ "$(field "$a" "['rotate']")" = process ]
+	epf destroy "$a"
+	for what in 'told' 'no holder' 'aligned' 'no swap'; do ktap_skip "$what" 'PREEMPT_RT'; done ;;
 *)
-	ktap_check 'an aligned window takes a process' refused_for 'wall clock' \
+	ktap_check 'an aligned window does not go with a timer' refused_for 'wall clock' \
 		create "$a" --time 1s --rate 1000 --align --rotate kernel
 	ktap_check 'a timer ends epochs, without a process' without_process
 	ktap_check 'show names the holder' told
 	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
 	epf create "$b" --time 1s --rate 1000 --align
+	ktap_check 'an aligned window takes a process' [ "$(field "$b" "['rotate']")" = process ]
 	ktap_check 'contents of an aligned window are refused' refused_for 'wall clock' swap "$a" "$b"
 	epf destroy "$a" && epf destroy "$b" ;;
 esac
@@ -250,7 +254,7 @@ esac
 # ---- a swap whose process was killed between its two changes ----
 
 left_half() {
-	epf create "$a" --window 1000 && epf create "$b" --window 1000 && "$half" "$a" "$b"
+	epf create "$a" --window 1000 --rotate process && epf create "$b" --window 1000 --rotate process && "$half" "$a" "$b"
 } > /dev/null
 # usage: half_refused VERB ARGUMENT...: refused in one line that says what happened and
 # what to do
@@ -259,7 +263,7 @@ half_refused() {
 		"a swap was killed half-way.*'epfctl destroy' it" "$@"
 }
 others_listed() {
-	epf destroy "$a" && epf create "$a" --window 1000 &&
+	epf destroy "$a" && epf create "$a" --window 1000 --rotate process &&
 		! epf list > "$tmp/list" 2> "$tmp/said" && grep -q "$a" "$tmp/list" &&
 		! grep -q "$b" "$tmp/list" && [ "$(wc -l < "$tmp/said")" -eq 1 ] &&
 		grep -q "'$b': a swap was killed half-way" "$tmp/said" &&
@@ -288,7 +292,7 @@ if [ -x "$half" ] && left_half; then
 	ktap_check 'half-way: list shows the others, and names this one' others_listed
 	ktap_check 'half-way: its name is listed' names_all
 	ktap_check 'half-way: metrics have the others' metrics_go_on
-	ktap_check 'half-way: destroy' eval 'epf destroy "$b" && epf create "$b" --window 100 &&
+	ktap_check 'half-way: destroy' eval 'epf destroy "$b" && epf create "$b" --window 100 --rotate process &&
 		epf insert "$b" 1 && epf show "$b" > /dev/null && epf destroy "$a" && epf destroy "$b"'
 else
 	for part in $(seq $half_parts); do

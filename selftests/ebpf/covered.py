@@ -281,7 +281,7 @@ def refusals():
         net.epfctl("destroy", "--force", TWIN)
         fault = fault or refused(f"'{TWIN}', the filter of all of cluster '{CLUSTER}', is gone",
                                  *base, "--cluster", CLUSTER)
-        net.epfctl("create", TWIN, "-W", 1000)
+        net.epfctl("create", TWIN, "-W", 1000, "--rotate", "process")
         fault = fault or refused("different hash keys or kinds", *base, "--cluster", CLUSTER)
         same = cover("make", CLUSTER + "2", NAME, NAME, check=False)
     return fault or net.unlike(same=(same.returncode, 1))

@@ -62,7 +62,7 @@ def made(*names):
     """Make filters with KEYS keys, which are removed at the end."""
     try:
         for name in names:
-            epfctl("create", name, "--window", "100000")
+            epfctl("create", name, "--window", "100000", "--rotate", "process")
             insert(name, 1, KEYS)
         yield
     finally:
@@ -89,7 +89,7 @@ def may_be_destroyed():
         if refused.returncode != 2 or "held by another" not in refused.stderr:
             return f"a second holder: {refused}"
         epfctl("destroy", "d")
-        epfctl("create", "d", "--window", "1000")
+        epfctl("create", "d", "--window", "1000", "--rotate", "process")
         insert("d", 1, 1)
         a.poll(lambda: knows("d"))
     return None

@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(keep);
 	verifier = malloc(LOG_BYTES);
 	snprintf(name, sizeof(name), "epftest-own-%d", getpid());
-	if (epf("create %s --time 1h --rate 1000", name)) {
+	if (epf("create %s --time 1h --rate 1000 --rotate process", name)) {
 		tap_skip_all("no filter can be made: needs root and BPF");
 		return TAP_SKIPPED;
 	}

@@ -27,6 +27,8 @@ epf create "$name" --window 7000 > "$tmp/made" 2>&1 ||
 	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
 gone
 
+ktap_plan 6
+
 # usage: there SECONDS VERB...: epfctl in a namespace whose clocks are ahead by that
 there() {
 	unshare -T --monotonic="$1" --boottime="$1" --fork --kill-child \

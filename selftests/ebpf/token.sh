@@ -116,7 +116,7 @@ with_two() {
 		with +bpf,+net_admin,+perfmon "$@"
 }
 
-create=("$epfctl" --backend bpf create a --window 70000)
+create=("$epfctl" --backend bpf create a --window 70000 --rotate process)
 refused='cmds=map_create cmds=prog_load cmds=btf_load maps=array maps=array_of_maps
 	progs=socket_filter progs=xdp attachs=cgroup_inet_ingress'
 

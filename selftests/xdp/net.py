@@ -197,7 +197,8 @@ class Filter:
         self.options = options or SHAPE
 
     def __enter__(self):
-        epfctl("create", self.name, *self.options)
+        epfctl("create", self.name, *self.options,
+               *([] if "--rotate" in self.options else ["--rotate", "process"]))
         return self
 
     def __exit__(self, *error):

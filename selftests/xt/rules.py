@@ -195,7 +195,8 @@ class Filter:
         self.options = options or SHAPE
 
     def __enter__(self):
-        run(EPFCTL, "create", self.name, *self.options)
+        run(EPFCTL, "create", self.name, *self.options,
+            *([] if "--rotate" in self.options else ["--rotate", "process"]))
         return self
 
     def __exit__(self, *error):

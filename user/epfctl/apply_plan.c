@@ -146,7 +146,7 @@ static void differences(const struct create_request *w, const struct epf_planned
 		fputs(", first-seen", out);
 	if (w->align != aligned)
 		fputs(", align", out);
-	if ((w->rotate == ROTATE_KERNEL) != e->timed)
+	if (w->rotate != ROTATE_ANY && (w->rotate == ROTATE_KERNEL) != e->timed)
 		fputs(", rotate", out);
 	if (w->has_key && e->has_key && memcmp(w->key, e->key, sizeof(w->key)))
 		fputs(", key-file", out);

@@ -37,11 +37,7 @@ static int attach_default_create(int dev, struct xdp_want *want)
 {
 	struct epf_plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
 	struct epf_planned plan;
-	const struct epf_create_opts opts = {
-		.size = sizeof(opts),
-		.shape = &plan.shape,
-		.flags = want->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0,
-	};
+	struct epf_create_opts opts = { .size = sizeof(opts), .shape = &plan.shape };
 	int err;
 
 	if (!rotate_possible(want->rotate, !want->bpf))
@@ -54,7 +50,7 @@ static int attach_default_create(int dev, struct xdp_want *want)
 	snprintf(plan.params.name, sizeof(plan.params.name), "%s", want->filter);
 	plan.params.hash = EPF_HASH_NH;
 	plan.params.refresh = EPF_REFRESH;
-	err = epf_dev_create_opts(dev, &plan.params, &opts, &want->id);
+	err = rotate_create(dev, &plan.params, &opts, &want->rotate, &want->id);
 	if (err)
 		fail_limits(err, "creating a filter", NULL, true, plan.bytes);
 	else

@@ -316,6 +316,19 @@ struct text within_text(__u32 within, __u64 ns);
 /* rotateopt.c: what ends the epochs of a pure BPF filter */
 enum rotate { ROTATE_ANY, ROTATE_PROCESS, ROTATE_KERNEL };
 bool parse_rotate(const char *text, enum rotate *who);
+/* What ROTATE_ANY means for a filter that is created: the kernel, where BPF timers work. */
+enum rotate rotate_default(enum rotate asked, bool module, bool align);
+/**
+ * rotate_create() - create a filter, as epf_dev_create_opts()
+ * @dev: backend
+ * @params: as there
+ * @opts: as there; gets the flag of a timer
+ * @who: who ends its epochs; ROTATE_ANY becomes what was made: where the kernel refuses a timer
+ *	(older ones, without CAP_PERFMON), a process
+ * @id: as there
+ */
+int rotate_create(int dev, const struct epf_params *params, struct epf_create_opts *opts,
+		  enum rotate *who, __u32 *id);
 /* If the kernel is to end the epochs, can it? @module: the filter is the module's.
  * If not, prints an error with the reason.
  */

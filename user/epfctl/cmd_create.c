@@ -133,11 +133,10 @@ static void tell_backend(const struct create_request *w, const char *name)
 int create_planned(struct create_request *w, const struct epf_planned *plan, __u32 *id,
 		   bool *is_module)
 {
-	const struct epf_create_opts opts = {
+	struct epf_create_opts opts = {
 		.size = sizeof(opts),
 		.shape = &plan->shape,
-		.flags = (w->align ? EPF_CREATE_ALIGN : 0) |
-			 (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0),
+		.flags = w->align ? EPF_CREATE_ALIGN : 0,
 		.key = w->has_key ? w->key : NULL,
 	};
 	bool module;
@@ -154,7 +153,7 @@ int create_planned(struct create_request *w, const struct epf_planned *plan, __u
 	}
 	if (!module && xdp_obj_quiet)
 		xdp_obj_quiet();
-	err = epf_dev_create_opts(dev, &plan->params, &opts, id);
+	err = rotate_create(dev, &plan->params, &opts, &w->rotate, id);
 	explicit_bzero(w->key, sizeof(w->key));
 	epf_close(dev);
 	if (err == -EEXIST)
@@ -218,9 +217,9 @@ const char *create_parse(int argc, char **argv, struct create_request *w)
 		 "                          knows it can craft false positives); without '/' a\n"
 		 "                          credential of the systemd unit\n"
 		 "      --align             end epochs by the wall clock, for 'merge'\n"
-		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
-		 "                          which is 'epfctl hold' or epfagent (default), or\n"
-		 "                          'kernel', which is a BPF timer\n");
+		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'kernel', a\n"
+		 "                          BPF timer (default where it works), or 'process',\n"
+		 "                          which is 'epfctl hold' or epfagent\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
 		if (!create_take_option(w, opt))
 			return NULL;

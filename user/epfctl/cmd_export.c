@@ -90,8 +90,8 @@ static void put_filter(FILE *out, const struct epf_info *info, bool module)
 		fputs("first-seen = yes\n", out);
 	if (info->flags & EPF_INFO_ALIGNED)
 		fputs("align = yes\n", out);
-	if (!module && ebpf_is_timed(p->name))
-		fputs("rotate = kernel\n", out);
+	if (!module)
+		fprintf(out, "rotate = %s\n", ebpf_is_timed(p->name) ? "kernel" : "process");
 	fputc('\n', out);
 }
 

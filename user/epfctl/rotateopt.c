@@ -14,6 +14,31 @@ bool parse_rotate(const char *text, enum rotate *who)
 	return false;
 }
 
+enum rotate rotate_default(enum rotate asked, bool module, bool align)
+{
+	if (asked != ROTATE_ANY)
+		return asked;
+	return module || align || ebpf_timer_possible() ? ROTATE_PROCESS : ROTATE_KERNEL;
+}
+
+int rotate_create(int dev, const struct epf_params *params, struct epf_create_opts *opts,
+		  enum rotate *who, __u32 *id)
+{
+	bool open = *who == ROTATE_ANY;
+	int err;
+
+	*who = rotate_default(*who, epf_is_module(dev), opts->flags & EPF_CREATE_ALIGN);
+	if (*who != ROTATE_KERNEL)
+		return epf_dev_create_opts(dev, params, opts, id);
+	opts->flags |= EPF_BPF_CREATE_TIMER;
+	err = epf_dev_create_opts(dev, params, opts, id);
+	if (!open || !err || err == -EEXIST)
+		return err;
+	*who = ROTATE_PROCESS;
+	opts->flags &= ~EPF_BPF_CREATE_TIMER;
+	return epf_dev_create_opts(dev, params, opts, id);
+}
+
 bool rotate_possible(enum rotate who, bool module)
 {
 	if (who != ROTATE_KERNEL)
