@@ -263,6 +263,24 @@ def link(*words):
     subprocess.run(["ip", "link", *words], check=True)
 
 
+def follows_quietly():
+    """What --follow cannot make without --replace is reported once, until it changes"""
+    clear()
+    good("apply", write("[filter a]\nwindow = 1000\n[filter b]\nwindow = 1000\n"))
+    file = write("[filter a]\nwindow = 2000\n[filter b]\nwindow = 1000\n")
+    with begin("apply", "--follow", file) as child:
+        time.sleep(6)  # some rounds: after 1 s, 3 s, ...
+        write("[filter a]\nwindow = 2000\n[filter b]\nwindow = 2000\n")
+        child.send_signal(signal.SIGHUP)
+        time.sleep(4)
+        child.terminate()
+        said = child.communicate()
+    clear()
+    told = [line for line in said[1].splitlines() if "--replace" in line]
+    return None if len(told) == 2 and told[0].startswith("error: 1 of these") and \
+        told[1].startswith("error: 2 of these") else f"{said}"
+
+
 def followed():
     """--follow attaches when an interface comes, also for the second time. What somebody
     detached or destroyed stays away until SIGHUP. An error in a file is no end."""
@@ -697,6 +715,7 @@ CASES = [
     ("--prune removes what is not declared", pruned),
     ("after a failure the next run goes on", interrupted),
     ("what cannot be made yet is made later", followed),
+    ("what fails in each round is reported once", follows_quietly),
     ("what is exported makes the same again", exported),
     ("pins are declared, too", pinned),
     ("status -j tells what is missing", missing),

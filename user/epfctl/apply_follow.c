@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -171,10 +172,60 @@ static void pause_least(void)
 		nanosleep(&least, NULL);
 }
 
+/* What a round has printed, and how it ended. */
+struct said {
+	char *text[2];
+	int ret;
+};
+
+static void said_free(struct said *s)
+{
+	free(s->text[0]);
+	free(s->text[1]);
+}
+
+static bool said_again(const struct said *s, const struct said *last)
+{
+	return s->ret && s->ret == last->ret && last->text[0] && last->text[1] &&
+	       !strcmp(s->text[0], last->text[0]) && !strcmp(s->text[1], last->text[1]);
+}
+
+/* A round that fails exactly as the one before prints nothing. */
+static int round_once(int (*round)(void *ctx, struct apply_open *open, bool all), void *ctx,
+		      struct apply_open *open, bool all, struct said *last)
+{
+	FILE *own[2] = { stdout, stderr };
+	struct said said = { .ret = 0 };
+	size_t len[2];
+	FILE *out = open_memstream(&said.text[0], &len[0]);
+	FILE *err = open_memstream(&said.text[1], &len[1]);
+
+	if (out && err) {
+		stdout = out;
+		stderr = err;
+	}
+	said.ret = round(ctx, open, all);
+	stdout = own[0];
+	stderr = own[1];
+	if (out)
+		fclose(out);
+	if (err)
+		fclose(err);
+	if (out && err && !said_again(&said, last)) {
+		fputs(said.text[0], stdout);
+		fflush(stdout);
+		fputs(said.text[1], stderr);
+	}
+	said_free(last);
+	*last = said;
+	return said.ret;
+}
+
 int apply_follow(int (*round)(void *ctx, struct apply_open *open, bool all), void *ctx)
 {
 	const struct sigaction sa = { .sa_handler = on_hangup };
 	struct apply_open open = { NULL };
+	struct said last = { .ret = 0 };
 	__u64 wait_ns = WAIT_LEAST_NS;
 	int links = open_links(), ret;
 	bool all;
@@ -182,7 +233,7 @@ int apply_follow(int (*round)(void *ctx, struct apply_open *open, bool all), voi
 	if (links < 0)
 		return EXIT_FAIL;
 	sigaction(SIGHUP, &sa, NULL);
-	ret = round(ctx, &open, true);
+	ret = round_once(round, ctx, &open, true, &last);
 	while (!interrupted) {
 		bool waits = ret || (open.all && *open.all);
 
@@ -199,8 +250,9 @@ int apply_follow(int (*round)(void *ctx, struct apply_open *open, bool all), voi
 			wait_ns = WAIT_LEAST_NS;
 		all = hung_up || ret == EXIT_FAIL;
 		hung_up = 0;
-		ret = round(ctx, &open, all);
+		ret = round_once(round, ctx, &open, all, &last);
 	}
+	said_free(&last);
 	apply_open_free(&open);
 	close(links);
 	return EXIT_FAIL;
