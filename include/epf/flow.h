@@ -354,8 +354,8 @@ EPF_FN int epf_flow_find(const struct epf_pkt *pkt, const struct epf_pkt_opts *o
 	if (err)
 		return err;
 	epf_flow_ip(&ip, o->key, f);
-	if (!more && ip.fragment)
-		return -ENOMSG;
+	if (!more && ip.fragment) /* no error is about a later fragment: RFC 1122, 3.2.2 */
+		return l3->carried ? -EBADMSG : -ENOMSG;
 	err = epf_flow_l4(pkt, &ip, errors, f);
 	if (err > 0)
 		epf_l3_carried(l3, &ip);

@@ -3253,7 +3253,7 @@ EPF_KAT_TABLE struct epf_kat_pkt epf_kat_pkt[] = {
 	70, 5, 0, 272, 2056, 0, 0xce8247398d24415aULL}, {9903, 70, 2, 0, 0, 0, 0,
 	0xd2d51b6c836ef5b2ULL}, {9973, 70, 2, 0, 48, 0, 0, 0x53f01e351af3f528ULL}, {9973, 70, 2,
 	0, 64, 0, 0, 0xd2d51b6c836ef5b2ULL}, {9973, 70, 3, 0, 32, 0, 0, 0x50118dcf60ad5831ULL},
-	{9973, 70, 4, 0, 0, 16408, 0, 0x26041742bbedb819ULL}, {9973, 70, 5, 0, 96, 0, 4, 0},
+	{9973, 70, 4, 0, 0, 16408, 0, 0x26041742bbedb819ULL}, {9973, 70, 5, 0, 96, 0, 2, 0},
 	{9973, 70, 2, 0, 416, 0, 0, 0x82f6cba388800dd1ULL}, {9973, 70, 3, 0, 416, 0, 0,
 	0x44daf4af3353fc7bULL}, {9973, 70, 3, 0, 1056, 4294901760, 0, 0x252be59e234d71a6ULL},
 	{9973, 70, 4, 0, 416, 32543, 0, 0xc2d6b26e0eedf6aaULL}, {9973, 70, 5, 0, 416, 2057, 0,
@@ -3351,7 +3351,7 @@ EPF_KAT_TABLE struct epf_kat_pkt epf_kat_pkt[] = {
 	{11244, 90, 2, 0, 0, 0, 0, 0x39a02da6189b45c7ULL}, {11334, 118, 2, 0, 48, 0, 0,
 	0xa7022b8ea7cfbca8ULL}, {11334, 118, 2, 0, 64, 0, 0, 0xf9307e81e37a4facULL}, {11334,
 	118, 3, 0, 32, 0, 0, 0x2b803ebb55941f9fULL}, {11334, 118, 4, 0, 0, 16408, 0,
-	0x8c386a750a7da072ULL}, {11334, 118, 5, 0, 96, 0, 4, 0}, {11334, 118, 2, 0, 544, 0, 0,
+	0x8c386a750a7da072ULL}, {11334, 118, 5, 0, 96, 0, 2, 0}, {11334, 118, 2, 0, 544, 0, 0,
 	0x1dd2f2a856741063ULL}, {11334, 118, 2, 0, 1056, 16777216, 0, 0x7303b715b1ff0f87ULL},
 	{11334, 118, 3, 0, 544, 0, 0, 0x126da83ad4ce3985ULL}, {11334, 118, 4, 0, 544, 32543, 0,
 	0x44dea6446b401a60ULL}, {11334, 118, 5, 0, 544, 2056, 0, 0xde38f883666afd18ULL}, {11334,
@@ -3606,9 +3606,9 @@ EPF_KAT_TABLE struct epf_kat_pkt epf_kat_pkt[] = {
 /* What the results of each section fold to, and all of them. */
 EPF_KAT_TABLE __u64 epf_kat_sum[] = {
 	0x5b8769bafdafe83bULL, 0xf19230fc73852333ULL, 0x162eb39e9aef8550ULL,
-	0x40d0416074829e2dULL, 0x95c21f5d6276920cULL
+	0x40d0416074829e2dULL, 0xe3d2612b2b4fa656ULL
 };
 
-#define EPF_KAT_TOTAL 0x8dcea33df263953cULL
+#define EPF_KAT_TOTAL 0xf98389abe692817cULL
 
 #endif /* EPF_VECTORS_H */

@@ -204,7 +204,8 @@ def error(rng, version, port):
     sent = struct.pack(">HHHH", port, DNS, 24, 0) + bytes(16)
     if version == 4:
         length = rng.choice((None, None, 0, 19, 65535))
-        body = struct.pack(">BBHI", 3, 3, 0, 0) + packets.ip4(UDP, sent, b, a, length=length)
+        body = struct.pack(">BBHI", 3, 3, 0, 0) + \
+            packets.ip4(UDP, sent, b, a, rng.choice((0, 0, 0x2000, 5)), length=length)
         body = body[:2] + struct.pack(">H", packets.checksum(body)) + body[4:]
         return packets.ether(0x0800, packets.ip4(1, body, a, b), False)
     proto, octets = chain(rng, UDP, sent)

@@ -267,7 +267,7 @@ def flow_of(frame, key, link, flags):
     inner = {4: Ip4, 6: Ip6}[flow.version](flow.carried)
     inner.walk(first)
     if first and inner.fragment is not None:
-        raise Fragment
+        raise Malformed  # RFC 1122, 3.2.2: no error is about a later fragment
     return Flow(inner, key, False).answer()
 
 
