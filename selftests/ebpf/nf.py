@@ -759,6 +759,7 @@ def cases():
     same_packets = {"answer", "error", "first"}
     return of_kernel() + out + [
         ("one interface", nf_recipe.interfaces), ("learning from any side warns", nf_recipe.warns),
+        ("places by the names of nft", nf_recipe.places),
         ("README's router: a flood from outside inserts nothing",
          of(nf_recipe.from_outside, "attach wan", [net.B])),
         ("README's hooks: a flood from outside inserts nothing",

@@ -61,6 +61,24 @@ def warns():
     return net.unlike(warned=(got, [True, True, False, False, False]))
 
 
+def places():
+    """Priorities by nft's names are numbers in status, and detach takes either."""
+    names = {"raw": -300, "raw-10": -310, "mangle+5": -145, "dstnat": -100, "filter-1": -1,
+             "security:ip": "50:ip", "srcnat:ip6": "100:ip6"}
+    got = {}
+    with Filter():
+        for name in names:
+            with At(f"nf:prerouting:{name}", "--key", "flow") as on:
+                got[name] = on.status()["hook"]
+        for bad in "raw+", "raw5", "raw+-5", "rawish", "raw--5", "+5", "raw+2147483648", \
+                "srcnat+2147483600":
+            fault = net.refused(f"--hook 'nf:input:{bad}'", "attach", "--hook",
+                                f"nf:input:{bad}", "--filter", NAME)
+            if fault:
+                return fault
+    return net.unlike(places=(got, {k: f"nf:prerouting:{v}" for k, v in names.items()}))
+
+
 def recipe(first):
     """The commands of README that contain @first, in B, whose interface to the outside is
     its end towards A."""

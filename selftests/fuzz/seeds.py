@@ -174,7 +174,7 @@ def options():
         attach --hook nf:prerouting:-310 -f a --else drop --if-unknown drop --if-malformed pass --fragments drop --no-control
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --out e --key peer --learn --if-new --if-recent drop --if-unknown accept
-        attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
+        attach --hook nf:input:filter-1:ip -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
         attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24 --zone 7
         attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow --if-malformed pass
         attach e -f a --log-new --log-rate 50/7 --key conversation

@@ -38,7 +38,8 @@ enum {
 "At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
 "6.4):\n" \
 "  --hook nf:HOOK:PRIORITY[:ip|ip6]  prerouting, input, forward, output or\n" \
-"                      postrouting, such as 'nf:prerouting:-310'; for IPv4 and\n" \
+"                      postrouting, such as 'nf:prerouting:-310' or, by the\n" \
+"                      names of nft, 'nf:prerouting:raw-10'; for IPv4 and\n" \
 "                      IPv6, or for one of them\n" \
 "  --in INTERFACE, --out INTERFACE  judge only packets that come in, or leave,\n" \
 "                      through it\n" \

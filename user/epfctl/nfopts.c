@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
 #include <stdlib.h>
 
 #define BIT(opt) (1u << ((opt)-OPT_HOOK))
@@ -16,26 +16,55 @@ static const char *const hooks[] = { "prerouting", "input", "forward", "output",
 static bool bad_hook(const char *arg)
 {
 	fail("--hook '%s': must be nf:HOOK:PRIORITY: prerouting, input, forward, output "
-	     "or postrouting, a number such as -310, and ':ip' or ':ip6' for only one "
-	     "family",
+	     "or postrouting, a number such as -310 or a name of nft such as raw or raw-10, and "
+	     "':ip' or ':ip6' for only one family",
 	     arg);
 	return false;
 }
 
-/* Parse a number at @text, up to ':' or the end. Return: its end, or NULL. */
+/* The names that nft has for priorities. */
+static const struct {
+	const char *name;
+	__s32 prio;
+} places[] = {
+	{ "raw", NF_IP_PRI_RAW },           { "mangle", NF_IP_PRI_MANGLE },
+	{ "dstnat", NF_IP_PRI_NAT_DST },    { "filter", NF_IP_PRI_FILTER },
+	{ "security", NF_IP_PRI_SECURITY }, { "srcnat", NF_IP_PRI_NAT_SRC },
+};
+
+/* The name of a place at @text. Return: its end; NULL: there is no place of that name */
+static const char *parse_place(const char *text, __s32 *prio)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"), i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		if (strlen(places[i].name) == len && !memcmp(places[i].name, text, len)) {
+			*prio = places[i].prio;
+			return text + len;
+		}
+	return NULL;
+}
+
+/* Parse "-310", "raw" or "raw+5" at @text, up to ':' or the end. Return: its end, or NULL. */
 static const char *parse_prio(const char *text, __s32 *prio)
 {
-	long v;
+	const char *behind = parse_place(text, prio);
+	long v, base = behind ? *prio : 0;
 	char *end;
 
-	if (!isdigit((unsigned char)text[*text == '-']))
+	if (behind && (!*behind || *behind == ':'))
+		return behind;
+	text = behind ?: text;
+	if (!isdigit((unsigned char)text[*text == '-' || (behind && *text == '+')]) ||
+	    (behind && isdigit((unsigned char)*text)))
 		return NULL;
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || v < INT_MIN || v > INT_MAX || (*end && *end != ':'))
 		return NULL;
+	v += base;
 	*prio = (__s32)v;
-	return end;
+	return v < INT_MIN || v > INT_MAX ? NULL : end;
 }
 
 static bool parse_family(const char *text, bool family[NF_FAMILIES])
