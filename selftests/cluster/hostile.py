@@ -211,6 +211,21 @@ def ids(p):
     return fault or p.covered()
 
 
+def saturating(p):
+    """a host that fills the filter of all within its rate is named, and nothing is called covered"""
+    c = p.c
+
+    def saturated():
+        for _ in range(2):
+            p.ghost.send(p.ghost.message([c.random.getrandbits(64) for _ in range(1 << 14)]))
+        return all(c.status(i)["saturated"] for i in range(HOSTS))
+    fault = p.rounds(saturated, "that it is saturated")
+    of = [c.status(i) for i in range(HOSTS)]
+    if not fault and any(s["covered"] or s["largest"]["host"] != GHOST for s in of):
+        fault = f"{[(s['covered'], s['largest']) for s in of]}"
+    return fault or p.covered()
+
+
 def silent(p):
     """a host that is silent is named, and nothing is covered"""
     c = p.c
@@ -225,7 +240,7 @@ def silent(p):
 
 
 CASES = [digests, ordered, jumbled, repeated, damaged, other_key, FUTURE, WINDOW, SUBJECT_OF, stranger,
-         not_its_subject, ids, flood, silent]
+         not_its_subject, ids, flood, saturating, silent]
 
 
 def main():

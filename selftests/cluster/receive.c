@@ -201,8 +201,9 @@ int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count
 	return apply_pool_insert(f->pool, digest, count);
 }
 
-int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
+int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns, bool *saturated)
 {
+	*saturated = false;
 	*local_ns = run.local_ns ?: WINDOW;
 	*all_ns = run.all_ns ?: WINDOW;
 	return 0;
@@ -294,6 +295,10 @@ bool live_over(struct cluster *c)
 }
 
 void live_say(struct cluster *c, const struct rec_error *e)
+{
+}
+
+void log_info(const char *fmt, ...)
 {
 }
 

@@ -50,7 +50,7 @@ def of_agent():
 
 def of_clusters():
     """The numbers of a cluster with two other hosts, likewise."""
-    orders = {(): ["covered", "joined", "published_digests_total", "published_messages_total",
+    orders = {(): ["covered", "joined", "saturated", "published_digests_total", "published_messages_total",
                    "published_lost_total", "waiting_bytes", "certificate_end_timestamp_seconds"],
               ("host0", "host1"): ["peer_covered", "peer_behind_seconds", "peer_digests_total",
                                    "peer_messages_total", "peer_gaps_total", "peer_lost_total",

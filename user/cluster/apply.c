@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
 #include "libepf/rings.h"
 #include "records/rec_error.h"
+
+#include "epf/geometry.h"
 
 static const char *apply_why(int err)
 {
@@ -86,6 +89,26 @@ static int open_threads(struct apply_filters *f, unsigned int threads, struct re
 	return ret ? rec_error_set(e, ret, "thread: %s", strerror(-ret)) : 0;
 }
 
+/* With how many keys a second does a filter reach its limit? Return: 0: that of its kind is not
+ * predicted here, or there is none.
+ */
+static __u64 rate_of(const struct epf_params *p)
+{
+	double limit = (double)p->limit_ppt / (double)EPF_RATE_ONE, low = 0, high = 1e12, keys;
+	int i;
+
+	if (p->kind != EPF_KIND_LANES || p->limit_ppt >= EPF_RATE_ONE)
+		return 0;
+	for (i = 0; i < 64; i++) {
+		keys = (low + high) / 2;
+		if (epf_size_fpr(p->nr_lines, p->lines_per_key, p->bits_per_key, keys) <= limit)
+			low = keys;
+		else
+			high = keys;
+	}
+	return (__u64)(low * EPF_LIVE_EPOCHS * (double)NS_PER_SEC / (double)p->window_ns);
+}
+
 int apply_open(struct apply_filters *f, const char *local, const char *all, unsigned int threads,
 	       struct rec_error *e)
 {
@@ -102,6 +125,7 @@ int apply_open(struct apply_filters *f, const char *local, const char *all, unsi
 	ret = f->all < 0 ? f->all : apply_compare(&f->of.params, &info.params, f->key, key, e);
 	f->all_window_ns = info.params.window_ns;
 	f->all_epochs = info.window_epochs;
+	f->all_rate = ret ? 0 : rate_of(&info.params);
 	if (!ret)
 		ret = open_threads(f, threads, e);
 	if (ret)
@@ -128,7 +152,7 @@ int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count
 	return apply_pool_insert(f->pool, digest, count);
 }
 
-int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
+int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns, bool *saturated)
 {
 	struct epf_info info;
 	int ret = epf_filter_info(f->local, &info);
@@ -137,6 +161,7 @@ int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns)
 	if (!ret)
 		ret = epf_filter_info(f->all, &info);
 	*all_ns = info.kept_ns;
+	*saturated = info.flags & EPF_INFO_SATURATED;
 	return ret;
 }
 

@@ -22,6 +22,7 @@
  * @of: the local filter, when it was opened
  * @all_window_ns: window of the filter of all
  * @all_epochs: epochs in it
+ * @all_rate: keys a second with which it reaches its limit; 0: not known
  */
 struct apply_filters {
 	int local;
@@ -33,6 +34,7 @@ struct apply_filters {
 	struct epf_info of;
 	__u64 all_window_ns;
 	__u32 all_epochs;
+	__u64 all_rate;
 };
 
 /**
@@ -68,10 +70,11 @@ int apply_insert(const struct apply_filters *f, const __u64 *digest, __u32 count
  * @f: filters
  * @local_ns: set to that of the local filter
  * @all_ns: set to that of the filter of all
+ * @saturated: set to whether the filter of all is saturated
  *
  * Return: 0; an error of EPF_IOC_INFO.
  */
-int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns);
+int apply_kept(const struct apply_filters *f, __u64 *local_ns, __u64 *all_ns, bool *saturated);
 
 /**
  * apply_overfull() - has the local filter more keys than it is sized for?

@@ -18,8 +18,11 @@
 #include "common/error.h"
 #include "records/rec_error.h"
 
+#include "epf/bucket.h"
+
 #define STACK_BYTES (1u << 20)
-#define SHUT_LOOKS 10u /* without a step, and then again after as many */
+#define SHUT_LOOKS 10u             /* without a step, and then again after as many */
+#define PEER_RATE_UNKNOWN 1000000u /* of a filter whose size says nothing about rates */
 #define STOP_TICK_NS 10000000L
 #define STOP_SHUT_TICKS 100u
 #define STOP_TICKS 3000u
@@ -162,6 +165,20 @@ static void live_check(const struct cluster *c, __u64 check[2])
 	cluster_check(check, c->filters.key, p->hash, NULL, p->window_ns);
 }
 
+/* What the filter of all can take of each other host, unless the settings have a rate. */
+static __u64 live_peer_rate(const struct cluster *c)
+{
+	__u64 all = c->filters.all_rate, peers = c->conf->nr_roster - 1, rate = c->conf->peer_rate;
+
+	if (rate && all && rate > all / peers)
+		warn("cluster '%s': %llu hosts of peer-rate %llu saturate filter '%s', which takes %llu "
+		     "keys a second",
+		     c->conf->name, peers, rate, c->conf->all, all);
+	if (!rate)
+		rate = all ? all / peers : PEER_RATE_UNKNOWN;
+	return rate < EPF_BUCKET_RATE_MAX ? rate + !rate : EPF_BUCKET_RATE_MAX;
+}
+
 static int open_coverage(struct cluster *c, struct rec_error *e)
 {
 	const struct epf_params *p = &c->filters.of.params;
@@ -173,7 +190,7 @@ static int open_coverage(struct cluster *c, struct rec_error *e)
 		.window_ns = p->window_ns,
 		.lag_ns = c->conf->lag_ns,
 		.replay_ns = live_replay_ns(c),
-		.peer_rate = c->conf->peer_rate,
+		.peer_rate = live_peer_rate(c),
 	};
 	struct coverage *coverage;
 
@@ -187,6 +204,9 @@ static int open_coverage(struct cluster *c, struct rec_error *e)
 	c->covered = false;
 	c->changed_ns = 0;
 	c->rated_ns = 0;
+	c->saturated = false;
+	memset(c->share, 0, sizeof(c->share));
+	memset(c->seen, 0, sizeof(c->seen));
 	pthread_mutex_unlock(&c->lock);
 	return 0;
 }

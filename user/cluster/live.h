@@ -33,7 +33,7 @@
  * @all: filter of all
  * @prefix: of the subjects
  * @lag_ns: how far "absent" may be behind
- * @peer_rate: digests a second that a peer may publish; 0: no limit
+ * @peer_rate: digests a second that a peer may publish; 0: what the filter of all can take of each
  * @buffer: bytes of messages that may wait for their acknowledgement
  * @stream_bytes: of the stream
  * @threads: how many insert, 1 to APPLY_THREADS_MAX

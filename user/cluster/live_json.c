@@ -79,6 +79,18 @@ static json_t *clock_json(struct cluster *c, __u64 now)
 			 live_number(k.restarts));
 }
 
+/* Whose keys the filter of all has most of. */
+static json_t *largest_json(struct cluster *c, __u64 now)
+{
+	struct coverage_host h;
+	unsigned int percent, i = live_largest(c, &percent);
+
+	if (!c->coverage || !percent)
+		return json_null();
+	coverage_host(c->coverage, i, &c->clock, now, &h);
+	return json_pack("{ss si}", "host", h.name, "percent", percent);
+}
+
 json_t *cluster_json(struct cluster *c, unsigned int first, unsigned int most)
 {
 	const struct cluster_conf *conf = c->conf;
@@ -87,12 +99,13 @@ json_t *cluster_json(struct cluster *c, unsigned int first, unsigned int most)
 
 	pthread_mutex_lock(&c->lock);
 	now = now_ns();
-	o = json_pack("{ss ss ss ss so so so sb sb so so so so so so}", "name", conf->name, "host",
-		      conf->host, "filter", conf->local, "all", conf->all, "lag_ns",
+	o = json_pack("{ss ss ss ss so so so sb sb sb so so so so so so so}", "name", conf->name,
+		      "host", conf->host, "filter", conf->local, "all", conf->all, "lag_ns",
 		      live_number(conf->lag_ns), "window_ns",
 		      live_number(c->coverage ? c->filters.of.params.window_ns : 0),
 		      "covered_for_ns", live_number(c->until_ns > now ? c->until_ns - now : 0),
-		      "covered", c->until_ns > now, "joined", c->joined, "trouble",
+		      "covered", c->until_ns > now && !c->saturated, "saturated", c->saturated,
+		      "joined", c->joined, "largest", largest_json(c, now), "trouble",
 		      c->trouble.text[0] ? json_string(c->trouble.text) : json_null(),
 		      "certificate_end", c->cert_end ? live_number(c->cert_end) : json_null(),
 		      "strangers", live_number(c->coverage ? coverage_strangers(c->coverage) : 0),
@@ -141,7 +154,8 @@ unsigned int cluster_stats(struct cluster *c, struct stats_cluster *all, struct 
 	if (c->publisher)
 		publish_state(c->publisher, &s);
 	snprintf(all->cluster, sizeof(all->cluster), "%s", c->conf->name);
-	all->covered = c->until_ns > now;
+	all->covered = c->until_ns > now && !c->saturated;
+	all->saturated = c->saturated;
 	all->joined = c->joined;
 	all->cert_end_ns = c->cert_end < ~0ULL / NS_PER_SEC ? c->cert_end * NS_PER_SEC : ~0ULL;
 	all->digests = s.digests;

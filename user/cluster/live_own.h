@@ -74,6 +74,8 @@ struct live_link {
  * @joined: messages are received
  * @cert_end: end of the certificate, s since 1970; 0: not known, or there is none
  * @trouble: what failed last, and has not worked since; "": nothing
+ * @saturated: the filter of all is
+ * @share: digests of each host in about the last window
  * @rate: digests a second of each host, lately
  * @seen: digests of each host when @rate was taken
  * @rated_ns: when that was
@@ -105,6 +107,8 @@ struct cluster {
 	bool joined;
 	__u64 cert_end;
 	struct rec_error trouble;
+	bool saturated;
+	__u64 share[CLUSTER_ROSTER_MAX];
 	__u64 rate[CLUSTER_ROSTER_MAX];
 	__u64 seen[CLUSTER_ROSTER_MAX];
 	__u64 rated_ns;
@@ -127,6 +131,9 @@ void live_say(struct cluster *c, const struct rec_error *e);
 __u64 live_replay_ns(const struct cluster *c);
 /* Move the promise on, or withdraw it. */
 void live_promise(struct cluster *c);
+
+/* live_receive.c: the host with the most digests in the filter of all; its share in per cent */
+unsigned int live_largest(const struct cluster *c, unsigned int *percent);
 
 /* live_connect.c, all but live_publish() and live_connected() for the main thread only: */
 

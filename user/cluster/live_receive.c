@@ -60,6 +60,39 @@ static int check_map(struct receiver *r, struct rec_error *e)
 	return 0;
 }
 
+unsigned int live_largest(const struct cluster *c, unsigned int *percent)
+{
+	unsigned int i, largest = 0;
+	__u64 sum = 0;
+
+	for (i = 0; i < c->conf->nr_roster; i++) {
+		sum += c->share[i];
+		if (c->share[i] > c->share[largest])
+			largest = i;
+	}
+	*percent = sum ? (unsigned int)(c->share[largest] * 100 / sum) : 0;
+	return largest;
+}
+
+/* Every answer is "do not know" then, and no message was wrong. Call it with the lock. */
+static void note_saturated(struct cluster *c, bool saturated, __u64 now)
+{
+	struct coverage_host h;
+	unsigned int percent;
+
+	if (saturated == c->saturated)
+		return;
+	c->saturated = saturated;
+	coverage_host(c->coverage, live_largest(c, &percent), &c->clock, now, &h);
+	if (saturated)
+		warn("cluster '%s': filter of all '%s' is saturated: %u %% of its keys are of host "
+		     "'%s'",
+		     c->conf->name, c->conf->all, percent, h.name);
+	else
+		log_info("cluster '%s': filter of all '%s' is no longer saturated", c->conf->name,
+			 c->conf->all);
+}
+
 /* What has happened to them since the last look? A filter of all that was cleared, or whose
  * epochs were ended before their time, lacks what it had; all messages are read again.
  */
@@ -67,13 +100,15 @@ static int check_filters(struct receiver *r, struct rec_error *e)
 {
 	struct cluster *c = r->c;
 	__u64 now = now_ns(), own, all, all_window = c->filters.all_window_ns;
-	int ret = apply_kept(&c->filters, &own, &all);
+	bool saturated;
+	int ret = apply_kept(&c->filters, &own, &all, &saturated);
 
 	if (ret)
 		return rec_error_set(e, ret, "filters '%s' and '%s': %s", c->conf->local,
 				     c->conf->all, strerror(-ret));
 	pthread_mutex_lock(&c->lock);
 	coverage_own(c->coverage, now - (own < all ? own : all));
+	note_saturated(c, saturated, now);
 	if (c->all_since && all < all_window && now - all > c->all_since + CHECK_NS / 10) {
 		warn("cluster '%s': filter '%s' has lost contents", c->conf->name, c->conf->all);
 		coverage_reset(c->coverage);
@@ -93,6 +128,8 @@ static void take_rates(struct cluster *c, __u64 now)
 	ns = c->rated_ns ? now - c->rated_ns : 0;
 	for (i = 0; i < c->conf->nr_roster; i++) {
 		coverage_host(c->coverage, i, &c->clock, now, &h);
+		c->share[i] -= c->share[i] / 1024 * (ns / (c->filters.all_window_ns / 1024 + 1));
+		c->share[i] += h.digests - c->seen[i];
 		c->rate[i] = ns ? (h.digests - c->seen[i]) * NS_PER_SEC / ns : 0;
 		c->seen[i] = h.digests;
 	}

@@ -96,8 +96,8 @@ static void output_note(const char *kind, const char *line)
 	noted(kind, whole);
 }
 
-/* Is it a byte of a control character, also of U+0080 to U+009F in UTF-8 or as bytes? Terminals
- * obey both. Such bytes that continue another character are none.
+/* Is it a byte of a control character, also of U+0080 to U+009F, alone or in UTF-8? Terminals
+ * obey both. Bytes that continue another character are none.
  */
 static bool is_control(const char *line, const char *c)
 {

@@ -17,7 +17,6 @@
 
 #define LAG_DEFAULT NS_PER_SEC
 #define LAG_MIN (NS_PER_SEC / 5) /* two intervals of messages */
-#define RATE_DEFAULT 1000000ULL
 #define BUFFER_DEFAULT (64ULL << 20)
 #define STREAM_DEFAULT (1ULL << 30)
 #define JOURNAL_DEFAULT 17u
@@ -195,7 +194,6 @@ bool cluster_conf_begin(struct cluster_conf *c, const char *name)
 	char host[CLUSTER_HOST_BYTES] = "";
 
 	c->lag_ns = LAG_DEFAULT;
-	c->peer_rate = RATE_DEFAULT;
 	c->buffer = BUFFER_DEFAULT;
 	c->stream_bytes = STREAM_DEFAULT;
 	c->order = JOURNAL_DEFAULT;

@@ -84,12 +84,24 @@ static void print_hosts(const json_t *hosts)
 		print_refused(json_array_get(hosts, i));
 }
 
+static void print_saturated(const json_t *c)
+{
+	const json_t *largest = json_object_get(c, "largest");
+
+	printf("  saturated    filter of all %s", agent_text(c, "all"));
+	if (largest)
+		printf(": %llu %% of its keys are of ", cluster_number(largest, "percent"));
+	printf("%s\n", largest ? agent_text(largest, "host") : "");
+}
+
 static void print_cluster(const json_t *c)
 {
 	const json_t *published = json_object_get(c, "published");
 
 	printf("%s: ", agent_text(c, "name"));
 	printf("%s\n", cluster_is(c, "covered") ? "covered" : "not covered");
+	if (cluster_is(c, "saturated"))
+		print_saturated(c);
 	if (json_is_string(json_object_get(c, "trouble")))
 		print_wrapped(15, "  trouble      %s", agent_text(c, "trouble"));
 	printf("  filters      %s of this host, ", agent_text(c, "filter"));

@@ -29,7 +29,7 @@ enum metrics_format {
 #define METRICS_OF_FILTER 33
 #define METRICS_OTHERS 22
 /* Of a cluster, and of each other host in it. */
-#define METRICS_OF_CLUSTER 7
+#define METRICS_OF_CLUSTER 8
 #define METRICS_OF_PEER 7
 
 /**

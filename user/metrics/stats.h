@@ -17,6 +17,7 @@
  * @cluster: name
  * @covered: "absent" is an answer now
  * @joined: messages are received
+ * @saturated: the filter of all is saturated
  * @digests: published
  * @messages: published
  * @lost: own insertions that were not published
@@ -27,6 +28,7 @@ struct stats_cluster {
 	char cluster[STATS_NAME];
 	__u64 covered;
 	__u64 joined;
+	__u64 saturated;
 	__u64 digests;
 	__u64 messages;
 	__u64 lost;
