@@ -33,6 +33,7 @@ static int open_nats(struct cluster *c, struct cluster_nats **n, struct rec_erro
 		.host = c->conf->host,
 		.max_age_ns = c->filters.of.params.window_ns + live_replay_ns(c),
 		.max_bytes = c->conf->stream_bytes,
+		.max_consumers = CLUSTER_CONSUMERS * c->conf->nr_roster,
 		.acknowledged = from_nats,
 		.ctx = c,
 	};

@@ -23,6 +23,8 @@
 #define CLOSE_TICK_NS 10000000L
 #define CLOSE_TICKS 300u
 #define ERR_STREAM_NOT_FOUND 10059 /* JSStreamNotFoundErr */
+#define ERR_REPLICAS 10074         /* JSStreamReplicasNotSupportedErr: one server alone */
+#define REPLICAS 3
 /* Not Nats-Msg-Id: the server drops a message whose id of that name any message of the stream had
  * before, whoever sent that, and ids can be guessed.
  */
@@ -357,6 +359,8 @@ static void stream_wanted(struct cluster_nats *n, const char **subjects, jsStrea
 	c->Discard = js_DiscardOld;
 	c->MaxAge = (int64_t)n->conf.max_age_ns;
 	c->MaxBytes = (int64_t)n->conf.max_bytes;
+	c->MaxConsumers = n->conf.max_consumers;
+	c->Replicas = REPLICAS;
 }
 
 /* A mirror, of a leaf node, has no subjects; its messages have the stamps of its origin. */
@@ -397,10 +401,26 @@ static int stream_compare(const jsStreamConfig *is, const jsStreamConfig *want, 
 				     name, (long long)is->MaxBytes, (long long)want->MaxBytes);
 	if (is->MaxMsgs > 0 || is->MaxMsgsPerSubject > 0)
 		return rec_error_set(e, -EINVAL, "stream %s limits the number of messages", name);
+	if (is->MaxConsumers > 0 && is->MaxConsumers < want->MaxConsumers / CLUSTER_CONSUMERS)
+		return rec_error_set(e, -EINVAL,
+				     "stream %s allows %lld consumers, fewer than there are hosts",
+				     name, (long long)is->MaxConsumers);
 	if (is->AllowRollup)
 		return rec_error_set(e, -EINVAL, "stream %s lets any host remove all messages",
 				     name);
 	return 0;
+}
+
+/* With a copy in three servers, where there are so many: one of them may die. */
+static natsStatus stream_add(struct cluster_nats *n, jsStreamInfo **info, jsStreamConfig *want,
+			     jsErrCode *code)
+{
+	natsStatus s = js_AddStream(info, n->js, want, NULL, code);
+
+	if (s == NATS_OK || *code != ERR_REPLICAS)
+		return s;
+	want->Replicas = 1;
+	return js_AddStream(info, n->js, want, NULL, code);
 }
 
 static int stream_ensure(struct cluster_nats *n, struct rec_error *e)
@@ -415,7 +435,7 @@ static int stream_ensure(struct cluster_nats *n, struct rec_error *e)
 	stream_wanted(n, subjects, &want);
 	s = js_GetStreamInfo(&info, n->js, n->conf.stream, NULL, &code);
 	if (s == NATS_NOT_FOUND || code == ERR_STREAM_NOT_FOUND)
-		s = js_AddStream(&info, n->js, &want, NULL, &code);
+		s = stream_add(n, &info, &want, &code);
 	if (s != NATS_OK)
 		return stream_fault(n, s, e);
 	ret = stream_compare(info->Config, &want, e);

@@ -23,6 +23,8 @@
 #include "cluster/publish.h"
 
 #define CLUSTER_SERVERS_MAX 8
+/* Consumers of a host, at most: one, and those that the server still keeps of lost connections. */
+#define CLUSTER_CONSUMERS 4u
 
 /**
  * struct cluster_login - how the servers and this host know each other; NULL: not used
@@ -55,6 +57,7 @@ struct cluster_login {
  * @host: last token of the subject that this host publishes on
  * @max_age_ns: the stream keeps messages at least this long
  * @max_bytes: and at least so many bytes of them
+ * @max_consumers: that the stream may have: CLUSTER_CONSUMERS for each host
  * @acknowledged: a message was stored (@err 0), or not; @id: as published
  * @ctx: for @acknowledged
  */
@@ -66,6 +69,7 @@ struct cluster_nats_conf {
 	const char *host;
 	__u64 max_age_ns;
 	__u64 max_bytes;
+	unsigned int max_consumers;
 	void (*acknowledged)(void *ctx, const char *id, int err);
 	void *ctx;
 };
