@@ -27,6 +27,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -141,9 +142,11 @@ def run(name, limit):
 
 def digest(path):
     """Return the hash of an object without its lines and types."""
-    text = subprocess.run(["objcopy", "--strip-debug", "-R", ".note.gnu.build-id", path, "/dev/stdout"],
-                          capture_output=True, check=False).stdout
-    return hashlib.sha256(text).hexdigest() if text else os.urandom(8)
+    with tempfile.NamedTemporaryFile() as bare:
+        done = subprocess.run(["objcopy", "--strip-debug", "-R", ".note.gnu.build-id", path, bare.name],
+                              capture_output=True, check=False)
+        text = bare.read()
+    return hashlib.sha256(text).digest() if text and not done.returncode else os.urandom(8)
 
 
 def objects_of(path):
