@@ -130,7 +130,7 @@ def write(path, text):
 def run(name, limit):
     """Return ("passed", "failed", "skipped" or "not built", seconds). Sanitized programs are not built."""
     began = time.monotonic()
-    done = subprocess.run([os.path.join(TOP, "selftests/check.sh"), "only", name], capture_output=True, text=True, check=False,
+    done = subprocess.run([os.path.join(TOP, "selftests/check.sh"), "only", name], capture_output=True, text=True, check=False, errors="replace",
                           env={**os.environ, "EPF_TIMEOUT": str(int(limit)), "EPF_SEED": "0", "FAST": "y"})
     took = time.monotonic() - began
     totals = re.findall(r"^(\d+) passed, (\d+) failed, \d+ skipped$", done.stdout, re.M)
