@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 304
+ktap_plan 305
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -178,6 +178,25 @@ fails 'has a window of time' plan -W 1M --kind chain
 fails 'needs --rate PPS to be sized' plan -T 10s --kind ge
 fails 'above --memory' plan -W 1M --kind ge --memory 1M
 fails 'with that --slack' plan -W 1M --kind apbf --slack 0.001
+# The least slack of each kind, as docs/THEORY.md has it in column 6, is taken, and no smaller one.
+least_slacks() {
+	local kind slack bad=0 nr=0 window
+	while read -r kind slack; do
+		window=(-W 1M)
+		case $kind in tlbf | chain) window=(-T 10s --rate 100k) ;; esac
+		"$EPFCTL" plan "${window[@]}" -b 1e-3 --kind "$kind" --slack "$slack" > "$tmp/out" 2>&1 ||
+			{ echo "# $kind: $slack is refused" && bad=1; }
+		slack=$(awk "BEGIN { print $slack * 0.99 }")
+		! "$EPFCTL" plan "${window[@]}" -b 1e-3 --kind "$kind" --slack "$slack" > "$tmp/out" 2>&1 ||
+			{ echo "# $kind: $slack is taken" && bad=1; }
+		nr=$((nr + 1))
+	done < <(sed -nE 's/^\| \[(lanes|ge|gebl|apbf|apbbf|tlbf|chain|dict|elastic)\].*/&/p' ../../docs/THEORY.md |
+		awk -F ' *[|] *' '{ match($2, /[a-z]+/); kind = substr($2, RSTART, RLENGTH)
+			match($6, /1?[\/.][0-9]+/); split(substr($6, RSTART, RLENGTH), part, "/")
+			printf "%s %.7f\n", kind, part[2] ? 1 / part[2] + 1e-7 : part[1] }')
+	[ "$nr" = 9 ] && [ $bad = 0 ]
+}
+claim 'the least slacks of docs/THEORY.md' least_slacks
 fails '--compare sizes each kind by itself' plan -W 1M --compare --kind ge
 fails 'is out of range' plan -W 1M --compare --slack 2
 fails '--compare sizes each kind by itself' plan -W 1M --compare --lines-per-key 2
