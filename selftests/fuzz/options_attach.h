@@ -113,6 +113,7 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	law(!epf_pkt_opts_check(&want->opts) && want->opts.link == EPF_LINK_IP &&
 		    want->opts.key >= EPF_PKT_FLOW,
 	    "hook: packet options");
+	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* --no-control stands for this flag */
 	options_again(&printed);
 	law(nf_name(nf->hook.name, name) && !strcmp(name, nf->hook.name) &&
 		    !strcmp(name, want->ifname),
