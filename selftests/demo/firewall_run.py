@@ -123,7 +123,7 @@ class Run:
         enter(self.o["client"])
         opened = deaf(OPEN_PORT)
         sockets = [udp(CLIENT, FIRST_PORT + i) for i in range(queries)]
-        waiting = {}
+        waiting, started = {}, time.monotonic()
         for i, s in enumerate(sockets):
             s.connect((socket.inet_ntoa(struct.pack(">I", SERVERS + 1 + i)),
                        DNS))
@@ -137,6 +137,7 @@ class Run:
         for query, address in waiting.values():
             upstream.sendto(answer(query), address)
         self.out |= {"queries": queries, "replies": self.replies(sockets)}
+        self.took(started)
         opened.close()
 
     @staticmethod
@@ -174,6 +175,7 @@ class Run:
         enter(self.o["client"])
         s = deaf(FIRST_PORT)
         before = settled(planned)
+        started = time.monotonic()
         sent = self.send(s, ANSWERED, planned, within / 2)
         self.out["entry_bytes"] = grown(before, slabs(), planned)
         if self.o["state"]:
@@ -185,10 +187,15 @@ class Run:
                             source=socket.inet_ntoa(struct.pack(">I", ANSWERED)),
                             sources=1 << (2 * planned - 1).bit_length(),
                             port=FIRST_PORT)
+        self.took(started)
         self.out |= {"planned": planned, "left": sent, "replies": passed}
         self.out["unsolicited"] = self.flood(
             count=planned, sport=DNS, source=SPOOFED, sources=1 << 20,
             port=FIRST_PORT)
+
+    def took(self, started):
+        """From the first query to the last answer, beside how long flows are remembered."""
+        self.out |= {"took": time.monotonic() - started, "remembers": float(self.o["seconds"])}
 
     @staticmethod
     def send(s, first, count, seconds):
