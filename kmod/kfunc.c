@@ -11,7 +11,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include "filter.h"
+#include "kfunc.h"
 #include "compat.h"
 #include "kind.h"
 
@@ -21,22 +21,6 @@
 #include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <net/xdp.h>
-
-/* L is a constant here, so that the compiler keeps the probe in registers. */
-static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest, enum op op,
-					      u16 parts, const struct epf_journal *j)
-{
-	struct epf_lanes lanes = epf_table_lanes(t);
-	struct epf_probe p;
-
-	lanes.geom.parts = parts;
-	epf_probe(&lanes, digest, &p);
-	if (op == OP_TEST)
-		return epf_table_test(t, &p);
-	if (op == OP_INSERT)
-		return epf_table_insert(t, &p, j, digest);
-	return epf_table_test_and_insert(t, &p, j, digest);
-}
 
 /* One or two lines a key, a journal, or a locked kind. */
 static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enum op op)
@@ -55,31 +39,28 @@ static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enu
 	}
 }
 
-/* The next three functions are the out-of-line path, for all filters that are not plain. */
-static noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
+/*
+ * epf_kfunc_test_aside() - the path out of line, as the next two: for filters that are not plain
+ */
+noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_TEST);
 }
 
-static noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
+/*
+ * epf_kfunc_insert_aside() - as epf_kfunc_test_aside()
+ */
+noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_INSERT);
 }
 
-static noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
+/*
+ * epf_kfunc_test_and_insert_aside() - as epf_kfunc_test_aside()
+ */
+noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
-}
-
-static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest, enum op op)
-{
-	if (likely(READ_ONCE(t->plain)))
-		return epf_kfunc_do_parts(t, digest, op, EPF_PARTS_MAX, NULL);
-	if (op == OP_TEST)
-		return epf_kfunc_test_aside(t, digest);
-	if (op == OP_INSERT)
-		return epf_kfunc_insert_aside(t, digest);
-	return epf_kfunc_test_and_insert_aside(t, digest);
 }
 
 /*
@@ -97,7 +78,7 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 }
 EPF_EXPORT(epf_table_op);
 
-/**
+/*
  * epf_table_since() - as epf_state_since(), for a table of any kind; NULL: there is none
  * Context: an RCU section; a locked kind waits for its lock.
  */
@@ -189,16 +170,42 @@ noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 	return epf_pkt_digest_in(h, &pkt, opts, &scope, digest);
 }
 
-/* Test and insert a packet of any form; kept out of line for its stack frame. */
-static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t, struct xdp_buff *xdp,
-						  struct epf_pkt_opts opts)
+static __always_inline int epf_kfunc_do_packet(struct epf_table *t, struct xdp_buff *xdp,
+					       const struct epf_pkt_opts *opts, enum op op)
 {
 	u64 digest;
 	int err = 0;
 
-	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data, &opts, &digest))
-		err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
-	return err ?: epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
+	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data, opts, &digest))
+		err = epf_xdp_digest(&t->hash, xdp, opts, &digest);
+	return err ?: epf_kfunc_do_digest(t, digest, op);
+}
+
+/*
+ * epf_kfunc_xdp_test_aside() - for a packet that is no plain flow; out of line for its stack frame
+ */
+noinline int epf_kfunc_xdp_test_aside(struct epf_table *t, struct xdp_buff *xdp,
+				      struct epf_pkt_opts opts)
+{
+	return epf_kfunc_do_packet(t, xdp, &opts, OP_TEST);
+}
+
+/*
+ * epf_kfunc_xdp_insert_aside() - as epf_kfunc_xdp_test_aside()
+ */
+noinline int epf_kfunc_xdp_insert_aside(struct epf_table *t, struct xdp_buff *xdp,
+					struct epf_pkt_opts opts)
+{
+	return epf_kfunc_do_packet(t, xdp, &opts, OP_INSERT);
+}
+
+/*
+ * epf_kfunc_xdp_test_and_insert_aside() - as epf_kfunc_xdp_test_aside()
+ */
+noinline int epf_kfunc_xdp_test_and_insert_aside(struct epf_table *t, struct xdp_buff *xdp,
+						 struct epf_pkt_opts opts)
+{
+	return epf_kfunc_do_packet(t, xdp, &opts, OP_TEST_AND_INSERT);
 }
 
 /* An XDP program runs with softirqs off, which is an RCU section around all of it. */
@@ -222,14 +229,20 @@ static __always_inline int epf_kfunc_xdp_digest(const struct epf_table *t, struc
 	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
 }
 
-/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). */
-static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
-			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+/* As bpf_epf_xdp_test(). */
+static __always_inline int epf_kfunc_xdp_owned(struct epf_filter *f, struct xdp_md *ctx,
+					       const struct epf_pkt_opts *opts, u32 opts__sz,
+					       enum op op)
 {
-	u64 digest;
-	int err = epf_kfunc_xdp_digest(t, ctx, opts, opts__sz, &digest);
+	struct epf_table *t = epf_kfunc_xdp_table(f);
+	struct epf_pkt_opts o;
 
-	return err ?: epf_kfunc_do_digest(t, digest, op);
+	if (unlikely(!t))
+		return -ENODEV;
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	return epf_kfunc_do_xdp(t, (struct xdp_buff *)ctx, &o, op);
 }
 
 /* May the caller acquire any filter? Timers and work queues of a program run in any task. */
@@ -333,32 +346,19 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f, struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
-	struct epf_table *t = epf_kfunc_xdp_table(f);
-	struct epf_pkt_opts o;
-	u64 first, tail;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	if (!epf_flow_plain(xdp->data, xdp->data_end - xdp->data, &o, &first, &tail))
-		return epf_kfunc_xdp_test_and_insert(t, xdp, o);
-	return epf_kfunc_do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
-				   OP_TEST_AND_INSERT);
+	return epf_kfunc_xdp_owned(f, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
 
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_TEST);
+	return epf_kfunc_xdp_owned(f, ctx, opts, opts__sz, OP_TEST);
 }
 
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_INSERT);
+	return epf_kfunc_xdp_owned(f, ctx, opts, opts__sz, OP_INSERT);
 }
 
 __bpf_kfunc_end_defs();

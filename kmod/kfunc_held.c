@@ -15,7 +15,7 @@
  * that fails after an interruption (epf_table_count()), whatever the CPU; the section of O3 in
  * lanes.h is an RCU section, which may be preempted; and locks are taken with interrupts off.
  */
-#include "filter.h"
+#include "kfunc.h"
 #include "compat.h"
 
 #include <linux/filter.h>
@@ -30,16 +30,24 @@ static struct epf_table *epf_kfunc_held_table(const struct bpf_map *map)
 	return f ? rcu_dereference(f->table) : NULL;
 }
 
-/* The error of a packet without a key is returned even without a filter (any hash gives it),
+/* Without a filter. The error of a packet without a key is returned even then (any hash gives it),
  * because the program may have to let such packets pass (ARP).
  */
-static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
-			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+static noinline int epf_kfunc_xdp_missing(struct xdp_buff *xdp, struct epf_pkt_opts opts)
 {
 	static const struct epf_hash any;
+	u64 digest;
+
+	return epf_xdp_digest(&any, xdp, &opts, &digest) ?: -ENODEV;
+}
+
+static __always_inline int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
+					      const struct epf_pkt_opts *opts, u32 opts__sz,
+					      enum op op)
+{
+	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct epf_pkt_opts o;
 	struct epf_table *t;
-	u64 digest;
 	int ret;
 
 	if (unlikely(opts__sz != sizeof(o)))
@@ -47,9 +55,7 @@ static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 	o = epf_pkt_opts_read(opts);
 	rcu_read_lock();
 	t = epf_kfunc_held_table(map);
-	ret = epf_xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o, &digest);
-	if (!ret)
-		ret = t ? epf_table_op(t, digest, op) : -ENODEV;
+	ret = likely(t) ? epf_kfunc_do_xdp(t, xdp, &o, op) : epf_kfunc_xdp_missing(xdp, o);
 	rcu_read_unlock();
 	return ret;
 }
