@@ -59,13 +59,13 @@ struct epf_journal;
 struct epf_locked_state;
 struct epf_table_ops;
 
-/* Counters of one CPU. */
+/* Counters of one CPU, which it alone writes, for each packet: all on one line. */
 struct epf_cpu {
 	u64 pending;     /* insertions not yet in state.count, see epf_pending_add() */
 	u64 verdicts[2]; /* absent, present */
 	u64 inserts[2];  /* [1]: the key set bits in the lanes of its epoch (locked: any) */
 	u64 failed_open; /* operations that returned -ENOSPC because of saturation */
-};
+} ____cacheline_aligned_in_smp;
 
 /* What EPF_GROUP_CPUS CPUs have passed on, and is not yet in state.count, on a line of its own.
  * With it the CPUs of a large machine seldom write the same line: selftests/core/touches.
@@ -170,6 +170,7 @@ static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(state.count));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(lock));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(cover));
 static_assert(sizeof(struct epf_group) == SMP_CACHE_BYTES);
+static_assert(sizeof(struct epf_cpu) == SMP_CACHE_BYTES);
 #endif
 
 /* A pin, by which a snapshot blocks rotation. */

@@ -60,8 +60,9 @@ overlap_is_seen() {
 	! apart "$tmp/moved"
 }
 
-group_has_a_line() {
-	pahole -s "$ko" | awk '$1 == "epf_group" && $2 == 64 { found = 1 } END { exit !found }'
+# usage: has_a_line STRUCT
+has_a_line() {
+	pahole -s "$ko" | awk -v name="$1" '$1 == name && $2 == 64 { found = 1 } END { exit !found }'
 }
 
 tmp=$(mktemp -d) || exit 1
@@ -71,10 +72,11 @@ ktap_cleanup rm -rf "$tmp"
 	members epf_state state. "$(offset_of_state)"
 } > "$tmp/table"
 
-ktap_plan 3
+ktap_plan 4
 ktap_check 'no line that every packet reads is written by insertions' apart "$tmp/table"
 sed 's/^/# read: line /' "$tmp/read"
 sed 's/^/# written: line /' "$tmp/written"
 ktap_check 'the check fails where the trigger is on such a line' overlap_is_seen
-ktap_check 'what a group of CPUs keeps has a line of its own' group_has_a_line
+ktap_check 'what a group of CPUs keeps has a line of its own' has_a_line epf_group
+ktap_check 'so have the counters of a CPU, which never straddle two' has_a_line epf_cpu
 ktap_finish
