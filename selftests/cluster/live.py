@@ -200,6 +200,9 @@ def complains():
         trouble = node.ask()[1]["trouble"]
         if why not in trouble:
             return f"{trouble}"
+    node.configure(node.section + "peer-rate = 1M\n")
+    node.reload()
+    a.poll(lambda: b"2 hosts of peer-rate 1000000 saturate filter 'all'" in node.said())
     node.configure(node.section)
     node.reload()
     a.poll(lambda: node.ask()[1]["trouble"] is None)
