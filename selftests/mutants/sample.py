@@ -46,7 +46,7 @@ TURNS = (("bound", " < ", " <= "), ("bound", " <= ", " < "), ("bound", " > ", " 
          ("comparison", " && ", " || "), ("comparison", " || ", " && "), ("comparison", "if (!", "if ("),
          ("comparison", "return !", "return "), ("dropped", " |= ", " = "), ("dropped", " += ", " = "))
 ARGUMENTS = re.compile(rf"\((&?{VALUE}), (&?{VALUE})(?=[,)])")
-RELEASE = re.compile(r"\b(?:free|close|fclose|json_decref|\w+_(?:free|close|destroy|unref))\(")
+RELEASE = re.compile(r"\b(?:free|close|fclose|json_decref|\w*Free\w*|\w+_(?:free|close|destroy|unref))\(")
 STATEMENT = re.compile(rf"^\t+(?:\*?{VALUE} (?:[-+|&^]|<<|>>)?= .*|\*?{VALUE}(?:\+\+|--)|{VALUE}\(.*\)|break|continue);$")
 
 
