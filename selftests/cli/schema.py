@@ -138,7 +138,7 @@ def filters():
         f.write("12" * 16)
     timed = ("--time", "1h", "--rate", "10", "--key-file", path("key"))
     faults = [says("create", "f1", "--window", "1000", "--rotate", "kernel"),
-              says("create", "f2", *timed, "--first-seen"),
+              says("create", "f2", *timed, "--first-seen", "--rotate", "process"),
               says("insert", "f1", "a", "b"), says("rotate", "f1"),
               says("list"), says("list", "--names"), says("show", "f1"), says("show", "f2"),
               says("save", "f1", path("f1.epf")), says("show", "--file", path("f1.epf")),

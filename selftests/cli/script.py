@@ -305,7 +305,7 @@ def json_errors():
                     (why[0].get("errno"), why[0].get("verb"), why[0]["status"]) != \
                     (errno, verb, status) or not why[0]["error"]:
                 return f"{option} {args}: {done}"
-    good("create", "u", "--window", "1000")
+    good("create", "u", "--window", "1000", "--rotate", "process")
     good("insert", "u", "k")
     for _ in range(own.PATIENCE * 10):
         done = epf("-j", "test", "u", "k")
