@@ -178,7 +178,10 @@ def rotated():
     parts = [write(f"log.{i}", csv_of(records[i * 75000:(i + 1) * 75000])) for i in (1, 0)]
     built("a.epf", "--time", f"{T}s", "--rate", "50", *CSV, whole)
     report = built("r.epf", "--like", tmp("a.epf"), *CSV, *parts)
+    odd = [write(f"odd.{i}", b",%d\nbad\n" % START + csv_of(records[:9])) for i in (0, 1)]
+    counts = built("o.epf", "--like", tmp("a.epf"), *CSV, "--skip-bad", *odd)["records"]
     return differ("late", report["records"]["late"] + report["records"]["expired"], 0) or \
+        differ("of both files", [counts[k] for k in ("keys", "keyless", "bad")], [18, 2, 2]) or \
         differ("lines", lines_of("r.epf") == lines_of("a.epf"), True)
 
 
