@@ -112,12 +112,13 @@ struct epf_line *epf_alloc_lines(const struct epf_table *t, u64 bytes)
  * epf_table_grow() - allocate @words more 64-bit words for a table, zeroed and charged
  * Context: sleeps. The worker of the table, or before it is published. For lanes, whose worker
  * needs no memory, callers serialize themselves.
- * Return: the memory, or an error pointer: -E2BIG, -ENOSPC: limits; -ENOMEM.
+ * Return: the memory, or an error pointer: -E2BIG: the limit of one filter, or of its shape;
+ * -ENOSPC: that of all; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
-	u64 most = epf_memory_limit(&max_filter_mib);
+	u64 most = min_not_zero(epf_memory_limit(&max_filter_mib), t->most);
 	u64 *word;
 
 	if (bytes > most || atomic64_read(&t->bytes) > most - bytes)

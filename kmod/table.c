@@ -114,6 +114,8 @@ static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params
 	if (err)
 		return err;
 	atomic64_set(&t->bytes, bytes);
+	if (t->most)
+		t->most += bytes;
 	err = epf_fill_table(t, lines_bytes);
 	if (err)
 		return err;

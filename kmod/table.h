@@ -118,6 +118,7 @@ struct epf_table {
 	struct epf_params params; /* as requested by the caller; the name in it is not used */
 	u64 serial;               /* different from that of every other table */
 	atomic64_t bytes;         /* charged; grown and shrunk by the worker and by SNAP_BEGIN */
+	u64 most;                 /* @bytes that it may have by its shape; 0: no such limit */
 	/* Memory control group of the process that made it, by reference; charged for all lines. */
 	struct mem_cgroup *creator;
 	u64 created_ns;   /* monotonic */

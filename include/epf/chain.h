@@ -74,6 +74,7 @@
 #include "window.h"
 
 #define EPF_CHAIN_TABLES 8u
+#define EPF_CHAIN_MOST 2u /* tables of the largest size that are all the memory: one and the next */
 #define EPF_CHAIN_LOAD_SHIFT 10
 #define EPF_CHAIN_LOAD_MAX (1u << 20)
 #define EPF_CHAIN_SAMPLE_KEYS 32u

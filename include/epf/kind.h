@@ -94,6 +94,8 @@ struct epf_locked {
  * @ready: does it have the memory that insertions need?
  * @needs_memory: is the next slice needed?
  * @plan: size of the next slice in words; 0: none is needed
+ * @most: how many slices, of the largest size, are all the memory that it may have at once; @words
+ *	is set to that size. The module refuses more
  * @add: hand over the memory. Return: true if it was taken
  * @expired: update the clock and take out memory that no longer counts; NULL: none
  * @spared: is there a slice or table that was handed over and is not yet in use?
@@ -113,6 +115,7 @@ struct epf_resizable_ops {
 	bool (*ready)(const struct epf_locked *f);
 	bool (*needs_memory)(const struct epf_locked *f);
 	__u64 (*plan)(const struct epf_locked *f, __u64 now_ns);
+	__u64 (*most)(const struct epf_locked *f, __u64 *words);
 	bool (*add)(struct epf_locked *f, __u64 now_ns, __u64 *word, __u64 words);
 	__u64 *(*expired)(struct epf_locked *f, __u64 now_ns, __u64 *words);
 	bool (*spared)(const struct epf_locked *f);

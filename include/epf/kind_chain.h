@@ -419,10 +419,17 @@ EPF_FN_BIG __u32 epf_chain_row_slices(const struct epf_locked *f)
 	return f->chain.nr + !!f->chain.spare.lines;
 }
 
+EPF_FN __u64 epf_chain_row_most(const struct epf_locked *f, __u64 *words)
+{
+	*words = EPF_LANES * f->chain.shape.lines_max;
+	return EPF_CHAIN_MOST;
+}
+
 static const struct epf_resizable_ops epf_chain_resizable = {
 	.ready = epf_chain_row_ready,
 	.needs_memory = epf_chain_row_needs_memory,
 	.plan = epf_chain_row_plan,
+	.most = epf_chain_row_most,
 	.add = epf_chain_row_add,
 	.expired = epf_chain_row_expired,
 	.spared = epf_chain_row_spared,

@@ -417,10 +417,17 @@ EPF_FN_BIG void epf_tlbf_row_covered(const struct epf_locked *f, __u64 now_ns, _
 		*ns = steady_ns;
 }
 
+EPF_FN __u64 epf_tlbf_row_most(const struct epf_locked *f, __u64 *words)
+{
+	*words = f->tlbf.shape.words_max;
+	return epf_tlbf_most(f->tlbf.shape.k, f->tlbf.shape.l);
+}
+
 static const struct epf_resizable_ops epf_tlbf_resizable = {
 	.ready = epf_tlbf_row_ready,
 	.needs_memory = epf_tlbf_row_needs_memory,
 	.plan = epf_tlbf_row_plan,
+	.most = epf_tlbf_row_most,
 	.add = epf_tlbf_row_add,
 	.expired = epf_tlbf_row_expired,
 	.spared = epf_tlbf_row_spared,

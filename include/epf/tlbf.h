@@ -149,6 +149,14 @@ struct epf_tlbf {
 	struct epf_room *room;
 };
 
+/* Slices of the largest size that are all the memory a filter may have: those of a steady rate, of
+ * which one more than l leave k, and the reserve.
+ */
+EPF_FN __u64 epf_tlbf_most(__u32 k, __u32 l)
+{
+	return (__u64)k + l + 2;
+}
+
 /* Number of keys that leave so many words half full. */
 EPF_FN __u64 epf_tlbf_capacity(__u64 words)
 {

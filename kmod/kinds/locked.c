@@ -72,6 +72,17 @@ int epf_locked_check(const struct epf_params *params)
 	return epf_params_check_locked(params);
 }
 
+/* Return: bytes to which a filter may grow by its shape; 0: it does not grow. */
+static u64 epf_locked_most(const struct epf_locked *f)
+{
+	u64 slices, words;
+
+	if (!f->ops->resizable)
+		return 0;
+	slices = f->ops->resizable->most(f, &words);
+	return slices * PAGE_ALIGN(words * sizeof(u64));
+}
+
 /**
  * epf_locked_make() - check a shape and make the state of an empty filter
  * @t: table, zeroed
@@ -89,6 +100,7 @@ int epf_locked_make(struct epf_table *t, const struct epf_params *params,
 	if (IS_ERR(o))
 		return PTR_ERR(o);
 	t->locked = o;
+	t->most = epf_locked_most(&o->core);
 	t->words = o->core.words;
 	t->epochs = o->core.epochs;
 	return 0;

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 305
+ktap_plan 307
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -242,6 +242,11 @@ plan_claims 'plan: a million flows at 1e-4 take at most 5 MiB' \
 	-W 1M -b 1e-4
 plan_claims 'plan: a memory limit is kept' 'd["memory_bytes"] <= 8 << 20' \
 	-W 1M -b 1e-4 --memory 8M
+plan_claims 'plan: a chain has room for two of its largest tables' \
+	'd["shape"]["lines_max"] * 64 * 2 == 16 << 20' -T 60s --rate 1k --kind chain --memory 16M
+plan_claims 'plan: a tlbf has room for all slices at their largest' \
+	'8 << 20 < 8 * d["shape"]["words_max"] * (d["shape"]["k"] + d["shape"]["l"] + 2) <= 16 << 20' \
+	-T 60s --rate 1k --kind tlbf --memory 16M
 plan_claims 'plan: kept by both, insertions and time' \
 	'd["kept_inserts"]["max"] == 80 and d["kept_ns"]["min"] == 10**9' \
 	-W 70 -T 1s --rate 100 --mode both

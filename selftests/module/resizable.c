@@ -304,6 +304,33 @@ static void short_of_memory(const struct resizable *of)
 	test_demand(!test_destroy("mod-resizable-other", 0));
 }
 
+/* ------------------------------------------------------- its own limit ---- */
+
+/* Its shape allows so many slices or tables of the largest size: the least step that was left is
+ * less than one.
+ */
+#define CAP_PIECE (64u << 10)
+#define CAP_POINTS 2
+static void stops_at_its_limit(const struct resizable *of)
+{
+	__u64 most = CAP_PIECE * (of->kind == EPF_KIND_TLBF ? K + L + 2 : 2);
+	struct growth more = { .fd = make(of, 3600 * SEC, CAP_PIECE) };
+	struct epf_info info = test_info(more.fd);
+	__u64 least = info.memory_bytes - of->first * PAGE;
+	bool refused = test_wait(has_waited, &more);
+	__u64 keys = more.keys + 200000;
+
+	while (more.keys < keys)
+		info = insert_more(&more);
+	tap_ok(refused && info.memory_bytes <= least + most &&
+		       info.memory_bytes + CAP_PIECE > least + most,
+	       "%s: %llu bytes of at most %llu, %u times refused more", of->name, info.memory_bytes,
+	       least + most, info.waits);
+	test_is(test_count(more.fd, 3, 0, keys), (long long)keys, "no key is lost");
+	close(more.fd);
+	test_demand(!test_destroy(NAME, 0));
+}
+
 /* ---------------------------------------------------- who is charged ---- */
 
 #define GROUPS "/sys/fs/cgroup"
@@ -421,13 +448,14 @@ int main(void)
 	size_t i;
 
 	test_begin(ARRAY_LEN(resizables) * (RATE_POINTS + TURN_POINTS + AGAIN_POINTS +
-					    SHORT_POINTS + CHARGED_POINTS) +
+					    SHORT_POINTS + CAP_POINTS + CHARGED_POINTS) +
 		   BAD_POINTS);
 	for (i = 0; i < ARRAY_LEN(resizables); i++) {
 		follows_the_rate(&resizables[i]);
 		turns(&resizables[i]);
 		again_and_again(&resizables[i]);
 		short_of_memory(&resizables[i]);
+		stops_at_its_limit(&resizables[i]);
 		charged_to_its_maker(&resizables[i]);
 	}
 	refused_slices();

@@ -12,6 +12,7 @@
 #include "query/kinds.h"
 
 #define NS_PER_SEC 1000000000ULL
+#define PAGE_WORDS 512u
 
 __u64 epf_rate_ppt(double rate)
 {
@@ -174,6 +175,35 @@ static enum epf_plan_fault plan_shape(const struct epf_plan_request *r, struct e
 	return r->max_bytes && plan->bytes > r->max_bytes ? EPF_PLAN_KIND_MEMORY : EPF_PLAN_OK;
 }
 
+/* Let the largest slices or tables of a kind that grows take no more than @bytes together. Slices
+ * from a page on take whole pages.
+ */
+static enum epf_plan_fault plan_growth(struct epf_planned *plan, __u64 bytes)
+{
+	struct epf_shape_tlbf *s = &plan->shape.tlbf;
+	struct epf_shape_chain *c = &plan->shape.chain;
+	__u64 slices, words, least;
+
+	if (plan->params.kind == EPF_KIND_TLBF) {
+		slices = epf_tlbf_most(s->k, s->l);
+		least = slices * s->words_first * sizeof(__u64);
+		words = bytes / slices / sizeof(__u64);
+		words = words < PAGE_WORDS ? words : words - words % PAGE_WORDS;
+		s->words_max = words < s->words_max ? words : s->words_max;
+		if (words >= s->words_first)
+			return EPF_PLAN_OK;
+	} else {
+		least = EPF_CHAIN_MOST * c->lines_first * EPF_LINE_BYTES;
+		while (c->lines_max > c->lines_first &&
+		       c->lines_max > bytes / EPF_CHAIN_MOST / EPF_LINE_BYTES)
+			c->lines_max /= 2;
+		if (least <= bytes)
+			return EPF_PLAN_OK;
+	}
+	plan->bytes = least;
+	return EPF_PLAN_KIND_MEMORY;
+}
+
 static enum epf_plan_fault plan_kind(const struct epf_plan_request *r, struct epf_planned *plan,
 				     int *err)
 {
@@ -198,7 +228,10 @@ static enum epf_plan_fault plan_kind(const struct epf_plan_request *r, struct ep
 	plan->fpr = c.fpr;
 	plan->epochs = c.epochs;
 	plan->slack = c.slack;
-	return r->max_bytes && c.bytes > r->max_bytes ? EPF_PLAN_KIND_MEMORY : EPF_PLAN_OK;
+	if (r->max_bytes && c.bytes > r->max_bytes)
+		return EPF_PLAN_KIND_MEMORY;
+	return r->max_bytes && epf_kind_ops(r->kind)->resizable ? plan_growth(plan, r->max_bytes) :
+								  EPF_PLAN_OK;
 }
 
 static enum epf_plan_fault plan_limit(const struct epf_plan_request *r, struct epf_planned *plan)

@@ -268,15 +268,15 @@ struct epf_shape_elastic {
  * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512); a key has bits
  *	(a power of two, at most block_bits / 2) positions in one of them
  * @tlbf: slices of words_first 64-bit words at first, later of words_min .. words_max
- *	(2^32) by the rate; words_min for k keys at least; the window is l generations of
- *	a steady rate
+ *	(2^32) by the rate, all within k + l + 2 of the largest; words_min for k keys at
+ *	least; the window is l generations of a steady rate
  * @dict: buckets (1 .. 2^30) and a backyard of yard (1 .. 2^30) buckets of lines (1, 2)
  *	lines; the window is generations (2 .. 2^tag_bits - 2) generations of tag_bits (2
  *	.. 8); rem_bits (1 .. 40) of a remainder, slots (1 and up) of a bucket
  * @chain: tables of lines_first lines at first, later of lines_min .. lines_max (64 ..
- *	2^31) by the rate, all powers of two; an epoch may bring load (1 .. 2^20) keys for
- *	each 1024 lines, which is at least one key for lines_min; lines_per_key and
- *	bits_per_key as in struct epf_params
+ *	2^31) by the rate, all powers of two, all within two of the largest; an epoch may
+ *	bring load (1 .. 2^20) keys for each 1024 lines, which is at least one key for
+ *	lines_min; lines_per_key and bits_per_key as in struct epf_params
  * @elastic: lines (1 .. 2^31) lines of line_words (8, 16) 64-bit words for epochs (2 ..
  *	7) complete epochs and the current one
  * @all: zero beyond what the kind uses; all zero for EPF_KIND_LANES
