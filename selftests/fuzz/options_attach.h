@@ -75,7 +75,7 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 {
 	struct epf_pkt_opts opts = want->opts;
 	struct reflex_want reflex = { .on = false };
-	struct nf_want again = { .on = true };
+	struct nf_want again = { .on = true, .hook = nf->hook };
 	char *word, *rest;
 
 	sink_clear();
