@@ -279,7 +279,7 @@ EPF_FN_APART int epf_tick_set_until(__u32 at, __u64 now_ns)
 	w = epf_bpf_window(s);
 	if (w.mode == EPF_MODE_TIME)
 		ends = s->state.ring[s->state.epoch & 7].start_ns + w.epoch_ns;
-	if (ends < now_ns)
+	if ((__s64)(ends - now_ns) < 0)
 		ends = now_ns;
 	if (s->pin_until_ns > ends)
 		ends = s->pin_until_ns;
@@ -316,7 +316,7 @@ EPF_FN_APART __u64 epf_tick_wait(__u32 at, __u64 inserts, __u64 now_ns)
 	w = epf_bpf_window(s);
 	ends = s->state.ring[s->state.epoch & 7].start_ns + w.epoch_ns;
 	if (w.mode != EPF_MODE_COUNT)
-		wait = ends > now_ns ? ends - now_ns : 0;
+		wait = (__s64)(ends - now_ns) > 0 ? ends - now_ns : 0;
 	if (w.mode != EPF_MODE_TIME) {
 		full = until_full(s, w.epoch_inserts, inserts, now_ns);
 		wait = wait < full ? wait : full;

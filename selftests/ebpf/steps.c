@@ -408,6 +408,30 @@ static void overdue(void)
 	drive_end(&d);
 }
 
+/* A restored epoch may have begun before the clock's zero. It ends, and once. */
+static void before_zero(void)
+{
+	struct epf_params p = params(LINES, EPF_RATE_ONE);
+	struct epf_bpf_slot *s;
+	__u64 e;
+
+	p.mode = EPF_MODE_TIME;
+	p.window_inserts = 0;
+	p.window_ns = EPF_LIVE_EPOCHS * 3600000000000ULL;
+	if (!begin("steps-before", &p)) {
+		tap_ok(false, "before the clock's zero: made");
+		return;
+	}
+	s = ebpf_slot(d.filter);
+	e = s->state.epoch;
+	s->state.ring[e & 7].start_ns = 0 - 3 * 3600000000000ULL;
+	step_once();
+	step_once();
+	tap_ok(s->state.epoch == e + 1 && s->until < 1ULL << 40,
+	       "an epoch that began before the clock's zero ends, once, and its end is awaited");
+	drive_end(&d);
+}
+
 static void deaths_alone(void)
 {
 	deaths_and_errors(false);
@@ -434,6 +458,7 @@ static const struct drive_part parts[] = {
 	{ "deaths", 1, deaths_alone }, { "look", 1, deaths_looked_at },
 	{ "flood", 1, flood_alone },   { "held", 1, flood_held },
 	{ "overdue", 1, overdue },     { "starts", 1, starts },
+	{ "before", 1, before_zero },
 };
 
 /* usage: steps [PART] */

@@ -218,7 +218,7 @@ static void set_until(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 
 	if (s->params.mode == EPF_MODE_TIME)
 		ends = ebpf_ends_ns(h->filter, clock->now_ns);
-	if (ends < clock->now_ns)
+	if ((__s64)(ends - clock->now_ns) < 0)
 		ends = clock->now_ns;
 	if (s->pin_until_ns > ends)
 		ends = s->pin_until_ns;

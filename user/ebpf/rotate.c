@@ -94,7 +94,7 @@ bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns)
 	struct epf_window w = epf_bpf_window(s);
 	__u64 ns = 0;
 
-	if (w.mode != EPF_MODE_COUNT && now_ns >= ebpf_ends_ns(f, now_ns))
+	if (w.mode != EPF_MODE_COUNT && (__s64)(now_ns - ebpf_ends_ns(f, now_ns)) >= 0)
 		ns = w.epoch_ns; /* at least */
 	return epf_window_due(&w, ebpf_inserts(f), ns);
 }
