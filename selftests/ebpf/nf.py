@@ -591,7 +591,7 @@ def refusals():
                 ("need a lookup", ["--learn", "--within", "3"]),
                 ("--if-new goes with", ["--if-new"]),
                 ("no interface is chosen", ["--out", net.B]), ("not the name", ["--in", "a/b"]),
-                ("not the name", ["--in", ""]), ("not the name", ["--in", 16 * "a"]),
+                ("not the name", ["--in", ""]), ("not the name", ["--in", "\u00e9"]), ("not the name", ["--in", 16 * "a"]),
                 ("not both", ["--match", "udp:sport=1", "--match", "udp:dport=2"]),
                 ("needs --key flow", ["--key", "packet"]),
                 ("do not have this here", ["--scope", "vlan"]),

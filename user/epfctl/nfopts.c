@@ -123,9 +123,12 @@ bool nf_name(const char *arg, char name[XDP_NAME_BYTES])
 /* "--in eth0" */
 static bool parse_iface(const char *option, const char *arg, struct epf_nf_iface *iface)
 {
-	size_t len = strlen(arg);
+	size_t len = strlen(arg), i;
+	bool good = len && len < sizeof(iface->name) && !strpbrk(arg, "/:");
 
-	if (!len || len >= sizeof(iface->name) || strpbrk(arg, "/: \t\n")) {
+	for (i = 0; good && i < len; i++)
+		good = arg[i] > ' ' && arg[i] <= '~'; /* JSON has it as text */
+	if (!good) {
 		fail("%s '%s': not the name of an interface", option, arg);
 		return false;
 	}
