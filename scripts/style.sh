@@ -79,6 +79,9 @@ done < <(awk -f scripts/uses.awk "${sources[@]}" | sort -u | tsort 2>&1 > /dev/n
 while read -r fault; do
 	say "kmod: a file uses one of a higher layer: $fault"
 done < <(awk -f scripts/uses.awk "${sources[@]}" | grep -E '^kmod/[a-z_]+\.c kmod/kinds/')
+while read -r fault; do
+	say "a static function is not prefixed with its file: $fault"
+done < <(scripts/names.py)
 mapfile -t sources < <(under 'kmod/' | grep -v selftest)
 while read -r fault; do
 	say "no kernel-doc: $fault"

@@ -178,7 +178,7 @@ int main(void)
 	}
 	begin_colours();
 	set_rates(&seen[1]);
-	draw(&v);
+	watch_view_draw(&v);
 	write_svg();
 	endwin();
 	return fclose(stdout) ? EXIT_FAIL : EXIT_YES;

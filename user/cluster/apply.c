@@ -92,7 +92,7 @@ static int open_threads(struct apply_filters *f, unsigned int threads, struct re
 /* With how many keys a second does a filter reach its limit? Return: 0: that of its kind is not
  * predicted here, or there is none.
  */
-static __u64 rate_of(const struct epf_params *p)
+static __u64 apply_rate_of(const struct epf_params *p)
 {
 	double limit = (double)p->limit_ppt / (double)EPF_RATE_ONE, low = 0, high = 1e12, keys;
 	int i;
@@ -125,7 +125,7 @@ int apply_open(struct apply_filters *f, const char *local, const char *all, unsi
 	ret = f->all < 0 ? f->all : apply_compare(&f->of.params, &info.params, f->key, key, e);
 	f->all_window_ns = info.params.window_ns;
 	f->all_epochs = info.window_epochs;
-	f->all_rate = ret ? 0 : rate_of(&info.params);
+	f->all_rate = ret ? 0 : apply_rate_of(&info.params);
 	if (!ret)
 		ret = open_threads(f, threads, e);
 	if (ret)

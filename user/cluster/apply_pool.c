@@ -78,7 +78,7 @@ static void pool_step(struct apply_pool *p, unsigned int thread)
 		pthread_cond_signal(&p->done);
 }
 
-static void *pool_run(void *arg)
+static void *apply_pool_run(void *arg)
 {
 	struct worker *w = arg;
 	struct apply_pool *p = w->pool;
@@ -126,7 +126,7 @@ static int start_worker(struct apply_pool *p)
 	w->number = p->workers + 1;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	err = pthread_create(&w->thread, &attr, pool_run, w);
+	err = pthread_create(&w->thread, &attr, apply_pool_run, w);
 	pthread_attr_destroy(&attr);
 	p->workers += !err;
 	return -err;

@@ -168,7 +168,7 @@ static unsigned int place(const struct peer *p, __u64 seq)
 	return i;
 }
 
-static bool known(const struct peer *p, const struct cluster_msg *m)
+static bool coverage_known(const struct peer *p, const struct cluster_msg *m)
 {
 	unsigned int i = place(p, m->seq);
 
@@ -215,12 +215,12 @@ static void span_add(struct peer *p, const struct span *s)
 /* A message has been taken, or refused for its rate (@missing). One of an earlier incarnation,
  * which comes late, changes nothing.
  */
-static void take_message(struct coverage *c, struct peer *p, const struct cluster_msg *m,
-			 bool missing, __u64 stamp)
+static void coverage_take_message(struct coverage *c, struct peer *p, const struct cluster_msg *m,
+				  bool missing, __u64 stamp)
 {
 	struct span s = span_of(m, missing, stamp, c->now_ns);
 
-	if (known(p, m))
+	if (coverage_known(p, m))
 		return;
 	if (!p->nr_spans || m->incarnation != p->incarnation) {
 		if (p->nr_spans && m->to <= p->spans[p->nr_spans - 1].to)
@@ -242,9 +242,10 @@ static enum coverage_take refuse(struct peer *p, enum coverage_refusal why, stru
 }
 
 /* What is wrong with a message, whoever sent it; COVERAGE_REFUSALS: nothing. */
-static enum coverage_refusal fault_of(const struct coverage *c, const struct cluster_msg *m,
-				      const char *subject_host, __u64 stamp,
-				      const struct cluster_clock *k)
+static enum coverage_refusal coverage_fault_of(const struct coverage *c,
+					       const struct cluster_msg *m,
+					       const char *subject_host, __u64 stamp,
+					       const struct cluster_clock *k)
 {
 	__u64 high;
 
@@ -297,19 +298,19 @@ enum coverage_take coverage_offer(struct coverage *c, const struct cluster_msg *
 			      subject_host);
 		return COVERAGE_REFUSE;
 	}
-	fault = fault_of(c, m, subject_host, stamp, k);
+	fault = coverage_fault_of(c, m, subject_host, stamp, k);
 	if (fault != COVERAGE_REFUSALS)
 		return refuse(p, fault, e);
 	p->n.heard_ns = now_ns;
 	if (!m->seq || p == &c->peer[c->self])
 		return COVERAGE_KNOWN;
-	if (known(p, m)) {
+	if (coverage_known(p, m)) {
 		p->n.repeats++;
 		return COVERAGE_KNOWN;
 	}
 	if (in_rate(c, p, m->count, stamp))
 		return COVERAGE_APPLY;
-	take_message(c, p, m, true, stamp);
+	coverage_take_message(c, p, m, true, stamp);
 	return refuse(p, COVERAGE_REFUSED_RATE, e);
 }
 
@@ -333,5 +334,5 @@ void coverage_applied(struct coverage *c, const struct cluster_msg *m, __u64 sta
 	p->n.messages++;
 	p->n.digests += m->count;
 	p->n.lost += m->lost;
-	take_message(c, p, m, false, stamp);
+	coverage_take_message(c, p, m, false, stamp);
 }

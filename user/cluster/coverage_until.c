@@ -17,7 +17,7 @@ static bool own_complete(const struct coverage *c, __u64 now_ns)
 }
 
 /* Is all known that the peer inserted in the window that ends now? @low: of cluster time */
-static bool filled(const struct coverage *c, const struct peer *p, __u64 low)
+static bool coverage_until_filled(const struct coverage *c, const struct peer *p, __u64 low)
 {
 	__u64 since = p->spans[0].since;
 
@@ -32,7 +32,7 @@ static enum coverage_why peer_why(const struct coverage *c, const struct peer *p
 		return COVERAGE_NEVER;
 	if (p->spans[0].to + c->conf.lag_ns < high)
 		return p->nr_spans > 1 ? COVERAGE_GAP : COVERAGE_SILENT;
-	return filled(c, p, low) ? COVERAGE_COVERED : COVERAGE_FILLING;
+	return coverage_until_filled(c, p, low) ? COVERAGE_COVERED : COVERAGE_FILLING;
 }
 
 static void give_up_old(const struct coverage *c, struct peer *p, __u64 now_ns)

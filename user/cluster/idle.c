@@ -15,7 +15,7 @@
 #define PORT_USUAL 4222
 
 /* Of "nats://HOST:PORT", where the port may be missing and the host be "[ADDRESS]". */
-static int port_of(const char *url)
+static int idle_port_of(const char *url)
 {
 	const char *host = strstr(url, "://"), *end, *colon;
 
@@ -30,7 +30,7 @@ static bool is_server(const struct cluster_login *l, int port)
 	unsigned int i;
 
 	for (i = 0; i < l->nr_servers; i++)
-		if (port_of(l->servers[i]) == port)
+		if (idle_port_of(l->servers[i]) == port)
 			return true;
 	return false;
 }

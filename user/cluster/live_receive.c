@@ -198,7 +198,7 @@ static void take_own(struct cluster *c, const struct cluster_nats_msg *m, __u64 
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void refused(struct receiver *r, const struct rec_error *e, __u64 now)
+static void live_receive_refused(struct receiver *r, const struct rec_error *e, __u64 now)
 {
 	if (r->warned_ns && now - r->warned_ns < WARN_NS)
 		return;
@@ -248,11 +248,12 @@ static int take_peer(struct receiver *r, const struct cluster_nats_msg *m, __u64
 	enum coverage_take take = judge(r, m, now, &msg, &why);
 
 	if (take == COVERAGE_REFUSE)
-		refused(r, &why, now);
+		live_receive_refused(r, &why, now);
 	return take == COVERAGE_APPLY ? apply_one(r, &msg, m->stamp, e) : 0;
 }
 
-static int take_message(struct receiver *r, const struct cluster_nats_msg *m, struct rec_error *e)
+static int live_receive_take_message(struct receiver *r, const struct cluster_nats_msg *m,
+				     struct rec_error *e)
 {
 	struct cluster *c = r->c;
 	__u64 now = now_ns();
@@ -282,7 +283,7 @@ static int receive_one(struct receiver *r, struct rec_error *e)
 	r->waits += ret == -EAGAIN;
 	if (ret)
 		return 0;
-	ret = take_message(r, &m, e);
+	ret = live_receive_take_message(r, &m, e);
 	cluster_nats_done(&m);
 	return ret;
 }

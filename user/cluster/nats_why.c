@@ -10,7 +10,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 
-static bool plain(const struct cluster_login *l, const char *url)
+static bool nats_why_plain(const struct cluster_login *l, const char *url)
 {
 	return !l->tls_ca && strncmp(url, "tls:", 4);
 }
@@ -60,7 +60,7 @@ static const struct {
 	bool (*holds)(const struct cluster_login *l, const char *url);
 	const char *why;
 } rows[] = {
-	{ "SSL", plain, "the server wants TLS: write tls:// and set tls-ca" },
+	{ "SSL", nats_why_plain, "the server wants TLS: write tls:// and set tls-ca" },
 	{ "SSL", no_ca, "tls-ca is not set: who may sign the server's certificate?" },
 	{ "issuer certificate:", NULL, "tls-ca has not signed the server's certificate" },
 	{ "self-signed", NULL, "tls-ca has not signed the server's certificate" },

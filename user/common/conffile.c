@@ -88,7 +88,7 @@ static bool note_header(struct reading *r, const char *text)
 }
 
 /* A reader of libinih, as fgets(). Without leading blanks no line continues another one. */
-static char *next_line(char *to, int room, void *stream)
+static char *conffile_next_line(char *to, int room, void *stream)
 {
 	struct reading *r = stream;
 	char *line = NULL, *text, *got = NULL;
@@ -150,7 +150,7 @@ static bool trusted(const char *path, const struct stat *st)
 
 static void conffile_parse(struct reading *r)
 {
-	int line = ini_parse_stream(next_line, r, conffile_take, r);
+	int line = ini_parse_stream(conffile_next_line, r, conffile_take, r);
 
 	if (r->bad)
 		return;

@@ -102,7 +102,7 @@ static bool backend_owns(int fd)
 }
 
 /* Closing the descriptor ends a snapshot in progress. */
-static void end_snapshot(struct ebpf_filter *f)
+static void calls_end_snapshot(struct ebpf_filter *f)
 {
 	struct epf_snap s = { 0 };
 
@@ -116,7 +116,7 @@ static void backend_close(int fd)
 	struct own *o = own_of(fd);
 
 	if (o) {
-		end_snapshot(o->filter);
+		calls_end_snapshot(o->filter);
 		pthread_mutex_lock(&lock);
 		locked[fd] = NULL;
 		pthread_mutex_unlock(&lock);
@@ -348,7 +348,7 @@ static void *map_journal(const struct ebpf_filter *f, size_t bytes)
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->journal_fd, 0);
 }
 
-static void *map_lines(struct ebpf_filter *f, size_t bytes)
+static void *calls_map_lines(struct ebpf_filter *f, size_t bytes)
 {
 	struct epf_lanes lanes;
 	int ret = ebpf_lines(f, &lanes);
@@ -369,7 +369,7 @@ static void *backend_map(int fd, size_t bytes, off_t at)
 		return map;
 	}
 	pthread_mutex_lock(&o->turn);
-	map = at ? map_journal(o->filter, bytes) : map_lines(o->filter, bytes);
+	map = at ? map_journal(o->filter, bytes) : calls_map_lines(o->filter, bytes);
 	pthread_mutex_unlock(&o->turn);
 	return map;
 }

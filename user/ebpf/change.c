@@ -151,7 +151,7 @@ static int draft_lines(struct ebpf_filter *d)
 }
 
 /* Copy the lines of a snapshot to @d, and scan them. */
-static int copy_lines(struct ebpf_filter *d, const struct epf_line *from)
+static int change_copy_lines(struct ebpf_filter *d, const struct epf_line *from)
 {
 	struct epf_lanes lanes;
 	int ret = draft_lines(d) ?: ebpf_lines(d, &lanes);
@@ -174,11 +174,11 @@ static int fill_draft(struct ebpf_filter *d, const struct epf_restore *a)
 		return ret == -EINVAL ? -EBADMSG : ret;
 	ebpf_slot(d)->desc = a->desc;
 	restore_state(ebpf_slot(d), &a->header);
-	return copy_lines(d, (const void *)(uintptr_t)a->lines);
+	return change_copy_lines(d, (const void *)(uintptr_t)a->lines);
 }
 
 /* Copy the words of @d to the free slot, which already has the new lines. */
-static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d, __u64 until)
+static int change_give_words(struct ebpf_filter *f, const struct ebpf_filter *d, __u64 until)
 {
 	__u32 slot = ebpf_free_slot(f);
 	struct epf_bpf_slot *s = &f->shared->slot[slot];
@@ -208,7 +208,7 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 		return ret;
 	ret = ebpf_slots_begin(f, d->line_fd);
 	if (!ret)
-		ret = give_words(f, d, until) ?: ebpf_journal_over(f);
+		ret = change_give_words(f, d, until) ?: ebpf_journal_over(f);
 	if (!ret) {
 		__atomic_store_n(&f->shared->active, ebpf_free_slot(f), __ATOMIC_SEQ_CST);
 		ret = ebpf_wait_programs(f);
@@ -220,7 +220,7 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 	return ret;
 }
 
-static int restore(struct ebpf_filter *f, const struct ebpf_filter *d)
+static int change_restore(struct ebpf_filter *f, const struct ebpf_filter *d)
 {
 	int ret = ebpf_begin(f);
 
@@ -242,7 +242,7 @@ int ebpf_restore(struct ebpf_filter *f, const struct epf_restore *a)
 	ret = open_draft(f->shared->cpus, &d);
 	if (ret)
 		return ret;
-	ret = fill_draft(d, a) ?: restore(f, d);
+	ret = fill_draft(d, a) ?: change_restore(f, d);
 	close_draft(d);
 	return ret;
 }

@@ -171,7 +171,7 @@ struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f)
 	return &f->shared->slot[active % EPF_BPF_SLOTS];
 }
 
-static int map_lines(struct ebpf_filter *f, const struct epf_bpf_slot *s)
+static int filter_map_lines(struct ebpf_filter *f, const struct epf_bpf_slot *s)
 {
 	const char *what = s == &f->shared->slot[0] ? "lines0" : "lines1";
 	int ret;
@@ -192,7 +192,7 @@ int ebpf_lines(struct ebpf_filter *f, struct epf_lanes *lanes)
 	int ret = 0;
 
 	if (!f->line || f->line_serial != s->serial)
-		ret = map_lines(f, s);
+		ret = filter_map_lines(f, s);
 	lanes->line = f->line;
 	lanes->epoch = &s->state.epoch;
 	lanes->geom = s->geom;

@@ -115,7 +115,7 @@ static int clocks(struct ebpf_filter *f, struct epf_bpf_ops *ops)
 /* When the monotonic clock is 0, jiffies is 300 s before 2^32. Kernels have one of a few
  * rates: choose the one that fits best.
  */
-static __u64 rate_of(__u64 jiffies, __u64 now_ns)
+static __u64 hold_rate_of(__u64 jiffies, __u64 now_ns)
 {
 	static const __u64 rates[] = { 100, 250, 300, 1000, 24, 48, 128, 200, 256, 1024, 1200 };
 	__u64 best = rates[0], least = ~0ULL;
@@ -140,7 +140,7 @@ int ebpf_rate(struct ebpf_filter *f, __u64 *hz)
 	int ret = clocks(f, &ops);
 
 	if (!ret)
-		*hz = rate_of(ops.jiffies, ops.now_ns);
+		*hz = hold_rate_of(ops.jiffies, ops.now_ns);
 	return ret;
 }
 
@@ -151,7 +151,7 @@ int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
 
 	if (!ret)
 		*jiffies = ops.jiffies +
-			   HOLD_NS / 1000000 * rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
+			   HOLD_NS / 1000000 * hold_rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
 	return ret;
 }
 
@@ -190,7 +190,7 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 		return ret;
 	}
 	h->filter->lock_ms = 0;
-	h->hz = rate_of(ops.jiffies, ops.now_ns);
+	h->hz = hold_rate_of(ops.jiffies, ops.now_ns);
 	__atomic_store_n(&h->filter->shared->yields, 0, __ATOMIC_RELAXED);
 	*hold = h;
 	return 0;

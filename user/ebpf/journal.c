@@ -43,7 +43,7 @@ static __u32 active_slot(const struct ebpf_filter *f)
 	return (__u32)(ebpf_slot(f) - f->shared->slot);
 }
 
-static struct ebpf_path pin_of(const struct ebpf_filter *f, __u32 slot)
+static struct ebpf_path journal_pin_of(const struct ebpf_filter *f, __u32 slot)
 {
 	return ebpf_path(f->name, slot ? "journal1" : "journal0");
 }
@@ -65,7 +65,7 @@ static void *map_ring(int fd, size_t bytes)
 /* Map the head of the ring of @slot. Return: NULL and errno. */
 static struct epf_journal_head *map_head(const struct ebpf_filter *f, __u32 slot)
 {
-	int fd = bpf_obj_get(pin_of(f, slot).text);
+	int fd = bpf_obj_get(journal_pin_of(f, slot).text);
 	struct epf_journal_head *head;
 
 	if (fd < 0)
@@ -93,7 +93,7 @@ int ebpf_journal_over(const struct ebpf_filter *f)
 void ebpf_journal_drop(const struct ebpf_filter *f, __u32 slot)
 {
 	epf_store_release(&f->shared->slot[slot].journal, 0);
-	unlink(pin_of(f, slot).text);
+	unlink(journal_pin_of(f, slot).text);
 	bpf_map_delete_elem(f->journals, &slot); /* fails if there is none */
 }
 
@@ -148,11 +148,11 @@ static int new_journal(struct ebpf_filter *f, __u64 word)
 
 	if (ret)
 		return ret;
-	unlink(pin_of(f, slot).text);
+	unlink(journal_pin_of(f, slot).text);
 	fd = new_ring(word);
 	if (fd < 0)
 		return fd;
-	if (bpf_obj_pin(fd, pin_of(f, slot).text) ||
+	if (bpf_obj_pin(fd, journal_pin_of(f, slot).text) ||
 	    bpf_map_update_elem(f->journals, &slot, &fd, BPF_ANY))
 		ret = -errno;
 	close(fd);
@@ -203,7 +203,7 @@ static bool goes_on(const struct ebpf_filter *f)
 static int journal_take(struct ebpf_filter *f, struct epf_journal_args *a)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
-	int fd = bpf_obj_get(pin_of(f, active_slot(f)).text);
+	int fd = bpf_obj_get(journal_pin_of(f, active_slot(f)).text);
 	int ret = fd < 0 ? -errno : ebpf_byte_lock(f, READER_BYTE, F_RDLCK);
 
 	if (!ret) {

@@ -106,7 +106,7 @@ static int first_room(const struct epf_params *p, const struct epf_geom *g, __u6
 	return 0;
 }
 
-static int set_key(struct epf_bpf_slot *s, const __u64 *key)
+static int make_set_key(struct epf_bpf_slot *s, const __u64 *key)
 {
 	__u64 random[2];
 
@@ -135,7 +135,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	s->first_seen = p->refresh == EPF_FIRST_SEEN;
 	ret = first_room(p, &s->geom, &s->room);
 	if (!ret)
-		ret = set_key(s, key);
+		ret = make_set_key(s, key);
 	s->keys_step = keys_step(f, s->room);
 	s->open_at = s->room; /* the first epoch may use all of it */
 	if (s->room != ~0ULL)

@@ -146,7 +146,7 @@ static bool is_filter(const char *name)
 	       !access(ebpf_path(name, "table").text, F_OK);
 }
 
-static int add_name(char ***names, int nr, const char *name)
+static int pins_add_name(char ***names, int nr, const char *name)
 {
 	char **all = reallocarray(*names, (size_t)nr + 1, sizeof(*all));
 
@@ -179,7 +179,7 @@ int ebpf_pins_list(char ***names)
 	while (ret >= 0 && (d = readdir(dir))) {
 		if (!is_filter(d->d_name))
 			continue;
-		ret = add_name(names, nr, d->d_name);
+		ret = pins_add_name(names, nr, d->d_name);
 		nr = ret < 0 ? nr : ret;
 	}
 	closedir(dir);

@@ -12,7 +12,7 @@
  *     fewer insertions, which makes nobody forget, and the current epoch has the keys of
  *     two, which makes the filter fail open too early;
  *   - @room may be that of the previous epoch, so @open_at is never computed from a stored
- *     @room: set_room() computes both anew. @keys_before is stored after @share; otherwise
+ *     @room: rotate_set_room() computes both anew. @keys_before is stored after @share; otherwise
  *     the new epoch would have room for keys that the previous one has used up;
  *   - the start of the epoch is stored once more after the epoch, by a clock that is read
  *     then (epf_state_date()), and @dated after it; until then the next process repeats it;
@@ -32,7 +32,7 @@
 #define SCAN_LINES 16384u /* 1 MiB at a time under the lock */
 #define NO_LIMIT EPF_BPF_NO_LIMIT
 
-static const struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f, __u32 slot)
+static const struct epf_bpf_cpu *rotate_cpus_of(const struct ebpf_filter *f, __u32 slot)
 {
 	return &f->cpu[(__u64)slot * f->shared->cpus];
 }
@@ -44,7 +44,7 @@ static __u32 slot_of(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
 
 __u64 ebpf_keys(const struct ebpf_filter *f, __u32 slot)
 {
-	const struct epf_bpf_cpu *cpu = cpus_of(f, slot);
+	const struct epf_bpf_cpu *cpu = rotate_cpus_of(f, slot);
 	__u64 sum = f->shared->slot[slot].base_keys;
 	__u32 i;
 
@@ -56,7 +56,7 @@ __u64 ebpf_keys(const struct ebpf_filter *f, __u32 slot)
 __u64 ebpf_pending(const struct ebpf_filter *f)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
-	const struct epf_bpf_cpu *cpu = cpus_of(f, slot_of(f, s));
+	const struct epf_bpf_cpu *cpu = rotate_cpus_of(f, slot_of(f, s));
 	__u64 sum = 0;
 	__u32 i;
 
@@ -110,7 +110,7 @@ static void set_open_at(const struct ebpf_filter *f, struct epf_bpf_slot *s)
 	epf_bpf_set_open_at(s, kept(f, s));
 }
 
-static void set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
+static void rotate_set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
 {
 	s->room = f->limits.limited ? epf_bpf_room(s, &f->limits.capacity) : NO_LIMIT;
 	set_open_at(f, s);
@@ -146,7 +146,7 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 		s->share[e & 7] = epf_capacity_q56(&f->limits.capacity,
 						   ebpf_keys(f, slot_of(f, s)) - s->keys_before);
 	epf_store_release(&s->keys_before, keys); /* after the share */
-	set_room(f, s);
+	rotate_set_room(f, s);
 	s->rotations++;
 	return 0;
 }
@@ -280,7 +280,7 @@ int ebpf_estimate(struct ebpf_filter *f)
 
 	if (ret || ebpf_timed(f))
 		return ret;
-	set_room(f, s); /* for this epoch, even if a process died in ebpf_rotate() */
+	rotate_set_room(f, s); /* for this epoch, even if a process died in ebpf_rotate() */
 	s->saturations += !was && epf_load(&s->keys) >= epf_load(&s->open_at);
 	return 0;
 }
@@ -301,7 +301,7 @@ void ebpf_resume(struct ebpf_filter *f)
 /* The keys that CPUs have added, without those each keeps until its next step. */
 static __u64 keys_told(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
 {
-	const struct epf_bpf_cpu *cpu = cpus_of(f, slot_of(f, s));
+	const struct epf_bpf_cpu *cpu = rotate_cpus_of(f, slot_of(f, s));
 	__u64 sum = s->base_keys;
 	__u32 i;
 
@@ -337,7 +337,7 @@ int ebpf_recount(struct ebpf_filter *f)
 		seen = epf_capacity_keys(&f->limits.capacity, epf_ppt_to_q56(s->lane_fpr[e & 7]));
 	keys = ebpf_keys(f, slot_of(f, s)) - s->keys_before;
 	ebpf_add_keys(f, seen > keys ? seen - keys : 0);
-	set_room(f, s);
+	rotate_set_room(f, s);
 	return 0;
 }
 
@@ -354,5 +354,5 @@ void ebpf_measured_room(struct ebpf_filter *f)
 	}
 	s->keys = s->base_keys;
 	s->keys_before = 0;
-	set_room(f, s);
+	rotate_set_room(f, s);
 }

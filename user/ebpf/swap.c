@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f, __u32 slot)
+static struct epf_bpf_cpu *swap_cpus_of(const struct ebpf_filter *f, __u32 slot)
 {
 	return &f->cpu[(__u64)slot * f->shared->cpus];
 }
@@ -42,15 +42,16 @@ static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
  * the number of keys in the copy. The counts of CPUs are copied last: keys that the slot's
  * word then lacks are added later (ebpf_add_keys()), but keys counted twice would stay.
  */
-static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from, __u64 until,
-		      __u64 *keys)
+static int swap_give_words(struct ebpf_filter *to, const struct ebpf_filter *from, __u64 until,
+			   __u64 *keys)
 {
 	__u32 slot = ebpf_free_slot(to), theirs = from->shared->active;
 
 	to->shared->slot[slot] = from->shared->slot[theirs];
 	to->shared->slot[slot].journal = 0;
 	to->shared->slot[slot].began = EPF_BEGAN_NEVER;
-	memcpy(cpus_of(to, slot), cpus_of(from, theirs), from->shared->cpus * sizeof(*from->cpu));
+	memcpy(swap_cpus_of(to, slot), swap_cpus_of(from, theirs),
+	       from->shared->cpus * sizeof(*from->cpu));
 	ebpf_slots_until(to, until);
 	*keys = ebpf_keys(to, slot);
 	return ebpf_timer_adopt(to, slot);
@@ -82,7 +83,7 @@ static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 
 	ebpf_suspend(a);
 	ebpf_suspend(b);
-	ret = give_words(a, b, until, &of_b) ?: give_words(b, a, until, &of_a);
+	ret = swap_give_words(a, b, until, &of_b) ?: swap_give_words(b, a, until, &of_a);
 	ret = ret ?: ebpf_journal_over(a) ?: ebpf_journal_over(b);
 	if (ret)
 		return ret; /* both stay open until they are repaired */

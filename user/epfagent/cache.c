@@ -277,7 +277,7 @@ int cache_reader(struct cache *w, __u64 bytes, uid_t uid, struct cache_entry **e
 }
 
 /* Return: bytes copied; 0: the file ends there; a negative errno. */
-static ssize_t copy_chunk(struct cache_entry *e, int fd, char *buf)
+static ssize_t cache_copy_chunk(struct cache_entry *e, int fd, char *buf)
 {
 	__u64 left = (__u64)e->ident.size - e->filled;
 	size_t want = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
@@ -291,14 +291,14 @@ static ssize_t copy_chunk(struct cache_entry *e, int fd, char *buf)
 	return got;
 }
 
-static int copy_some(struct cache_entry *e, int fd, const struct job_pace *pace,
-		     struct rec_error *err)
+static int cache_copy_some(struct cache_entry *e, int fd, const struct job_pace *pace,
+			   struct rec_error *err)
 {
 	char *buf = malloc(CHUNK_BYTES);
 	ssize_t got = buf ? 1 : -ENOMEM;
 
 	while (got > 0 && e->filled < (__u64)e->ident.size) {
-		got = copy_chunk(e, fd, buf);
+		got = cache_copy_chunk(e, fd, buf);
 		if (job_pace_over(pace))
 			break;
 	}
@@ -313,7 +313,7 @@ static int copy_some(struct cache_entry *e, int fd, const struct job_pace *pace,
 }
 
 /* Do not reuse the copy if the file has changed since the first byte was read. */
-static void look_again(struct cache_entry *e, int fd)
+static void cache_look_again(struct cache_entry *e, int fd)
 {
 	struct ident now;
 
@@ -357,10 +357,10 @@ int cache_fill(struct cache *w, struct cache_entry *e, int fd, __u64 keys,
 	       const struct job_pace *pace, struct rec_error *err)
 {
 	bool whole = e->filled == (__u64)e->ident.size;
-	int ret = whole ? 0 : copy_some(e, fd, pace, err);
+	int ret = whole ? 0 : cache_copy_some(e, fd, pace, err);
 
 	if (!ret && !e->making)
-		look_again(e, fd);
+		cache_look_again(e, fd);
 	if (!ret && e->kind == WARM_SNAPSHOT && !e->open)
 		ret = check_some(w, e, keys, pace, err);
 	if (ret < 0)
@@ -447,9 +447,9 @@ static __u64 cost_of_copy(const struct epf_info *info)
 }
 
 /* Takes over @filter: the target closes it, or this function on failure. */
-static int begin_copy(struct cache *w, int filter, const struct epf_info *info,
-		      const struct target_ask *ask, struct cache_entry **entry,
-		      struct rec_error *err)
+static int cache_begin_copy(struct cache *w, int filter, const struct epf_info *info,
+			    const struct target_ask *ask, struct cache_entry **entry,
+			    struct rec_error *err)
 {
 	__u64 bytes = cost_of_copy(info);
 	struct cache_entry *e = NULL;
@@ -545,7 +545,7 @@ int cache_filter(struct cache *w, const char *name, __u64 since_ns, const struct
 	age_filters(w, conf.fresh_ns);
 	ret = find_warm(w, filter, &info, &mirrors, entry);
 	if (!ret && !*entry)
-		return begin_copy(w, filter, &info, &ask, entry, e);
+		return cache_begin_copy(w, filter, &info, &ask, entry, e);
 	epf_close(filter);
 	return ret;
 }

@@ -158,7 +158,7 @@ static bool set_journal(struct cluster_conf *c, const char *what, const char *va
 	return true;
 }
 
-static bool set_threads(struct cluster_conf *c, const char *what, const char *value)
+static bool cluster_conf_set_threads(struct cluster_conf *c, const char *what, const char *value)
 {
 	__u64 threads;
 
@@ -183,10 +183,17 @@ static const struct {
 	const char *name;
 	bool (*set)(struct cluster_conf *c, const char *what, const char *value);
 } values[] = {
-	{ "server", set_server },   { "host", set_host },       { "roster", set_roster },
-	{ "filter", set_local },    { "all", set_all },         { "lag", set_lag },
-	{ "peer-rate", set_rate },  { "buffer", set_buffer },   { "stream-bytes", set_stream },
-	{ "journal", set_journal }, { "threads", set_threads },
+	{ "server", set_server },
+	{ "host", set_host },
+	{ "roster", set_roster },
+	{ "filter", set_local },
+	{ "all", set_all },
+	{ "lag", set_lag },
+	{ "peer-rate", set_rate },
+	{ "buffer", set_buffer },
+	{ "stream-bytes", set_stream },
+	{ "journal", set_journal },
+	{ "threads", cluster_conf_set_threads },
 };
 
 bool cluster_conf_begin(struct cluster_conf *c, const char *name)

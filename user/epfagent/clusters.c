@@ -50,7 +50,7 @@ static _Noreturn void hang(const struct member *m)
 		   m->conf.name));
 }
 
-static int look(sd_event_source *timer, uint64_t usec, void *arg)
+static int clusters_look(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct clusters *all = arg;
 	struct member *m;
@@ -70,7 +70,7 @@ struct clusters *clusters_new(sd_event *loop)
 
 	if (!all)
 		return NULL;
-	if (timer_new(&all->timer, loop, look, all)) {
+	if (timer_new(&all->timer, loop, clusters_look, all)) {
 		free(all);
 		return NULL;
 	}

@@ -138,7 +138,7 @@ static bool set_step(struct conf *c, const char *what, const char *text)
 	return parse_count(what, text, 1ULL << 40, &c->sched.step_keys);
 }
 
-static bool set_threads(struct conf *c, const char *what, const char *text)
+static bool conf_set_threads(struct conf *c, const char *what, const char *text)
 {
 	__u64 n;
 
@@ -226,7 +226,7 @@ static const struct setting settings[] = {
 	{ "clients", "N connections, at most (128)", set_clients, 0 },
 	{ "clients-per-user", "N of them of one user, at most (64)", set_clients_per_user, 0 },
 	{ "step", "KEYS looked up in one turn, about (4194304)", set_step, 0 },
-	{ "threads", "N threads of an audit, at most (all CPUs)", set_threads, 0 },
+	{ "threads", "N threads of an audit, at most (all CPUs)", conf_set_threads, 0 },
 	{ "watch", "DIR=FILTER[:OPTIONS]: audit new files; '\\' escapes", set_watch, 0 },
 	{ "metrics", "ADDRESS to serve GET /metrics at", NULL, offsetof(struct conf, metrics) },
 };
@@ -292,7 +292,7 @@ static void note_key(struct reading *r, const char *name)
 	snprintf(r->seen + at, sizeof(r->seen) - at, "%s%s ", at ? "" : " ", name);
 }
 
-static bool set_key(struct conf *c, const struct conf_line *line)
+static bool conf_set_key(struct conf *c, const struct conf_line *line)
 {
 	size_t i;
 
@@ -390,7 +390,7 @@ static bool take_setting(struct reading *r, const struct conf_line *line)
 		return false;
 	note_key(r, line->name);
 	if (!line->nr)
-		return set_key(r->c, line);
+		return conf_set_key(r->c, line);
 	if (r->type == SECTION_CLUSTER)
 		return cluster_conf_set(last_cluster(r->c), line->name, line->value);
 	return watch_conf_set(last_watch(r->c), line->name, line->value);

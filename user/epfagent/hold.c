@@ -168,7 +168,7 @@ static bool hold_wanted(const struct hold_conf *c, const char *name)
 	return c->which == HOLD_ALL;
 }
 
-static bool known(const struct holds *h, const char *name)
+static bool hold_known(const struct holds *h, const char *name)
 {
 	const struct holding *g;
 
@@ -236,7 +236,7 @@ static int hold_look(struct holds *h)
 
 	for (i = 0; i < nr; i++) {
 		err = 0;
-		if (hold_wanted(&h->conf, names[i]) && !known(h, names[i]))
+		if (hold_wanted(&h->conf, names[i]) && !hold_known(h, names[i]))
 			err = hold_add(h, names[i]);
 		ret = ret ? ret : err;
 		free(names[i]);

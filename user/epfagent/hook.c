@@ -23,7 +23,7 @@
 
 /* Settings */
 
-static bool __attribute__((format(printf, 1, 0))) refused(const char *fmt, const char *what)
+static bool __attribute__((format(printf, 1, 0))) hook_refused(const char *fmt, const char *what)
 {
 	fail(fmt, what);
 	return false;
@@ -37,10 +37,10 @@ bool hook_conf_words(struct hook_conf *c, const char *what, const char *text)
 	c->nr_words = 0;
 	c->text = strdup(text);
 	if (!c->text)
-		return refused("%s: out of memory", what);
+		return hook_refused("%s: out of memory", what);
 	for (word = strtok_r(c->text, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
 		if (c->nr_words == HOOK_WORDS)
-			return refused("%s: a hook has too many words", what);
+			return hook_refused("%s: a hook has too many words", what);
 		c->word[c->nr_words++] = word;
 	}
 	if (c->nr_words && c->word[0][0] == '/')
@@ -86,7 +86,7 @@ static bool become(const struct hook_conf *c)
 /* In the child, where other threads of the agent may have held any lock: only functions that
  * are safe in signal handlers.
  */
-static void run(const struct hook_conf *c, char **words)
+static void hook_run_command(const struct hook_conf *c, char **words)
 {
 	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", lang[] = "LC_ALL=C.UTF-8";
 	char *const env[] = { path, lang, NULL };
@@ -114,7 +114,7 @@ static void clear(struct hook *h)
 	h->pidfd = -1;
 }
 
-static const char *fault_of(const struct hook *h, int status, char *text, size_t room)
+static const char *hook_fault_of(const struct hook *h, int status, char *text, size_t room)
 {
 	if (h->was_late)
 		snprintf(text, room, "was killed: its time is over");
@@ -142,7 +142,7 @@ static int on_end(sd_event_source *source, int fd, uint32_t events, void *arg)
 	if (waitpid(r->hook.pid, &status, WNOHANG) <= 0)
 		return 0;
 	kill(-r->hook.pid, SIGKILL); /* what it has started and left */
-	fault = fault_of(&r->hook, status, text, sizeof(text));
+	fault = hook_fault_of(&r->hook, status, text, sizeof(text));
 	clear(&r->hook);
 	r->end(r->ctx, fault);
 	return 0;
@@ -183,7 +183,7 @@ int hook_start(struct hook_run *r, sd_event *loop, const struct hook_conf *c, co
 	h->pidfd = -1;
 	h->pid = fork();
 	if (!h->pid)
-		run(c, words);
+		hook_run_command(c, words);
 	if (h->pid < 0) {
 		h->pid = 0;
 		return -errno;

@@ -66,7 +66,7 @@ struct metrics {
 };
 
 /* Return: the port, a number up to 65535; -1: invalid. */
-static int port_of(const char *text)
+static int http_port_of(const char *text)
 {
 	size_t len = strlen(text);
 	int port;
@@ -89,7 +89,7 @@ static int place_tcp(struct place *p, const char *listen, struct rec_error *e)
 				     "'%s': only 127.0.0.1:PORT, [::1]:PORT "
 				     "or the path of a socket is allowed",
 				     listen);
-	port = port_of(listen + strlen(is_six ? six : four));
+	port = http_port_of(listen + strlen(is_six ? six : four));
 	if (port < 0)
 		return rec_error_set(e, -EINVAL, "'%s': a port is a number from 0 to 65535",
 				     listen);

@@ -55,7 +55,7 @@ static void note(struct keep *k, const struct keep_old *o)
 	k->nr++;
 }
 
-static void look(struct keep *k, int dir, const char *entry, const char *busy)
+static void keep_look(struct keep *k, int dir, const char *entry, const char *busy)
 {
 	struct keep_old o;
 	bool spent;
@@ -99,7 +99,7 @@ bool keep_step(struct keep *k, int dir, const struct keep_limits *limits, const 
 	if (!k->scan && !begin(k, dir))
 		return false;
 	for (i = 0; i < STEP_NAMES && (d = readdir(k->scan)); i++)
-		look(k, dir, d->d_name, busy);
+		keep_look(k, dir, d->d_name, busy);
 	if (d)
 		return true;
 	more = remove_old(k, dir, limits, removed);

@@ -69,7 +69,7 @@ static struct agent agent;
 /* Audits that ended */
 
 /* Log the end of a client's audit; watch.c logs those of watched files. */
-static void log_end(struct task *t)
+static void main_log_end(struct task *t)
 {
 	const struct job_state *s = task_state(t);
 	const char *what = t->request.filter[0] ? t->request.filter : "a snapshot";
@@ -91,7 +91,7 @@ static void take_ended(void)
 			watches_ended(agent.watches, t);
 			continue;
 		}
-		log_end(t);
+		main_log_end(t);
 		server_ended(agent.server, t);
 	}
 }
@@ -349,7 +349,7 @@ static bool main_run(void)
 }
 
 /* Stop new work first, then end running audits, then free everything. */
-static void close_all(void)
+static void main_close_all(void)
 {
 	if (agent.watches)
 		watches_quiet(agent.watches);
@@ -399,6 +399,6 @@ int main(int argc, char **argv)
 	       open_events() && open_worker() && open_clusters() && open_server() && open_holds() &&
 	       open_watches() && open_metrics();
 	good = good && main_run();
-	close_all();
+	main_close_all();
 	return good ? 0 : EXIT_FAIL;
 }

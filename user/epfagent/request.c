@@ -28,7 +28,7 @@ void message_free(struct message *m)
 	m->json = NULL;
 }
 
-static enum message_why look_at(int fd)
+static enum message_why request_look_at(int fd)
 {
 	struct stat st;
 
@@ -45,7 +45,7 @@ static void screen(struct message *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr_fds; i++) {
-		m->why[i] = look_at(m->fds[i]);
+		m->why[i] = request_look_at(m->fds[i]);
 		if (m->why[i] == MESSAGE_SOUND)
 			continue;
 		close(m->fds[i]);

@@ -50,7 +50,7 @@ bool result_wanted(const char *name)
 	return strlen(name) <= NAME_MAX - 16;
 }
 
-static __u64 mtime_ns(const struct stat *st)
+static __u64 result_mtime_ns(const struct stat *st)
 {
 	return (__u64)st->st_mtim.tv_sec * 1000000000ULL + (__u64)st->st_mtim.tv_nsec;
 }
@@ -77,7 +77,7 @@ bool result_there(int dir, const char *name, const struct stat *st)
 	bool same = json &&
 		    !json_unpack(json, "{sI sI sI}", "size", &size, "mtime_ns", &mtime, "inode",
 				 &inode) &&
-		    size == st->st_size && (__u64)mtime == mtime_ns(st) &&
+		    size == st->st_size && (__u64)mtime == result_mtime_ns(st) &&
 		    (__u64)inode == st->st_ino;
 
 	json_decref(json);
@@ -111,7 +111,7 @@ bool result_measure(int dir, const char *entry, char name[NAME_MAX + 1], __u64 *
 	if (len <= strlen(VERDICT) || !ends_with(entry, VERDICT) || !is_own(dir, entry, &st))
 		return false;
 	snprintf(name, NAME_MAX + 1, "%.*s", (int)(len - strlen(VERDICT)), entry);
-	*time_ns = mtime_ns(&st);
+	*time_ns = result_mtime_ns(&st);
 	*spent = !is_gone(dir, name);
 	*bytes = *spent ? 0 : (__u64)st.st_size;
 	for (i = 0; i < RESULT_PARTS; i++) {
@@ -202,7 +202,7 @@ static json_t *verdict(const struct result *r, struct task *t, int ret)
 	json_t *state = agent_state_json(task_state(t));
 	json_t *o = json_pack("{so sI sI sI so}", "file", json_path(r->name), "size",
 			      (json_int_t)r->before.st_size, "mtime_ns",
-			      (json_int_t)mtime_ns(&r->before), "inode",
+			      (json_int_t)result_mtime_ns(&r->before), "inode",
 			      (json_int_t)r->before.st_ino, "filter", json_path(r->filter));
 
 	if (ret) {
@@ -280,7 +280,8 @@ static bool unchanged(const struct result *r)
 
 	return !fstatat(r->dir, r->name, &now, AT_SYMLINK_NOFOLLOW) && S_ISREG(now.st_mode) &&
 	       now.st_ino == r->before.st_ino && now.st_dev == r->before.st_dev &&
-	       now.st_size == r->before.st_size && mtime_ns(&now) == mtime_ns(&r->before);
+	       now.st_size == r->before.st_size &&
+	       result_mtime_ns(&now) == result_mtime_ns(&r->before);
 }
 
 static int sync_parts(const int fd[RESULT_PARTS])

@@ -26,7 +26,7 @@ struct task *task_new(void)
 	return t;
 }
 
-static void close_all(struct task *t)
+static void task_close_all(struct task *t)
 {
 	int i;
 
@@ -40,7 +40,7 @@ static void close_all(struct task *t)
 void task_free(struct task *t)
 {
 	if (t)
-		close_all(t);
+		task_close_all(t);
 	free(t);
 }
 
@@ -51,7 +51,7 @@ void task_finish(struct task *t, struct cache *cache)
 	cache_put(cache, t->keys);
 	cache_put(cache, t->target);
 	t->keys = t->target = NULL;
-	close_all(t);
+	task_close_all(t);
 }
 
 /* Keep the reason of a fallback, and log it once. */
@@ -113,7 +113,7 @@ static int find_target(struct task *t, struct cache *cache, const struct job_pac
  * the memory and will release it. A file that becomes a compressed one, or one
  * for another program, only now is refused, because that memory is not accounted for.
  */
-static int find_reader(struct task *t, struct cache *cache)
+static int task_find_reader(struct task *t, struct cache *cache)
 {
 	struct rec_spec *spec = &t->request.spec.records;
 	int fd = t->fd[t->request.spec.keys_fd];
@@ -145,7 +145,7 @@ static int find_keys(struct task *t, struct cache *cache)
 	t->phase = TASK_BEGIN;
 	t->request.spec.copy = true;
 	if (t->request.spec.records.format != REC_COLUMN)
-		return find_reader(t, cache);
+		return task_find_reader(t, cache);
 	ret = cache_file(cache, t->fd[t->request.spec.keys_fd], t->uid, WARM_COLUMN, &t->keys);
 	if (ret == -ENOSPC)
 		return 0;
@@ -177,7 +177,7 @@ static int task_fill(struct task *t, struct cache *cache, struct cache_entry *en
 	return ret < 0 ? ret : 0;
 }
 
-static int choose_engine(struct task *t, struct job_spec *spec)
+static int task_choose_engine(struct task *t, struct job_spec *spec)
 {
 	if (!t->request.engine[0])
 		return 0;
@@ -218,7 +218,7 @@ static unsigned int so_many(unsigned int asked, unsigned int threads)
 static int task_begin(struct task *t, unsigned int threads)
 {
 	struct job_spec spec = t->request.spec;
-	int ret = choose_engine(t, &spec);
+	int ret = task_choose_engine(t, &spec);
 
 	if (ret)
 		return ret;

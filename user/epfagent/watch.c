@@ -101,7 +101,7 @@ struct watches {
 
 /* Names */
 
-static void add_name(struct watch *w, const char *text)
+static void watch_add_name(struct watch *w, const char *text)
 {
 	struct name *n;
 
@@ -202,7 +202,7 @@ static void scan_some(struct watch *w)
 	unsigned int i;
 
 	for (i = 0; i < SCAN_NAMES && (d = readdir(w->scan)); i++)
-		add_name(w, d->d_name);
+		watch_add_name(w, d->d_name);
 	if (!d)
 		end_scan(w);
 }
@@ -414,7 +414,7 @@ static int watch_heed(sd_event_source *source, const struct inotify_event *e, vo
 	else if (e->mask & IN_IGNORED)
 		warn("%s: the directory is gone", w->path);
 	else if (e->len && !(e->mask & IN_ISDIR))
-		add_name(w, e->name);
+		watch_add_name(w, e->name);
 	next(w);
 	return 0;
 }
@@ -544,7 +544,7 @@ void watches_set(struct watches *all, const struct conf *conf)
 
 /* Results that are kept */
 
-static bool keeps(const struct watch *w)
+static bool watch_keeps(const struct watch *w)
 {
 	return w->conf && (w->conf->keep.ns || w->conf->keep.bytes);
 }
@@ -571,7 +571,7 @@ static int keep_all(sd_event_source *timer, uint64_t usec, void *arg)
 	(void)usec;
 	TAILQ_FOREACH(w, &all->list, link)
 	{
-		if (!keeps(w))
+		if (!watch_keeps(w))
 			continue;
 		any = true;
 		more |= keep_some(w);
@@ -618,7 +618,7 @@ static bool run_hook(struct watch *w)
 	return !ret;
 }
 
-static void log_end(const struct watch *w, struct task *t)
+static void watch_log_end(const struct watch *w, struct task *t)
 {
 	const struct job_state *s = task_state(t);
 
@@ -648,11 +648,11 @@ void watches_ended(struct watches *all, struct task *t)
 		try_later(w);
 	else if (done)
 		stats_add(&all->c.stats->files_done, 1);
-	log_end(w, t);
+	watch_log_end(w, t);
 	task_free(t);
 	w->task = NULL;
 	if (w->result.again)
-		add_name(w, w->result.name);
+		watch_add_name(w, w->result.name);
 	if (!done || !run_hook(w))
 		go_on_after(w);
 }

@@ -35,7 +35,7 @@ static bool is_made(const struct apply_change *c)
 	return c->kind >= APPLY_CREATE;
 }
 
-static char *label(const struct apply_change *c)
+static char *apply_follow_label(const struct apply_change *c)
 {
 	char *text;
 
@@ -44,7 +44,7 @@ static char *label(const struct apply_change *c)
 
 static bool is_open(const struct apply_open *open, const struct apply_change *c)
 {
-	char *text = label(c), **i;
+	char *text = apply_follow_label(c), **i;
 	bool found = false;
 
 	for (i = open->all; text && i && *i && !found; i++)
@@ -63,8 +63,8 @@ static bool has_destroy(const struct apply_plan *plan, const char *name)
 	return false;
 }
 
-static bool chosen(const struct apply_open *open, const struct apply_plan *plan,
-		   const struct apply_change *c)
+static bool apply_follow_chosen(const struct apply_open *open, const struct apply_plan *plan,
+				const struct apply_change *c)
 {
 	switch (c->kind) {
 	case APPLY_CREATE:
@@ -85,7 +85,7 @@ void apply_open_choose(const struct apply_open *open, struct apply_plan *plan)
 	size_t i;
 
 	for (i = 0; i < plan->nr; i++)
-		plan->all[i].left = !chosen(open, plan, &plan->all[i]);
+		plan->all[i].left = !apply_follow_chosen(open, plan, &plan->all[i]);
 }
 
 /* A change that was left alone stays open if it was so. */
@@ -100,7 +100,7 @@ bool apply_open_note(struct apply_open *open, const struct apply_plan *plan)
 
 		if (!is_made(c) || c->done || (c->left && !is_open(open, c)))
 			continue;
-		next.all[nr] = label(c);
+		next.all[nr] = apply_follow_label(c);
 		good = next.all[nr++];
 	}
 	apply_open_free(open);

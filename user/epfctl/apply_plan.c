@@ -15,7 +15,7 @@ const char *const apply_kinds[APPLY_KINDS] = {
 	[APPLY_ATTACH] = "attach", [APPLY_PIN] = "pin",
 };
 
-static bool no_memory(void)
+static bool apply_plan_no_memory(void)
 {
 	fail("out of memory");
 	return false;
@@ -31,7 +31,7 @@ static struct apply_change *apply_plan_add(struct apply_plan *plan, enum apply_k
 	size_t at = plan->nr;
 
 	if (!more)
-		return no_memory() ? more : NULL;
+		return apply_plan_no_memory() ? more : NULL;
 	plan->all = more;
 	new.name = strdup(name);
 	new.text = text ? strdup(text) : NULL;
@@ -43,7 +43,7 @@ static struct apply_change *apply_plan_add(struct apply_plan *plan, enum apply_k
 	plan->nr++;
 	if (new.name && !text == !new.text && !why == !new.why)
 		return &more[at];
-	no_memory();
+	apply_plan_no_memory();
 	return NULL;
 }
 
@@ -190,11 +190,11 @@ static bool compare_filter(struct apply_plan *plan, const struct declared *d,
 		return good && create_step(plan, d, p, NULL, NULL);
 	out = open_memstream(&why, &len);
 	if (!out)
-		return no_memory();
+		return apply_plan_no_memory();
 	differences(w, p, &e, out);
 	if (fclose(out)) {
 		free(why);
-		return no_memory();
+		return apply_plan_no_memory();
 	}
 	if (len)
 		good = create_step(plan, d, p, &e, why + 2);
@@ -369,7 +369,7 @@ static bool plan_pin(struct apply_plan *plan, const struct declarations *all,
 
 	if (good) {
 		text = pin_text(want.filter, &want.rule);
-		good = text ? pin_step(plan, d, text) : no_memory();
+		good = text ? pin_step(plan, d, text) : apply_plan_no_memory();
 	}
 	free(text);
 	declared_end(&kept);

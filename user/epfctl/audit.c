@@ -134,7 +134,7 @@ static int check_made(const struct audit_ask *ask, const struct made *m, int at)
 	return 0;
 }
 
-static int check_names(const struct audit_ask *ask)
+static int audit_check_names(const struct audit_ask *ask)
 {
 	struct made m = { .nr = 0 };
 	int what, i, ret = 0;
@@ -168,7 +168,7 @@ static bool came_further(const struct auditing *a)
 	return a->r.state.mark.keys > a->state.mark.keys;
 }
 
-static int save_state(struct auditing *a)
+static int audit_save_state(struct auditing *a)
 {
 	struct audit_state next = a->state;
 	int err;
@@ -251,7 +251,7 @@ static int stopped(struct auditing *a)
 	for (i = 0; i < AUDIT_ANSWERS && !err; i++)
 		err = audit_out_keep(&a->out[i], known);
 	if (!err)
-		err = save_state(a);
+		err = audit_save_state(a);
 	if (err)
 		return fail_errno(-err,
 				  "%s: stopped, but the answers so far cannot be kept: "
@@ -270,7 +270,7 @@ static int audit_tell(struct auditing *a)
 	const struct job_state *s = &a->r.state;
 
 	if (a->ask->resume && now_ns() - a->saved_ns > SAVE_NS)
-		save_state(a); /* if it fails, the next one may succeed */
+		audit_save_state(a); /* if it fails, the next one may succeed */
 	if (a->meter.unit)
 		return meter_update(&a->meter, s->mark.keys, s->keys_all);
 	return meter_update(&a->meter, s->bytes, s->bytes_all);
@@ -585,7 +585,7 @@ static int open_here(struct asked *s)
 	return s->ask->probe ? audit_probe(s) : 0;
 }
 
-static int draw(const struct auditing *a)
+static int audit_draw(const struct auditing *a)
 {
 	const struct audit_out *o = &a->out[OUT_PLOT];
 	FILE *script;
@@ -624,7 +624,7 @@ static int do_job(struct auditing *a)
 	meter_end(&a->meter);
 	a->r.took_ns = now_ns() - began;
 	if (!ret)
-		ret = draw(a);
+		ret = audit_draw(a);
 	if (!ret)
 		ret = commit(a);
 	if (!ret)
@@ -726,7 +726,7 @@ int audit_run(const struct audit_ask *ask)
 	__u64 keys = 0;
 	int nr, ret;
 
-	ret = check_names(ask);
+	ret = audit_check_names(ask);
 	if (ranks)
 		return audit_by_ranks(ask, ret);
 	if (!ret && ask->nr_out[OUT_PLOT])

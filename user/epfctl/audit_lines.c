@@ -192,7 +192,7 @@ static int gather_bits(struct join *j, __u64 at, __u64 end)
 }
 
 /* @at, @end: bytes of the output, which has @all bits. */
-static int join_bits(struct join *j, __u64 at, __u64 end, __u64 all)
+static int audit_lines_join_bits(struct join *j, __u64 at, __u64 end, __u64 all)
 {
 	__u64 n;
 	int ret = 0;
@@ -215,11 +215,11 @@ static int join_share(struct join *j, int what, __u64 all)
 	__u64 at = lesser(share * (unsigned int)ranks->rank, bytes);
 	__u64 end = lesser(at + share, bytes);
 
-	return what == OUT_BITMAP ? join_bits(j, at, end, all) : join_bytes(j, at, end);
+	return what == OUT_BITMAP ? audit_lines_join_bits(j, at, end, all) : join_bytes(j, at, end);
 }
 
 /* Return: all answers. */
-static __u64 add_up(__u64 *begin, const __u64 *count, __u64 units)
+static __u64 audit_lines_add_up(__u64 *begin, const __u64 *count, __u64 units)
 {
 	__u64 i;
 
@@ -231,7 +231,7 @@ static __u64 add_up(__u64 *begin, const __u64 *count, __u64 units)
 static int join_output(struct part *p, struct join *j, int what)
 {
 	const __u64 *count = p->count + (what == OUT_RECORDS ? p->units : 0);
-	__u64 all = add_up(j->begin, count, p->units);
+	__u64 all = audit_lines_add_up(j->begin, count, p->units);
 	int ret = audit_open_shared(&j->from, p->piece[what]);
 
 	if (ret)

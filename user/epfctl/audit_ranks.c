@@ -146,7 +146,7 @@ static __u64 usual_unit(__u64 keys)
 	return unit < USUAL_MAX ? unit : USUAL_MAX;
 }
 
-static void cut_column(struct part *p, const struct audit_ask *ask)
+static void audit_ranks_cut_column(struct part *p, const struct audit_ask *ask)
 {
 	__u64 bytes = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
 	__u64 keys = (__u64)p->st.st_size / bytes;
@@ -172,7 +172,7 @@ static int open_keys(struct shared *s)
 		p->units = 1;
 		p->unit = 0;
 		if (ask->spec.records.format == REC_COLUMN)
-			cut_column(p, ask);
+			audit_ranks_cut_column(p, ask);
 	}
 	return 0;
 }
@@ -268,7 +268,7 @@ static int share_snapshot(struct shared *s)
 }
 
 /* A rank that may use all CPUs leaves their share to the others of its node. */
-static unsigned int threads_of(const struct audit_ask *ask)
+static unsigned int audit_ranks_threads_of(const struct audit_ask *ask)
 {
 	cpu_set_t set;
 	int cpus = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
@@ -501,7 +501,7 @@ static int answer_unit(struct unit *u, struct audit_mark *m)
 	spec.ages_fd = u->p->file[OUT_AGES] ? 0 : -1;
 	spec.records_fd = u->records_fd;
 	spec.engine = u->s->engine;
-	spec.threads = threads_of(u->s->ask);
+	spec.threads = audit_ranks_threads_of(u->s->ask);
 	spec.first = u->first;
 	spec.nr = u->keys;
 	spec.sink = &sink;
@@ -593,7 +593,7 @@ static const char *copy_text(const struct shared *s)
 	return s->copy == RANKS_COPY_SHARED ? "one copy for each node" : "one copy for each rank";
 }
 
-static enum rec_format format_of(const struct shared *s, int nr)
+static enum rec_format audit_ranks_format_of(const struct shared *s, int nr)
 {
 	if (s->ask->spec.records.format == REC_COLUMN)
 		return REC_COLUMN;
@@ -611,7 +611,7 @@ static int end_part(struct shared *s, int nr)
 			   .bad = m->bad,
 			   .left_out = m->left_out,
 			   .spanning = m->spanning,
-			   .format = format_of(s, nr),
+			   .format = audit_ranks_format_of(s, nr),
 			   .engine = s->engine },
 		.epoch = s->t.view.epoch,
 		.fpr = s->fpr,
@@ -661,7 +661,7 @@ static int finish(struct shared *s)
 }
 
 /* Nothing is open yet. */
-static void begin_part(struct part *p)
+static void audit_ranks_begin_part(struct part *p)
 {
 	int i;
 
@@ -726,7 +726,7 @@ static int audit_shared(struct shared *s)
 		return EXIT_FAIL;
 	if (ranks_failed(same_keys(s)) || ranks_failed(share_snapshot(s)))
 		return EXIT_FAIL;
-	choose(s, threads_of(s->ask));
+	choose(s, audit_ranks_threads_of(s->ask));
 	if (cut_lines(s) || ranks_failed(open_files(s)))
 		return EXIT_FAIL;
 	s->began_ns = now_ns();
@@ -763,7 +763,7 @@ int audit_by_ranks(const struct audit_ask *ask, int ret)
 	if (!ret && (!s.part || !s.mark))
 		ret = fail("out of memory");
 	for (i = 0; s.part && i < ask->nr_keys; i++)
-		begin_part(&s.part[i]);
+		audit_ranks_begin_part(&s.part[i]);
 	if (!ranks_failed(ret))
 		ret = audit_shared(&s);
 	else

@@ -17,7 +17,7 @@ static double audit_report_share(__u64 part, __u64 all)
 	return all ? (double)part / (double)all : 0;
 }
 
-static double per_second(const struct audit_result *r)
+static double audit_report_per_second(const struct audit_result *r)
 {
 	return r->took_ns ?
 		       (double)(r->state.mark.keys - r->resumed) * NS_PER_SEC / (double)r->took_ns :
@@ -74,7 +74,7 @@ static void print_desc(FILE *to, const struct epf_key_desc *d)
 	fprintf(to, ROW "%s\n", "its keys", text);
 }
 
-static void print_counts(FILE *to, const struct audit_result *r)
+static void audit_report_print_counts(FILE *to, const struct audit_result *r)
 {
 	const struct job_checkpoint *m = &r->state.mark;
 
@@ -129,7 +129,8 @@ static void print_work(FILE *to, const struct audit_result *r)
 	if (s->engine)
 		fprintf(to, ROW "%s%s (%s)\n", "engine", s->engine->name,
 			r->by_agent ? " of epfagent" : "", r->why);
-	fprintf(to, ROW "%s, %.3g keys/s", "took", fmt_ns(r->took_ns).s, per_second(r));
+	fprintf(to, ROW "%s, %.3g keys/s", "took", fmt_ns(r->took_ns).s,
+		audit_report_per_second(r));
 	if (r->resumed)
 		fprintf(to, ", from key %llu on", r->resumed);
 	fprintf(to, "\n" ROW "%016llx\n", "bitmap sum", s->bitmap_xxh3);
@@ -150,7 +151,7 @@ static void audit_print(const struct target *t, const struct audit_result *r)
 	fprintf(to, "%s: %s\n", r->keys, rec_format_name(r->state.format));
 	print_target(to, t);
 	print_desc(to, &t->view.desc);
-	print_counts(to, r);
+	audit_report_print_counts(to, r);
 	if (r->fpr >= 0)
 		fprintf(to, ROW "%s false positives, estimated\n", "error", fmt_rate(r->fpr).s);
 	print_met(to, &r->met);
@@ -189,7 +190,7 @@ static json_t *asked_json(const struct target *t, const struct audit_result *r)
 	return o;
 }
 
-static json_t *ages_json(const struct target *t, const struct audit_result *r)
+static json_t *audit_report_ages_json(const struct target *t, const struct audit_result *r)
 {
 	unsigned int age, n = nr_ages(&r->state.mark);
 	json_t *all = json_array();
@@ -230,8 +231,8 @@ static json_t *work_json(const struct audit_result *r)
 	return json_pack("{ss* ss sb so* sb sf sf sI}", "engine",
 			 s->engine ? s->engine->name : NULL, "why", r->why, "fallen_back",
 			 r->fallen, "gpu", gpu_json(), "by_agent", r->by_agent, "seconds",
-			 (double)r->took_ns / NS_PER_SEC, "keys_per_second", per_second(r),
-			 "resumed_at", (json_int_t)r->resumed);
+			 (double)r->took_ns / NS_PER_SEC, "keys_per_second",
+			 audit_report_per_second(r), "resumed_at", (json_int_t)r->resumed);
 }
 
 static json_t *audit_json(const struct target *t, const struct audit_result *r)
@@ -246,8 +247,8 @@ static json_t *audit_json(const struct target *t, const struct audit_result *r)
 			      job_none_present(&r->state), "keyless", (json_int_t)r->state.keyless,
 			      "bad", (json_int_t)r->state.bad, "left_out",
 			      (json_int_t)r->state.left_out, "spanning",
-			      (json_int_t)r->state.spanning, "ages", ages_json(t, r), "work",
-			      work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
+			      (json_int_t)r->state.spanning, "ages", audit_report_ages_json(t, r),
+			      "work", work_json(r), "bitmap_xxh3", sum_json(r->state.bitmap_xxh3));
 	json_t *written = json_object();
 	int i;
 

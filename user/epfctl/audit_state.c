@@ -123,7 +123,7 @@ static const char *unfit(const struct state_file *f, size_t got, const struct au
 }
 
 /* Return: bytes read, fewer at the end of the file; -1: see errno. */
-static ssize_t read_all(int fd, void *to, size_t len)
+static ssize_t audit_state_read_all(int fd, void *to, size_t len)
 {
 	size_t got = 0;
 	ssize_t n = 1;
@@ -152,7 +152,7 @@ int audit_state_load(struct audit_state *s, const char *path, const struct audit
 		return 0;
 	if (fd < 0)
 		return fail_errno(errno, "%s: %m", path);
-	got = read_all(fd, &f, sizeof(f));
+	got = audit_state_read_all(fd, &f, sizeof(f));
 	if (got == (ssize_t)sizeof(f) && read(fd, &past, 1) == 1)
 		got = 0; /* it is too long */
 	close(fd);

@@ -109,7 +109,7 @@ static int build_begin(struct build *b)
 }
 
 /* No output replaces an input. */
-static int check_names(const struct build_ask *ask)
+static int build_check_names(const struct build_ask *ask)
 {
 	int i;
 
@@ -126,7 +126,7 @@ static int check_names(const struct build_ask *ask)
 }
 
 /* The filter begins with the first record, so that its first epoch does too. */
-static int make_filter(struct build *b, __u64 ns)
+static int build_make_filter(struct build *b, __u64 ns)
 {
 	const struct epf_params *p = &b->r->planned.params;
 	int err;
@@ -168,7 +168,7 @@ static int one_record(struct build *b, const struct stamped *record)
 		r->after++;
 		return 0;
 	}
-	if (!b->mem && make_filter(b, record->ns))
+	if (!b->mem && build_make_filter(b, record->ns))
 		return EXIT_FAIL;
 	if (record->ns >= b->now_ns) {
 		note_gap(b, record->ns);
@@ -276,7 +276,7 @@ static int check_error(const struct build *b)
 }
 
 /* Report that OUT has only what came before a signal, or before the damage of a pipe. */
-static int ended_early(const struct build *b)
+static int build_ended_early(const struct build *b)
 {
 	int i;
 
@@ -308,7 +308,7 @@ static int build_finish(struct build *b)
 		err = check_error(b);
 	if (!err)
 		err = build_save(b);
-	return err ? err : ended_early(b);
+	return err ? err : build_ended_early(b);
 }
 
 int build_run(struct build_ask *ask, struct build_result *result)
@@ -318,7 +318,7 @@ int build_run(struct build_ask *ask, struct build_result *result)
 			   .order = { .keep_going = ask->keep_going },
 			   .meter = { .what = "building" } };
 	__u64 start_ns = now_ns();
-	int err = check_names(ask);
+	int err = build_check_names(ask);
 
 	if (!err)
 		err = build_begin(&b);

@@ -19,7 +19,7 @@ static void warn_of_error(const struct build_result *r)
 		     fmt_ppt(r->info.fpr_ppt).s, fmt_ppt(r->info.params.limit_ppt).s);
 }
 
-static void warn_of_time(const struct build_result *r)
+static void build_report_warn_of_time(const struct build_result *r)
 {
 	if (r->after)
 		warn("%llu records are later than --until, or in the future: they "
@@ -55,11 +55,11 @@ void build_print(const struct build_ask *ask, const struct build_result *r)
 	printf("window:   %s until %s\n", fmt_ns(r->info.params.window_ns).s, fmt_utc(r->end_ns).s);
 	printf("error:    %s estimated, %s asked\n", fmt_ppt(r->info.fpr_ppt).s,
 	       fmt_ppt(r->info.params.budget_ppt).s);
-	warn_of_time(r);
+	build_report_warn_of_time(r);
 	warn_of_error(r);
 }
 
-static json_t *records_json(const struct build_result *r)
+static json_t *build_report_records_json(const struct build_result *r)
 {
 	return json_pack("{sI sI sI sI sI sI sI sI sI}", "keys", (json_int_t)r->count.records,
 			 "keyless", (json_int_t)r->count.keyless, "bad", (json_int_t)r->count.bad,
@@ -76,13 +76,13 @@ json_t *build_json(const struct build_ask *ask, const struct build_result *r)
 
 	for (i = 0; i < ask->nr_files; i++)
 		json_array_append_new(files, json_path(ask->files[i]));
-	warn_of_time(r);
+	build_report_warn_of_time(r);
 	warn_of_error(r);
 	return json_pack("{so so ss sI so sI ss ss ss sI sI sI sI sI sf sb so sI sI}", "file",
 			 json_path(ask->out), "from", files, "name", ask->name, "bytes",
-			 (json_int_t)out_bytes(ask), "records", records_json(r), "inserted",
-			 (json_int_t)r->inserted, "first", fmt_utc(r->first_ns).s, "last",
-			 fmt_utc(r->last_ns).s, "end", fmt_utc(r->end_ns).s, "first_ns",
+			 (json_int_t)out_bytes(ask), "records", build_report_records_json(r),
+			 "inserted", (json_int_t)r->inserted, "first", fmt_utc(r->first_ns).s,
+			 "last", fmt_utc(r->last_ns).s, "end", fmt_utc(r->end_ns).s, "first_ns",
 			 (json_int_t)r->first_ns, "last_ns", (json_int_t)r->last_ns, "end_ns",
 			 (json_int_t)r->end_ns, "epoch", (json_int_t)r->epoch, "rotations",
 			 (json_int_t)r->info.stats.rotations, "fpr", ppt_to_rate(r->info.fpr_ppt),

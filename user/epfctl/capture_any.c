@@ -59,7 +59,7 @@ static int learn_link(struct source *s)
 	return err;
 }
 
-static int open_pcap(struct source *s, const unsigned char *head, size_t len)
+static int capture_any_open_pcap(struct source *s, const unsigned char *head, size_t len)
 {
 	if (capture_attach(&s->pcap, s->stream, head, len))
 		return fails(s, s->pcap.why);
@@ -146,12 +146,12 @@ static int capture_any_begin(struct source *s)
 	if (other && wiretap_there())
 		len = other_format(s, head, (size_t)len, sizeof(head));
 	else if (other)
-		return open_pcap(s, head, (size_t)len) ? fails_other(s) : 0;
+		return capture_any_open_pcap(s, head, (size_t)len) ? fails_other(s) : 0;
 
 	if (len < 0)
 		return -1;
 	s->is_ng = ng_is(head, len);
-	return s->is_ng ? open_ng(s, head, len) : open_pcap(s, head, len);
+	return s->is_ng ? open_ng(s, head, len) : capture_any_open_pcap(s, head, len);
 }
 
 int source_open(struct source *s, const char *path)
@@ -186,7 +186,7 @@ void source_close(struct source *s)
 	close(s->fd);
 }
 
-static void learn_snaplen(struct source *s, __u32 snaplen)
+static void capture_any_learn_snaplen(struct source *s, __u32 snaplen)
 {
 	if (snaplen > s->snaplen)
 		s->snaplen = snaplen;
@@ -212,7 +212,7 @@ static int next_pcap(struct source *s, struct item *item)
 	item->length = item->record.length;
 	item->link = s->link;
 	item->ns = capture_ns(&s->pcap, &item->record);
-	learn_snaplen(s, item->captured);
+	capture_any_learn_snaplen(s, item->captured);
 	return 1;
 }
 
@@ -224,7 +224,7 @@ static void learn_interface(struct source *s, const struct ng_if *i)
 		s->link = i->link;
 		s->snaplen = 0;
 	}
-	learn_snaplen(s, limited ? i->snaplen : snaplen_of_all(i->link));
+	capture_any_learn_snaplen(s, limited ? i->snaplen : snaplen_of_all(i->link));
 	s->nano |= ng_is_nano(i);
 }
 
@@ -243,7 +243,7 @@ static int next_ng(struct source *s, struct item *item)
 		learn_interface(s, b->iface);
 	if (b->kind != NG_IS_PACKET)
 		return 1;
-	learn_snaplen(s, b->captured);
+	capture_any_learn_snaplen(s, b->captured);
 	item->is_packet = true;
 	item->data = b->data;
 	item->captured = b->captured;

@@ -116,7 +116,7 @@ static void print_status(const json_t *s)
 	print_last(s);
 }
 
-static int status(const char *socket)
+static int agent_status(const char *socket)
 {
 	json_t *reply = agent_ask_for(socket, json_pack("{ss}", "op", "status"), "status");
 	json_t *s = json_object_get(reply, "status");
@@ -262,5 +262,5 @@ int cmd_agent(int argc, char **argv)
 		return fail("'%s' is none of status, jobs, cancel", what);
 	if (!operands(argc, argv, 1, 1, &spec))
 		return EXIT_FAIL;
-	return strcmp(what, "jobs") ? status(socket) : jobs(socket);
+	return strcmp(what, "jobs") ? agent_status(socket) : jobs(socket);
 }

@@ -96,7 +96,7 @@ static void apply_report(const struct apply_plan *plan, bool dry_run)
 			   "dry_run", dry_run));
 }
 
-static void print_plan(const struct apply_plan *plan)
+static void apply_print_plan(const struct apply_plan *plan)
 {
 	size_t i;
 
@@ -205,7 +205,7 @@ static int apply_make(const struct want *w, struct apply_change *c)
 /* Make the changes in their order, and go on after one that fails, so that what does not need
  * it is there. The next 'apply' goes on from there.
  */
-static int make_all(const struct want *w, struct apply_plan *plan)
+static int apply_make_all(const struct want *w, struct apply_plan *plan)
 {
 	size_t i, nr = 0, failed = 0;
 
@@ -235,13 +235,13 @@ static int apply_declared(const struct want *w, const struct declarations *d,
 		if (!all)
 			apply_open_choose(open, &plan);
 		if (all || !does_nothing(&plan))
-			print_plan(&plan);
+			apply_print_plan(&plan);
 		if (all && plan.replaced && !w->replace && !w->dry_run)
 			fail("%zu of these exist and differ, and would have to be made again: give "
 			     "--replace; nothing is changed",
 			     plan.replaced);
 		else
-			ret = w->dry_run ? EXIT_YES : make_all(w, &plan);
+			ret = w->dry_run ? EXIT_YES : apply_make_all(w, &plan);
 		if (all || !does_nothing(&plan))
 			apply_report(&plan, w->dry_run);
 		if (open && ret != EXIT_FAIL && !apply_open_note(open, &plan))

@@ -122,7 +122,7 @@ static bool parse_mark(const char *arg, struct xdp_want *want)
 	return false;
 }
 
-static bool parse_prio(const char *arg, __u32 *prio)
+static bool attach_parse_prio(const char *arg, __u32 *prio)
 {
 	__u64 n;
 
@@ -159,7 +159,7 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	case OPT_MARK:
 		return parse_mark(arg, want);
 	case OPT_PRIO:
-		return parse_prio(arg, &want->prio);
+		return attach_parse_prio(arg, &want->prio);
 	case OPT_NO_DISPATCHER:
 		want->prio = 0;
 		return true;

@@ -141,7 +141,7 @@ static bool take_out(struct audit_ask *ask, int what, const char *arg)
 	return true;
 }
 
-static bool take_number(const char *what, const char *arg, __u64 max, __u32 *to)
+static bool audit_take_number(const char *what, const char *arg, __u64 max, __u32 *to)
 {
 	__u64 v;
 
@@ -194,9 +194,10 @@ static bool audit_take_option(struct audit_ask *ask, int opt, const char *arg)
 	case OPT_PLOT:
 		return plot_named(arg) && take_out(ask, OUT_PLOT, arg);
 	case OPT_KEY_LEN:
-		return take_number("--key-len", arg, EPF_KEY_MAX, &ask->spec.key_len);
+		return audit_take_number("--key-len", arg, EPF_KEY_MAX, &ask->spec.key_len);
 	case OPT_THREADS:
-		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX, &ask->spec.threads);
+		return audit_take_number("--threads", arg, EPF_AUDIT_THREADS_MAX,
+					 &ask->spec.threads);
 	case OPT_PROBE:
 		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
 	case OPT_UNIT:

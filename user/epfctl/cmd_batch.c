@@ -81,7 +81,7 @@ static int run_line(const struct batch *b, struct words *w)
 }
 
 /* Return: whether the batch goes on. */
-static bool next_line(struct batch *b, struct words *w)
+static bool batch_next_line(struct batch *b, struct words *w)
 {
 	int got = words_read(b->in, w), err = errno;
 	int code = EXIT_FAIL;
@@ -117,7 +117,7 @@ static int batch(struct batch *b)
 		b->path = "standard input";
 	w.word[0] = w.text;
 	catch_signals();
-	while (next_line(b, &w))
+	while (batch_next_line(b, &w))
 		;
 	out_at(NULL);
 	out_verb("batch");

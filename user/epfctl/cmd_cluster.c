@@ -177,7 +177,7 @@ static json_t *ask_clusters(const char *socket, const char *name)
 	return NULL;
 }
 
-static int status(const char *socket, const char *name)
+static int cluster_status(const char *socket, const char *name)
 {
 	json_t *list = ask_clusters(socket, name);
 	int ret = EXIT_YES;
@@ -223,5 +223,5 @@ int cmd_cluster(int argc, char **argv)
 		return EXIT_FAIL;
 	if (strcmp(argv[optind], "status"))
 		return fail("'%s' is not status", argv[optind]);
-	return status(socket, argc - optind > 1 ? argv[optind + 1] : NULL);
+	return cluster_status(socket, argc - optind > 1 ? argv[optind + 1] : NULL);
 }

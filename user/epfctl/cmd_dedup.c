@@ -116,7 +116,7 @@ static bool parse_action(const char *arg, bool *count_only)
 	return false;
 }
 
-static bool parse_format(const char *arg, int *format)
+static bool dedup_parse_format(const char *arg, int *format)
 {
 	*format = !strcmp(arg, "pcapng") ? FORMAT_PCAPNG : FORMAT_PCAP;
 	if (*format == FORMAT_PCAPNG || !strcmp(arg, "pcap"))
@@ -216,7 +216,7 @@ static bool dedup_take_option(struct dedup_ask *ask, int opt, const char *arg)
 	case OPT_FILTER:
 		return take_method(ask, METHOD_FILTER);
 	case OPT_AS:
-		return parse_format(arg, &ask->format);
+		return dedup_parse_format(arg, &ask->format);
 	case OPT_INNER:
 		ask->inner = true;
 		return true;

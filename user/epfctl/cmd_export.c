@@ -10,7 +10,7 @@
 #include "pin.h"
 
 /* Is @name among the operands, or are there none? */
-static bool chosen(const char *name, char **names, int nr)
+static bool export_chosen(const char *name, char **names, int nr)
 {
 	int i;
 
@@ -105,7 +105,7 @@ static int export_filter(FILE *out, int dev, __u32 id, char **names, int nr)
 		return EXIT_YES; /* destroyed in the meantime */
 	err = epf_filter_info(filter, &info);
 	epf_close(filter);
-	if (err == -ENODEV || !chosen(info.params.name, names, nr))
+	if (err == -ENODEV || !export_chosen(info.params.name, names, nr))
 		return EXIT_YES;
 	if (err) {
 		return leave_out(out, "filter", info.params.name, strerror(-err));
@@ -195,7 +195,7 @@ static int export_pin(FILE *out, const char *name, char **names, int nr)
 	char filter[EPF_NAME_LEN], path[PATH_MAX], *text;
 	int err, ret = EXIT_YES;
 
-	if (!pin_there(name, path) || !chosen(path, names, nr))
+	if (!pin_there(name, path) || !export_chosen(path, names, nr))
 		return EXIT_YES;
 	err = pin_options(name, filter, &text);
 	if (err == -ENOENT)
@@ -221,7 +221,7 @@ static int export_attachments(FILE *out, char **names, int nr)
 		ret = fail_errno(-err, "listing attachments: %m");
 	for (i = 0; all && all[i]; i++) {
 		int one = pin_is_name(all[i]) ? export_pin(out, all[i], names, nr) :
-			  strchr(all[i], '@') || !chosen(all[i], names, nr) ?
+			  strchr(all[i], '@') || !export_chosen(all[i], names, nr) ?
 						EXIT_YES :
 						export_attachment(out, all[i]);
 

@@ -74,7 +74,7 @@ static void set_clock(struct logging *l)
 	l->from.ahead_ns = epf_wall_ns() - now_ns();
 }
 
-static __u32 map_id(int fd)
+static __u32 log_map_id(int fd)
 {
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -86,7 +86,7 @@ static __u32 map_id(int fd)
 static bool attached_yet(const struct logging *l)
 {
 	int fd = xdp_pin_open(l->from.ifname, EPF_INGRESS_PIN_RING);
-	bool is = fd >= 0 && map_id(fd) == l->ring_id;
+	bool is = fd >= 0 && log_map_id(fd) == l->ring_id;
 
 	if (fd >= 0)
 		close(fd);
@@ -194,7 +194,7 @@ static bool open_ring(struct logging *l)
 	int fd = xdp_pin_open(l->from.ifname, EPF_INGRESS_PIN_RING);
 
 	if (fd >= 0) {
-		l->ring_id = map_id(fd);
+		l->ring_id = log_map_id(fd);
 		l->ring = ring_buffer__new(fd, log_take, l, NULL);
 		close(fd);
 	}

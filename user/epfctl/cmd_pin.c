@@ -93,7 +93,7 @@ static bool parse_is(const char *what, const char *arg, __u8 *is)
 	return false;
 }
 
-static bool parse_malformed(struct xt_epf_rule *r, const char *arg)
+static bool pin_parse_malformed(struct xt_epf_rule *r, const char *arg)
 {
 	r->malformed = strcmp(arg, "pass") ? XT_EPF_NEW : XT_EPF_RECENT;
 	if (r->malformed == XT_EPF_RECENT || !strcmp(arg, "drop"))
@@ -149,7 +149,7 @@ static bool option(struct xt_epf_rule *r, int opt, const char *arg)
 	case OPT_UNKNOWN:
 		return parse_is("--unknown", arg, &r->unknown);
 	case OPT_MALFORMED:
-		return parse_malformed(r, arg);
+		return pin_parse_malformed(r, arg);
 	}
 	return pkt_option(&r->key, opt, arg);
 }

@@ -47,7 +47,7 @@ static struct kept kept_by(const struct epf_planned *plan)
 }
 
 /* @more: a member to add, or NULL */
-static void print_json(const struct epf_planned *plan, const struct kept *kept, json_t *more)
+static void plan_print_json(const struct epf_planned *plan, const struct kept *kept, json_t *more)
 {
 	json_t *o = params_json(&plan->params, &plan->shape);
 	__u64 bytes = plan->bytes;
@@ -76,7 +76,7 @@ static void print_json(const struct epf_planned *plan, const struct kept *kept, 
 	out_json(o);
 }
 
-static void print_text(const struct epf_planned *plan, const struct kept *kept)
+static void plan_print_text(const struct epf_planned *plan, const struct kept *kept)
 {
 	__u64 bytes = plan->bytes;
 
@@ -136,7 +136,7 @@ static bool together(const struct asked *a)
 	return false;
 }
 
-static int print_plan(const struct asked *a, const struct epf_planned *plan)
+static int plan_print_plan(const struct asked *a, const struct epf_planned *plan)
 {
 	struct cluster_plan *cluster = NULL;
 	struct kept kept = kept_by(plan);
@@ -145,10 +145,10 @@ static int print_plan(const struct asked *a, const struct epf_planned *plan)
 		return EXIT_FAIL;
 	pace_warn(&a->p, &plan->params);
 	if (out_mode != OUT_TEXT) {
-		print_json(plan, &kept, cluster ? plan_cluster_json(cluster, a->hosts) : NULL);
+		plan_print_json(plan, &kept, cluster ? plan_cluster_json(cluster, a->hosts) : NULL);
 		return EXIT_YES;
 	}
-	print_text(plan, &kept);
+	plan_print_text(plan, &kept);
 	if (cluster)
 		plan_cluster_print(cluster, a->hosts);
 	return EXIT_YES;
@@ -184,5 +184,5 @@ int cmd_plan(int argc, char **argv)
 	if (a.plot && plan_plot(&a.p, &plan, a.plot))
 		return EXIT_FAIL;
 	plan.params.hash = EPF_HASH_NH; /* the default of create */
-	return print_plan(&a, &plan);
+	return plan_print_plan(&a, &plan);
 }

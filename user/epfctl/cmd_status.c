@@ -71,7 +71,7 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 }
 
 /* Say in one line why it cannot be read. */
-static void why_not(const char *name, int err, char text[PATH_MAX + 128])
+static void status_why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
 	if (err == -EPERM || err == -EACCES)
 		snprintf(text, PATH_MAX + 128,
@@ -87,12 +87,12 @@ static int status_error(const char *name, int err)
 {
 	char text[PATH_MAX + 128];
 
-	why_not(name, err, text);
+	status_why_not(name, err, text);
 	return fail("%s", text);
 }
 
 /* Its name in messages. */
-static void label(const char *name, char text[PATH_MAX])
+static void status_label(const char *name, char text[PATH_MAX])
 {
 	if (!pin_is_name(name) || !pin_there(name, text))
 		snprintf(text, PATH_MAX, "%s", name);
@@ -174,8 +174,8 @@ static bool status_next(const char *name, json_t *list)
 
 	if (err >= 0 || err == -ENOENT)
 		return true;
-	label(name, path);
-	why_not(path, err, text);
+	status_label(name, path);
+	status_why_not(path, err, text);
 	warn("%s", text);
 	return false;
 }

@@ -10,7 +10,7 @@
 /* Is the filter attached, or used by a pinned program? The module counts references
  * itself, but does not know names. Return: true: an error is printed.
  */
-static bool attached(int dev, const char *name)
+static bool swap_attached(int dev, const char *name)
 {
 	char user[XDP_NAME_BYTES];
 	struct epf_info info;
@@ -35,7 +35,7 @@ static int swap_destroy(const char *name, bool force)
 
 	if (dev < 0)
 		return EXIT_FAIL;
-	if (!force && attached(dev, name)) {
+	if (!force && swap_attached(dev, name)) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}

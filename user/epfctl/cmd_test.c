@@ -143,7 +143,7 @@ static void print_batch(const struct testing *t, const struct keys *keys, const 
 	fflush(stdout);
 }
 
-static bool open_file(struct testing *t)
+static bool test_open_file(struct testing *t)
 {
 	__u64 ns;
 
@@ -159,7 +159,7 @@ static bool test_open(struct testing *t)
 	int err;
 
 	if (t->is_file)
-		return open_file(t);
+		return test_open_file(t);
 	if (t->filter >= 0)
 		return true;
 	t->filter = open_filter(t->name);
@@ -261,7 +261,7 @@ static int test_batch(void *ctx, const struct keys *keys)
 	return 0;
 }
 
-static void print_counts(const struct testing *t)
+static void test_print_counts(const struct testing *t)
 {
 	__u64 absent = t->tested - t->present - t->unknown;
 
@@ -311,7 +311,7 @@ static int test(struct testing *t)
 	if (ret)
 		return ret;
 	if (t->counts)
-		print_counts(t);
+		test_print_counts(t);
 	if (t->unknown)
 		return tell_unknown(t, held);
 	return t->present == t->tested ? EXIT_YES : EXIT_ABSENT;

@@ -44,7 +44,7 @@ static void print_compared(const struct epf_compared *c, double keys)
 	       fmt_rate(c->fpr).s, 100 * c->slack);
 }
 
-static void print_text(const struct epf_compared *rows, double keys)
+static void compare_print_text(const struct epf_compared *rows, double keys)
 {
 	int i;
 
@@ -58,7 +58,7 @@ static void print_text(const struct epf_compared *rows, double keys)
 			print_wrapped(9, "%-8s %s", rows[i].kind, rows[i].promise);
 }
 
-static void print_json(const struct epf_compared *rows, double keys)
+static void compare_print_json(const struct epf_compared *rows, double keys)
 {
 	json_t *all = json_array();
 	int i;
@@ -90,8 +90,8 @@ int compare(const struct epf_plan_request *p, const struct epf_planned *plan)
 		return EXIT_FAIL;
 	epf_compare(&req, rows);
 	if (out_mode == OUT_TEXT)
-		print_text(rows, plan->keys);
+		compare_print_text(rows, plan->keys);
 	else
-		print_json(rows, plan->keys);
+		compare_print_json(rows, plan->keys);
 	return EXIT_YES;
 }

@@ -27,7 +27,7 @@ static const struct option *const options[DECLARED_TYPES] = {
 	[DECLARED_PIN] = pin_longs,
 };
 
-static bool no_memory(void)
+static bool declared_no_memory(void)
 {
 	fail("out of memory");
 	return false;
@@ -43,7 +43,7 @@ static bool push(struct declared *d, const char *word, const char *where)
 	if (words)
 		d->word = words;
 	if (!at)
-		return no_memory();
+		return declared_no_memory();
 	d->at = at;
 	words[d->nr] = strdup(word);
 	at[d->nr] = strdup(where);
@@ -51,7 +51,7 @@ static bool push(struct declared *d, const char *word, const char *where)
 		free(words[d->nr]);
 		free(at[d->nr]);
 		words[d->nr] = at[d->nr] = NULL;
-		return no_memory();
+		return declared_no_memory();
 	}
 	d->nr++;
 	words[d->nr] = at[d->nr] = NULL;
@@ -109,7 +109,7 @@ static bool begin_section(struct declarations *all, const struct conf_line *line
 	const char *name;
 
 	if (!more)
-		return no_memory();
+		return declared_no_memory();
 	all->all = more;
 	out_at(line->header);
 	new.type = type_of(line->section, &name);
@@ -170,7 +170,7 @@ static bool take_filter(struct declared *d, const struct conf_line *line)
 	}
 	d->filter = strdup(line->value);
 	d->filter_at = strdup(line->where);
-	return (d->filter && d->filter_at) || no_memory();
+	return (d->filter && d->filter_at) || declared_no_memory();
 }
 
 static bool declared_take_option(struct declared *d, const struct conf_line *line)

@@ -45,7 +45,7 @@ static bool is_there(const struct declared *d)
 	return err != -ENOENT;
 }
 
-static const char *why_not(const struct declared *d)
+static const char *declared_show_why_not(const struct declared *d)
 {
 	if (d->type == DECLARED_ATTACH && !nf_is_name(d->name) && !if_nametoindex(d->name))
 		return "there is no such interface";
@@ -59,7 +59,7 @@ static json_t *missing_json(const struct declared *d)
 						     "interface";
 
 	return json_pack("{ss sb ss ss}", what, d->name, "attached", false, "declared", d->at[0],
-			 "why", why_not(d));
+			 "why", declared_show_why_not(d));
 }
 
 bool declared_status(json_t *list)
@@ -79,7 +79,7 @@ bool declared_status(json_t *list)
 		else
 			printf("%s: declared, but not %s: %s\n", d.all[i].name,
 			       d.all[i].type == DECLARED_PIN ? "pinned" : "attached",
-			       why_not(&d.all[i]));
+			       declared_show_why_not(&d.all[i]));
 	}
 	declared_free(&d);
 	return good;
@@ -108,7 +108,7 @@ bool ask_declared(const struct machine *m, char *state, char *remedy)
 			used += (size_t)snprintf(state + used, DOCTOR_LEN - used, "%s%s %s",
 						 used ? ", " : "partly, without ",
 						 declared_names[d.all[i].type], d.all[i].name);
-		snprintf(remedy, DOCTOR_LEN, "%s", why_not(&d.all[i]));
+		snprintf(remedy, DOCTOR_LEN, "%s", declared_show_why_not(&d.all[i]));
 	}
 	if (d.nr && !missing)
 		snprintf(state, DOCTOR_LEN, "%zu sections, all there", d.nr);

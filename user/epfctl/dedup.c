@@ -116,7 +116,7 @@ static int all_items(struct dedup *d)
 }
 
 /* Report that OUT has only what came before a signal, or before the damage of a pipe. */
-static int ended_early(const struct dedup *d)
+static int dedup_ended_early(const struct dedup *d)
 {
 	const struct dedup_ask *ask = d->ask;
 
@@ -142,7 +142,7 @@ static bool ends_in(const char *path, const char *end)
 }
 
 /* The format that was asked for, else that of the name's ending, else that of the input. */
-static enum capture_format format_of(const struct dedup *d, const char *path)
+static enum capture_format dedup_format_of(const struct dedup *d, const char *path)
 {
 	if (d->ask->format >= 0)
 		return (enum capture_format)d->ask->format;
@@ -155,7 +155,7 @@ static enum capture_format format_of(const struct dedup *d, const char *path)
 
 static int create_output(struct dedup *d, struct capture_out *out, const char *path)
 {
-	if (!capture_create(out, path, format_of(d, path), &d->in))
+	if (!capture_create(out, path, dedup_format_of(d, path), &d->in))
 		return 0;
 	return fail("%s: %s", path, out->why);
 }
@@ -239,7 +239,7 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	if (!err)
 		err = commit_outputs(&d);
 	if (!err)
-		err = ended_early(&d);
+		err = dedup_ended_early(&d);
 	if (!err)
 		judge_tell(&d.judge, result);
 	if (!err && *source_note(&d.in))

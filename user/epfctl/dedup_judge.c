@@ -192,8 +192,8 @@ static int set_window(struct judge *j, const struct source *in, struct meter *m,
 	return 0;
 }
 
-static int make_filter(struct judge *j, const struct source *in, struct meter *m,
-		       struct dedup_result *r)
+static int dedup_judge_make_filter(struct judge *j, const struct source *in, struct meter *m,
+				   struct dedup_result *r)
 {
 	const struct dedup_ask *ask = j->ask;
 	double limit = ask->budget * LIMIT_FACTOR;
@@ -236,7 +236,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask, const struct sourc
 	if (dedup_judge_choose(j, in, meter, &exact))
 		return EXIT_FAIL;
 	r->exact = exact;
-	if (exact ? make_exact(j) : make_filter(j, in, meter, r))
+	if (exact ? make_exact(j) : dedup_judge_make_filter(j, in, meter, r))
 		return EXIT_FAIL;
 	if (!exact && ask->method == METHOD_ANY)
 		tell_fallback(j, in);

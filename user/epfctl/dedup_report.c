@@ -5,7 +5,7 @@
 
 #include <epf/window.h>
 
-static double per_second(const struct dedup_result *r)
+static double dedup_report_per_second(const struct dedup_result *r)
 {
 	return r->took_ns ? (double)r->read * NS_PER_SEC / (double)r->took_ns : 0;
 }
@@ -52,7 +52,7 @@ static void print_unjudged(const struct dedup_result *r)
 }
 
 /* The window, and how far beyond it a filter reaches: by a seventh, for its epochs. */
-static void print_window(const struct dedup_ask *ask, const struct dedup_result *r)
+static void dedup_report_print_window(const struct dedup_ask *ask, const struct dedup_result *r)
 {
 	__u64 reach = (ask->window + ask->time_ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS *
 		      EPF_EPOCHS;
@@ -95,7 +95,7 @@ static void print_filter(const struct dedup_result *r)
 		fmt_rate(r->planned.fpr).s, fmt_ppt(r->info.fpr_ppt).s);
 }
 
-static void warn_of_time(const struct dedup_ask *ask, const struct dedup_result *r)
+static void dedup_report_warn_of_time(const struct dedup_ask *ask, const struct dedup_result *r)
 {
 	if (!ask->time_ns)
 		return;
@@ -138,13 +138,14 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 	print_cut(r);
 	print_view(ask, r);
 	print_unjudged(r);
-	print_window(ask, r);
+	dedup_report_print_window(ask, r);
 	if (r->exact)
 		print_exact(r);
 	else
 		print_filter(r);
-	fprintf(stderr, "time:    %s, %.3g packets/s\n", fmt_ns(r->took_ns).s, per_second(r));
-	warn_of_time(ask, r);
+	fprintf(stderr, "time:    %s, %.3g packets/s\n", fmt_ns(r->took_ns).s,
+		dedup_report_per_second(r));
+	dedup_report_warn_of_time(ask, r);
 	warn_of_loss(ask, r);
 	if (r->damaged[0])
 		warn("%s: damaged after packet %llu (%s): the rest is missing", ask->in,
@@ -219,6 +220,6 @@ json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 			(json_int_t)r->bytes, "undated", (json_int_t)r->undated, "clock_back",
 			(json_int_t)r->clock_back, "clock_back_ns", most_int(r->clock_back_ns),
 			"damaged", r->damaged[0] ? r->damaged : NULL, "took_ns",
-			(json_int_t)r->took_ns, "packets_per_second", per_second(r));
+			(json_int_t)r->took_ns, "packets_per_second", dedup_report_per_second(r));
 	return with(all, method_json(r));
 }

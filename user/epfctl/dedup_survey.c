@@ -16,7 +16,7 @@ void survey_begin(struct survey *s, __u64 epoch_ns)
 /* The count is exact, because the epochs of the filter begin at time 0 and follow each
  * other without gaps (mem.c).
  */
-static void count_insert(struct survey *s)
+static void dedup_survey_count_insert(struct survey *s)
 {
 	__u64 epoch = s->clock.now_ns / s->epoch_ns;
 
@@ -67,9 +67,9 @@ void survey_packet(struct survey *s, __u64 ns)
 	if (!s->epoch_ns)
 		return;
 	if (clock_settles(&s->clock, ns))
-		count_insert(s);
+		dedup_survey_count_insert(s);
 	if (!clock_jumps(&s->clock, ns))
-		count_insert(s);
+		dedup_survey_count_insert(s);
 }
 
 void survey_end(struct survey *s)

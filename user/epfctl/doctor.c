@@ -108,7 +108,7 @@ bool doctor_glob(const char *pattern)
 }
 
 /* Does apt know it? @package: only letters that a shell does not interpret. */
-static bool offered(const char *package)
+static bool doctor_offered(const char *package)
 {
 	char command[256], line[256] = "";
 	FILE *f;
@@ -128,7 +128,7 @@ static bool offered(const char *package)
 bool doctor_has_package(const char *name)
 {
 	return !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-._~")] &&
-	       (doctor_file("/var/lib/dpkg/info/%s.list", name) || offered(name));
+	       (doctor_file("/var/lib/dpkg/info/%s.list", name) || doctor_offered(name));
 }
 
 /* Is there an NVIDIA card, with or without its driver? */

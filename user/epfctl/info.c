@@ -29,7 +29,7 @@ static __u32 info_epochs_of(const struct epf_info *info)
 	return info->window_epochs ? info->window_epochs : EPF_LIVE_EPOCHS;
 }
 
-static void print_window(const struct epf_params *p, __u32 epochs)
+static void info_print_window(const struct epf_params *p, __u32 epochs)
 {
 	printf(ROW "%s:", "window", mode_name(p->mode));
 	if (p->window_inserts)
@@ -56,7 +56,7 @@ static void print_geometry(const struct epf_params *p, const struct epf_shape *s
 
 void params_print(const struct epf_params *p, const struct epf_shape *shape, __u32 epochs)
 {
-	print_window(p, epochs);
+	info_print_window(p, epochs);
 	printf(ROW "%s\n", "refresh",
 	       p->refresh == EPF_REFRESH ? "every occurrence of a key restarts its window" :
 					   "the window of a key runs from its first "

@@ -31,7 +31,7 @@ const char keys_help[] =
 "      --digest          16 hex digits of a ready digest in place of a key\n";
 /* clang-format on */
 
-static bool parse_format(struct key_input *in, const char *arg)
+static bool keys_parse_format(struct key_input *in, const char *arg)
 {
 	static const char *const names[] = { "text", "hex", "json" };
 	size_t i;
@@ -61,7 +61,7 @@ bool keys_option(struct key_input *in, int opt, const char *arg)
 		in->nul = true;
 		return true;
 	case OPT_FORMAT:
-		return parse_format(in, arg);
+		return keys_parse_format(in, arg);
 	case OPT_DIGEST:
 		in->digests = true;
 		return true;
@@ -258,7 +258,7 @@ void keys_describe(int filter, const char *name, const struct epf_info *info, bo
 }
 
 /* May the keys be addresses? Bytes of an address's length may; text is never one. */
-static bool may_be_addresses(const struct keys *k, enum key_format format)
+static bool keys_may_be_addresses(const struct keys *k, enum key_format format)
 {
 	__u32 i;
 
@@ -277,7 +277,8 @@ void keys_check(const char *name, const struct epf_info *info, const struct keys
 	char there[EPF_DESC_TEXT], wanted[EPF_DESC_TEXT];
 	static bool told;
 
-	if (!keys->digests && info->desc.kind == EPF_KEYS_ADDRESS && may_be_addresses(keys, format))
+	if (!keys->digests && info->desc.kind == EPF_KEYS_ADDRESS &&
+	    keys_may_be_addresses(keys, format))
 		return;
 	if (told || epf_key_desc_serves(&info->desc, &asked))
 		return;

@@ -179,7 +179,7 @@ static void set_number(struct epf_shape *s, const struct number *n, __u64 value)
 }
 
 /* Take "NAME=NUMBER"; @seen has a bit for each number that was taken. */
-static bool take_number(struct epf_plan_request *p, char *text, unsigned int *seen)
+static bool kind_take_number(struct epf_plan_request *p, char *text, unsigned int *seen)
 {
 	const struct number *all = rows[p->kind].numbers, *n;
 	const char *kind = epf_kind_name(p->kind);
@@ -214,7 +214,7 @@ static bool take_shape(struct epf_plan_request *p, const char *text)
 	if (!copy)
 		fail("out of memory");
 	while (good && (one = strsep(&rest, ",")))
-		good = take_number(p, one, &seen);
+		good = kind_take_number(p, one, &seen);
 	for (n = all; good && n->name; n++) {
 		good = seen & 1u << (n - all);
 		if (!good)

@@ -113,7 +113,8 @@ static int too_many(const struct limits *l, const char *doing)
 		    doing, l->filters, l->filters_max, l->filters + 1);
 }
 
-static int too_much(const struct limits *l, const char *doing, const char *beside, __u64 bytes)
+static int limits_too_much(const struct limits *l, const char *doing, const char *beside,
+			   __u64 bytes)
 {
 	return fail("%s takes %s%s; the filters that exist (%u) have %s, and all "
 		    "together may have %s (max_total_mib is %llu%s): destroy "
@@ -141,5 +142,5 @@ int fail_limits(int err, const char *doing, const char *name, bool one_more, __u
 		return too_large(&l, doing, beside, bytes);
 	if (one_more && l.filters >= l.filters_max)
 		return too_many(&l, doing);
-	return too_much(&l, doing, beside, bytes);
+	return limits_too_much(&l, doing, beside, bytes);
 }

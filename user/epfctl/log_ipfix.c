@@ -161,7 +161,8 @@ static __u32 log_ipfix_kind_of(const struct epf_ingress_record *r)
 	return r->proto == (r->version == 4 ? 1 : 58) ? version | ICMP : version;
 }
 
-static struct flow flow_of(const struct log_source *from, const struct epf_ingress_record *r)
+static struct flow log_ipfix_flow_of(const struct log_source *from,
+				     const struct epf_ingress_record *r)
 {
 	__u32 type_code = epf_be16(r->id), src4, dst4;
 	struct flow f = {
@@ -190,7 +191,7 @@ static struct flow flow_of(const struct log_source *from, const struct epf_ingre
 bool log_ipfix_put(struct log_ipfix *to, const struct log_source *from,
 		   const struct epf_ingress_record *r)
 {
-	struct flow f = flow_of(from, r);
+	struct flow f = log_ipfix_flow_of(from, r);
 	GError *error = NULL;
 
 	if (fBufSetExportTemplate(to->fbuf, template_id(log_ipfix_kind_of(r)), &error) &&

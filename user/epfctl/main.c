@@ -50,7 +50,7 @@ static const struct verb verbs[] = {
 };
 
 /* May the verb run? */
-static bool offered(const char *verb)
+static bool main_offered(const char *verb)
 {
 	return !ranks || !strcmp(verb, "audit") || !strcmp(verb, "merge");
 }
@@ -64,7 +64,7 @@ static void print_help(void)
 	       "\nverbs:\n",
 	       ranks ? "mpirun -n N epfmpi" : "epfctl");
 	for (i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (offered(verbs[i].name))
+		if (main_offered(verbs[i].name))
 			printf("  %-8s  %s\n", verbs[i].name, verbs[i].brief);
 	printf("\noptions of all verbs:\n"
 	       "  -j, --json      JSON on one line\n"
@@ -140,7 +140,7 @@ static int run_verb(int argc, char **argv)
 		if (strcmp(argv[0], verbs[i].name))
 			continue;
 		out_verb(verbs[i].name);
-		if (!offered(argv[0]))
+		if (!main_offered(argv[0]))
 			return fail("'%s' does not run under MPI: use epfctl; epfmpi has "
 				    "'audit' and 'merge'",
 				    argv[0]);

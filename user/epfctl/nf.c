@@ -126,7 +126,7 @@ static int explain_link(const struct nf_hook *hook, int family, int err)
 }
 
 /* The pin keeps the link alive, and the link keeps the program. */
-static int make_link(int prog, const struct nf_hook *hook, int family)
+static int nf_make_link(int prog, const struct nf_hook *hook, int family)
 {
 	static const __u32 families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
 	struct link_attr attr = {
@@ -170,7 +170,7 @@ static int break_links(const char *hook)
 	return err;
 }
 
-static __u32 prog_id(int fd)
+static __u32 nf_prog_id(int fd)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -190,41 +190,41 @@ static int epfctl_nf_attach(const struct xdp_want *want, const struct nf_want *n
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
 	/* Note it before the program is attached: this process may end in between. */
-	conf->prog_id = prog_id(prog);
+	conf->prog_id = nf_prog_id(prog);
 	err = xdp_conf_note(want->ifname, conf);
 	for (family = 0; !err && family < NF_FAMILIES; family++)
 		if (nf->hook.family[family])
-			err = make_link(prog, &nf->hook, family);
+			err = nf_make_link(prog, &nf->hook, family);
 	if (err)
 		break_links(want->ifname);
 	bpf_object__close(obj);
 	return err;
 }
 
-static bool any_live(const struct nf_state *s)
+static bool nf_any_live(const struct nf_state *s)
 {
 	return s->live[0] || s->live[1];
 }
 
 /* Release what belongs to a program that is not attached, or no longer. */
-static void give_up(const char *hook)
+static void nf_give_up(const char *hook)
 {
 	xdp_let_go(hook);
 	xdp_unpin(hook);
 }
 
 /* Remove what an interrupted attach left. */
-static int clear_stale(const char *hook)
+static int nf_clear_stale(const char *hook)
 {
 	struct nf_state state;
 
-	if (!nf_read(hook, &state) && any_live(&state)) {
+	if (!nf_read(hook, &state) && nf_any_live(&state)) {
 		fail("'%s' already has a filter: run 'epfctl detach %s' first, or use "
 		     "another priority",
 		     hook, hook);
 		return -EBUSY;
 	}
-	give_up(hook);
+	nf_give_up(hook);
 	return xdp_pin_dir(hook);
 }
 
@@ -254,11 +254,11 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 		return lock;
 	err = xdp_pin_dir(want->ifname);
 	if (err == -EEXIST)
-		err = clear_stale(want->ifname);
+		err = nf_clear_stale(want->ifname);
 	if (!err) {
 		err = epfctl_nf_attach(want, nf, &conf);
 		if (err)
-			give_up(want->ifname);
+			nf_give_up(want->ifname);
 	}
 	close(lock);
 	return err;
@@ -276,7 +276,7 @@ int nf_detach(const char *name)
 	xdp_obj_quiet();
 	err = break_links(name);
 	if (!err)
-		give_up(name);
+		nf_give_up(name);
 	close(lock);
 	return err;
 }

@@ -47,7 +47,7 @@ static bool nf_show_possible(const struct epf_nf_rule *rule, bool clustered, int
 	return true;
 }
 
-static bool any_live(const struct nf_state *s)
+static bool nf_show_any_live(const struct nf_state *s)
 {
 	return s->live[0] || s->live[1];
 }
@@ -85,7 +85,7 @@ static void nf_show_link(const char *name, const struct nf_state *s)
 	for (i = 0; i < NF_FAMILIES; i++)
 		if (s->live[i])
 			printf(" %s", nf_family_names[i]);
-	printf("%s%s\n", any_live(s) ? "" : " no hook ('epfctl detach' removes the rest)",
+	printf("%s%s\n", nf_show_any_live(s) ? "" : " no hook ('epfctl detach' removes the rest)",
 	       s->here ? "" : " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
 		printf("  nobody ends the epochs of '%s', so it does not know: "
@@ -95,7 +95,7 @@ static void nf_show_link(const char *name, const struct nf_state *s)
 	show_counts(s);
 }
 
-static json_t *json_counts(const struct nf_state *s)
+static json_t *nf_show_json_counts(const struct nf_state *s)
 {
 	json_t *all = json_object();
 	int i;
@@ -110,7 +110,7 @@ static json_t *json_counts(const struct nf_state *s)
 	return all;
 }
 
-static json_t *json_of(const char *name, const struct nf_state *s)
+static json_t *nf_show_json_of(const char *name, const struct nf_state *s)
 {
 	const struct epf_xdp_conf *c = &s->conf;
 	char filter[EPF_NAME_LEN];
@@ -124,11 +124,11 @@ static json_t *json_of(const char *name, const struct nf_state *s)
 		if (s->live[i])
 			json_array_append_new(families, json_string(nf_family_names[i]));
 	o = json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:o}", "hook", name,
-		      "here", s->here, "attached", any_live(s), "families", families, "filter",
-		      filter[0] ? filter : NULL, "filter_id", (json_int_t)c->id, "key",
+		      "here", s->here, "attached", nf_show_any_live(s), "families", families,
+		      "filter", filter[0] ? filter : NULL, "filter_id", (json_int_t)c->id, "key",
 		      pkt_json(&c->opts), "action", "netfilter", "netfilter", nf_json(&s->rule),
 		      "program", (json_int_t)c->prog_id, "backend", bpf ? "bpf" : "module",
-		      "counters", json_counts(s));
+		      "counters", nf_show_json_counts(s));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(c)));
 	cluster_json(c, o);
@@ -143,10 +143,10 @@ int nf_status(const char *name, json_t *list)
 	if (err)
 		return err;
 	if (list)
-		json_array_append_new(list, json_of(name, &state));
+		json_array_append_new(list, nf_show_json_of(name, &state));
 	else if (out_mode == OUT_TEXT)
 		nf_show_link(name, &state);
 	else
-		out_json(json_of(name, &state));
-	return any_live(&state) ? 0 : 1;
+		out_json(nf_show_json_of(name, &state));
+	return nf_show_any_live(&state) ? 0 : 1;
 }

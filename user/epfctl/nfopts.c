@@ -46,7 +46,7 @@ static const char *parse_place(const char *text, __s32 *prio)
 }
 
 /* Parse "-310", "raw" or "raw+5" at @text, up to ':' or the end. Return: its end, or NULL. */
-static const char *parse_prio(const char *text, __s32 *prio)
+static const char *nfopts_parse_prio(const char *text, __s32 *prio)
 {
 	const char *behind = parse_place(text, prio);
 	long v, base = behind ? *prio : 0;
@@ -88,7 +88,7 @@ static bool parse_hook(struct nf_hook *hook, const char *arg)
 		if (strlen(hooks[hook->hook]) == len && !memcmp(name, hooks[hook->hook], len))
 			break;
 	if (hook->hook < ARRAY_SIZE(hooks) && name[len])
-		rest = parse_prio(name + len + 1, &hook->prio);
+		rest = nfopts_parse_prio(name + len + 1, &hook->prio);
 	if (!rest || !parse_family(rest, hook->family))
 		return bad_hook(arg);
 	if (hook->prio == INT_MIN || hook->prio == INT_MAX) {

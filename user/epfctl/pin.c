@@ -54,7 +54,7 @@ static int read_link(const char *name, char path[PATH_MAX])
 	return 0;
 }
 
-static __u32 prog_of(const char *name)
+static __u32 pin_prog_of(const char *name)
 {
 	return (__u32)strtoul(name + sizeof(EPF_MATCH_NAME) - 1, NULL, 10);
 }
@@ -67,7 +67,7 @@ bool pin_there(const char *name, char path[PATH_MAX])
 	if (read_link(name, path))
 		return false;
 	prog = prog_at(path);
-	return prog < 0 || prog == prog_of(name);
+	return prog < 0 || prog == pin_prog_of(name);
 }
 
 /* Make @path, which need not exist, absolute. */
@@ -87,7 +87,7 @@ static int real_path(const char *path, char real[PATH_MAX])
 		       -ENAMETOOLONG;
 }
 
-static int make_link(const char *name, const char *path)
+static int pin_make_link(const char *name, const char *path)
 {
 	char link[XDP_PATH_BYTES], real[PATH_MAX];
 	int err = real_path(path, real);
@@ -123,7 +123,7 @@ static int pin_pin(const char *name, const struct pin_want *want)
 	if (!err)
 		err = xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS);
 	if (!err)
-		err = make_link(name, want->path);
+		err = pin_make_link(name, want->path);
 	if (!err && bpf_obj_pin(want->prog, want->path))
 		err = pin_failed(want->path, -errno);
 	return err;

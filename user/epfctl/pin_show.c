@@ -165,7 +165,7 @@ static json_t *json_rule(const struct xt_epf_rule *r)
 	return o;
 }
 
-static json_t *json_counts(const struct pin_state *s)
+static json_t *pin_show_json_counts(const struct pin_state *s)
 {
 	json_t *all = json_object();
 	int i;
@@ -180,7 +180,7 @@ static json_t *json_counts(const struct pin_state *s)
 	return all;
 }
 
-static json_t *json_of(const struct pin_state *s)
+static json_t *pin_show_json_of(const struct pin_state *s)
 {
 	struct epf_pkt_opts key = key_of(&s->rule);
 	char filter[EPF_NAME_LEN];
@@ -192,7 +192,8 @@ static json_t *json_of(const struct pin_state *s)
 			 json_path(s->path), "attached", true, "filter", filter[0] ? filter : NULL,
 			 "filter_id", (json_int_t)s->conf.id, "key", of_key, "action", "match",
 			 "rule", json_rule(&s->rule), "program", (json_int_t)s->conf.prog_id,
-			 "backend", "bpf", "held", xdp_held(&s->conf), "counters", json_counts(s));
+			 "backend", "bpf", "held", xdp_held(&s->conf), "counters",
+			 pin_show_json_counts(s));
 }
 
 int pin_status(const char *name, json_t *list)
@@ -203,10 +204,10 @@ int pin_status(const char *name, json_t *list)
 	if (err)
 		return err;
 	if (list)
-		json_array_append_new(list, json_of(&state));
+		json_array_append_new(list, pin_show_json_of(&state));
 	else if (out_mode == OUT_TEXT)
 		pin_show_one(&state);
 	else
-		out_json(json_of(&state));
+		out_json(pin_show_json_of(&state));
 	return 0;
 }

@@ -52,7 +52,7 @@ static bool own_filter(const struct epf_plan_request *asked, __u64 hosts, __u64 
 }
 
 /* How many threads insert @rate digests a second, on a CPU each? The first one also receives. */
-static __u64 threads_of(double rate)
+static __u64 plan_cluster_threads_of(double rate)
 {
 	double busy = RECEIVE_SECONDS * rate;
 
@@ -72,7 +72,7 @@ static void compute(struct cluster_plan *c, const struct epf_plan_request *asked
 	c->leaves = (__u64)ceil(sqrt(n));
 	c->leaf = (double)c->leaves * c->receive;
 	c->cores = INSERT_SECONDS * (asked->pps - each);
-	c->threads = threads_of(asked->pps - each);
+	c->threads = plan_cluster_threads_of(asked->pps - each);
 	c->stream = c->receive * (double)asked->time_ns * 1e-9 * 9 / 7;
 }
 

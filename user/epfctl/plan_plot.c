@@ -36,7 +36,7 @@ static void print_curve(FILE *to, const struct epf_plan_request *asked,
 }
 
 /* Of an axis whose tics are round numbers. */
-static const char *unit_of(__u64 bytes, double *scale)
+static const char *plan_plot_unit_of(__u64 bytes, double *scale)
 {
 	static const char *const names[] = { "KiB", "MiB", "GiB", "TiB" };
 	size_t i = 0;
@@ -53,7 +53,7 @@ static void print_script(FILE *to, const struct epf_plan_request *asked,
 			 const struct epf_planned *plan)
 {
 	double scale;
-	const char *unit = unit_of(plan->bytes, &scale);
+	const char *unit = plan_plot_unit_of(plan->bytes, &scale);
 
 	fprintf(to, "# budget, predicted rate, bytes\n$curve << END\n");
 	print_curve(to, asked, plan);

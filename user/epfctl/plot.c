@@ -103,7 +103,7 @@ struct run {
 };
 
 /* Return: 0, or a negative errno. */
-static int start(const struct run *r, pid_t *pid)
+static int plot_start(const struct run *r, pid_t *pid)
 {
 	char name[] = "gnuplot", defaults[] = "-d";
 	char *const argv[] = { name, defaults, NULL };
@@ -124,7 +124,7 @@ static int start(const struct run *r, pid_t *pid)
 }
 
 /* Return: the wait status, or a negative errno. */
-static int await(pid_t pid)
+static int plot_await(pid_t pid)
 {
 	int status;
 
@@ -153,7 +153,7 @@ static void first_message(FILE *messages, char text[256])
 	*text = 0;
 }
 
-static int told(const struct run *r, const char *what, int status)
+static int plot_told(const struct run *r, const char *what, int status)
 {
 	char text[256];
 
@@ -180,8 +180,8 @@ static int run_gnuplot(const struct run *r, const char *what)
 
 	if (fflush(r->script) || lseek(fileno(r->script), 0, SEEK_SET))
 		return fail_errno(errno, "%s: %m", what);
-	ret = start(r, &pid);
-	return told(r, what, ret ?: await(pid));
+	ret = plot_start(r, &pid);
+	return plot_told(r, what, ret ?: plot_await(pid));
 }
 
 /* gnuplot does not notice that a disk is full; this does. */

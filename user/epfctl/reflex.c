@@ -40,7 +40,7 @@ static int reflex_make_maps(const struct xdp_want *want, const struct epf_xdp_co
 	return err ? err : xdp_hold(want);
 }
 
-static const char *prog_of(enum epf_reflex_side side)
+static const char *reflex_prog_of(enum epf_reflex_side side)
 {
 	return side == EPF_REFLEX_LEARN ? "reflex_learn" : "reflex_ask";
 }
@@ -60,12 +60,12 @@ static int load_tc(const struct xdp_want *want, enum epf_reflex_side side, struc
 	*obj = xdp_obj_open(tc_object(want));
 	if (!*obj)
 		return -EINVAL;
-	xdp_choose(*obj, prog_of(side));
+	xdp_choose(*obj, reflex_prog_of(side));
 	err = reflex_maps(want, *obj) ?: bpf_object__load(*obj);
 	if (!err)
 		return 0;
 	if (xdp_obj_refused())
-		xdp_explain_refused(want, prog_of(side));
+		xdp_explain_refused(want, reflex_prog_of(side));
 	else if (!xdp_denied(err, true))
 		xdp_fail_load(err);
 	bpf_object__close(*obj);
@@ -81,7 +81,7 @@ static int attach_tc(const struct xdp_want *want, enum epf_reflex_side side,
 	if (err)
 		return err;
 	xdp_obj_quiet();
-	fd = bpf_program__fd(bpf_object__find_program_by_name(obj, prog_of(side)));
+	fd = bpf_program__fd(bpf_object__find_program_by_name(obj, reflex_prog_of(side)));
 	err = tc_attach(fd, want->ifname, side, want->reflex->clsact, conf);
 	bpf_object__close(obj);
 	if (err)

@@ -152,7 +152,7 @@ void reflex_set_malformed(struct epf_reflex_rule *rule, struct epf_reflex_act ac
 	rule->act[EPF_REFLEX_TRUNCATED] = rule->act[EPF_REFLEX_MALFORMED] = act;
 }
 
-static bool parse_malformed(struct epf_reflex_rule *rule, const char *arg)
+static bool reflexopts_parse_malformed(struct epf_reflex_rule *rule, const char *arg)
 {
 	struct epf_reflex_act act = { EPF_REFLEX_PASS, 0, 0 };
 	bool good = !strcmp(arg, "pass") || reflex_parse_act("--if-malformed", arg, &act);
@@ -205,7 +205,7 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_IF_UNKNOWN:
 		return parse_unknown(&want->rule, arg);
 	case OPT_IF_MALFORMED:
-		return parse_malformed(&want->rule, arg);
+		return reflexopts_parse_malformed(&want->rule, arg);
 	case OPT_FRAGMENTS:
 		if (!parse_either("--fragments", arg, "pass", "drop", &drop))
 			return false;
@@ -329,7 +329,7 @@ static void put_match(FILE *out, const char *proto, const char *sep, const __u32
 }
 
 /* Print protocol @i on its own? Not if 'any' has said the same. */
-static bool told(const struct epf_reflex_rule *rule, int i)
+static bool reflexopts_told(const struct epf_reflex_rule *rule, int i)
 {
 	return rule->any[i] &&
 	       (i == EPF_REFLEX_PORTS ||
@@ -354,7 +354,7 @@ void reflex_print_match(FILE *out, const struct epf_reflex_rule *rule, const cha
 	int i;
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
-		if (told(rule, i)) {
+		if (reflexopts_told(rule, i)) {
 			fputs(" --match ", out);
 			put_match(out, proto_names[i], sep, rule->port[i]);
 		}
@@ -414,7 +414,7 @@ json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep)
 	int i;
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
-		if (told(rule, i))
+		if (reflexopts_told(rule, i))
 			json_array_append_new(match,
 					      match_json(proto_names[i], sep, rule->port[i]));
 	return match;

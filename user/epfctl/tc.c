@@ -24,12 +24,12 @@ static enum bpf_tc_attach_point point(enum epf_reflex_side side)
 	return side == EPF_REFLEX_LEARN ? BPF_TC_EGRESS : BPF_TC_INGRESS;
 }
 
-static const char *pin_of(enum epf_reflex_side side)
+static const char *tc_pin_of(enum epf_reflex_side side)
 {
 	return side == EPF_REFLEX_LEARN ? EPF_REFLEX_PIN_LEARN : EPF_REFLEX_PIN_ASK;
 }
 
-static __u32 prog_id(int fd)
+static __u32 tc_prog_id(int fd)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -45,7 +45,7 @@ static int attach_link(int fd, const char *ifname, enum epf_reflex_side side, __
 
 	if (link < 0)
 		return -errno;
-	xdp_pin_path(path, ifname, pin_of(side));
+	xdp_pin_path(path, ifname, tc_pin_of(side));
 	err = bpf_obj_pin(link, path) ? -errno : 0;
 	close(link);
 	return err;
@@ -112,7 +112,7 @@ int tc_attach(int fd, const char *ifname, enum epf_reflex_side side, bool clsact
 {
 	int err = -EINVAL;
 
-	conf->tc[side].prog_id = prog_id(fd);
+	conf->tc[side].prog_id = tc_prog_id(fd);
 	if (!clsact)
 		err = attach_link(fd, ifname, side, conf->ifindex);
 	if (err == -EINVAL) /* the error of a kernel without tcx */
@@ -126,7 +126,7 @@ int tc_attach(int fd, const char *ifname, enum epf_reflex_side side, bool clsact
 static bool link_live(const char *ifname, enum epf_reflex_side side,
 		      const struct epf_xdp_conf *conf)
 {
-	int fd = xdp_pin_open(ifname, pin_of(side));
+	int fd = xdp_pin_open(ifname, tc_pin_of(side));
 	struct bpf_link_info info = { 0 };
 	__u32 len = sizeof(info);
 	int err;
@@ -158,14 +158,14 @@ bool tc_live(const char *ifname, enum epf_reflex_side side, const struct epf_xdp
 /* Detach at once: if only the pin were removed, the kernel would choose the time. */
 static int detach_link(const char *ifname, enum epf_reflex_side side)
 {
-	int fd = xdp_pin_open(ifname, pin_of(side)), err;
+	int fd = xdp_pin_open(ifname, tc_pin_of(side)), err;
 	char path[XDP_PATH_BYTES];
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	err = bpf_link_detach(fd) ? -errno : 0;
 	close(fd);
-	xdp_pin_path(path, ifname, pin_of(side));
+	xdp_pin_path(path, ifname, tc_pin_of(side));
 	if (!err || err == -ENOLINK) /* ENOLINK: the interface is gone */
 		err = unlink(path) ? -errno : 0;
 	return err;

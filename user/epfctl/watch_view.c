@@ -216,7 +216,7 @@ static void draw_list(const struct view *v, size_t at)
 	}
 }
 
-static void draw(const struct view *v)
+static void watch_view_draw(const struct view *v)
 {
 	size_t at = place(v);
 
@@ -230,7 +230,7 @@ static void draw(const struct view *v)
 	refresh();
 }
 
-static double per_second(__u64 now, __u64 before, __u64 ns)
+static double watch_view_per_second(__u64 now, __u64 before, __u64 ns)
 {
 	return now > before && ns ? (double)(now - before) * NS_PER_SEC / (double)ns : 0;
 }
@@ -240,9 +240,9 @@ static void add_rates(struct seen *s, const struct seen *old)
 {
 	__u64 ns = s->at_ns - old->at_ns;
 	const struct epf_stats *now = &s->info.stats, *was = &old->info.stats;
-	const double add[RATES] = { per_second(now->inserts, was->inserts, ns),
-				    per_second(now->hits, was->hits, ns),
-				    per_second(now->misses, was->misses, ns) };
+	const double add[RATES] = { watch_view_per_second(now->inserts, was->inserts, ns),
+				    watch_view_per_second(now->hits, was->hits, ns),
+				    watch_view_per_second(now->misses, was->misses, ns) };
 	unsigned int drop = old->nr == SAMPLES, i;
 
 	s->nr = old->nr - drop;
@@ -254,7 +254,7 @@ static void add_rates(struct seen *s, const struct seen *old)
 }
 
 /* Return: 0, or a negative errno. */
-static int read_filter(const struct view *v, int filter, struct seen *s)
+static int watch_view_read_filter(const struct view *v, int filter, struct seen *s)
 {
 	int err = epf_filter_info(filter, &s->info);
 	size_t i;
@@ -285,7 +285,7 @@ static int read_backend(const struct view *v, int dev, struct seen **all, size_t
 		memset(&more[*nr], 0, sizeof(*more));
 		if (filter < 0)
 			continue;
-		if (!read_filter(v, filter, &more[*nr]))
+		if (!watch_view_read_filter(v, filter, &more[*nr]))
 			++*nr;
 		epf_close(filter);
 	}
@@ -293,7 +293,7 @@ static int read_backend(const struct view *v, int dev, struct seen **all, size_t
 	return n < 0 ? n : more ? 0 : -ENOMEM;
 }
 
-static int read_all(struct view *v)
+static int watch_view_read_all(struct view *v)
 {
 	struct seen *all = NULL;
 	size_t nr = 0;
@@ -301,7 +301,7 @@ static int read_all(struct view *v)
 
 	if (v->only >= 0) {
 		all = calloc(1, sizeof(*all));
-		err = all ? read_filter(v, v->only, all) : -ENOMEM;
+		err = all ? watch_view_read_filter(v, v->only, all) : -ENOMEM;
 		nr = 1;
 	}
 	for (i = 0; i < 2 && v->only < 0 && !err; i++)
@@ -338,7 +338,7 @@ static bool take_key(struct view *v, int key)
 }
 
 /* Until q, a signal or an error. Return: 0, or a negative errno. */
-static int run(struct view *v, __u64 interval_ns)
+static int watch_view_run(struct view *v, __u64 interval_ns)
 {
 	__u64 next = now_ns();
 	bool go_on = true;
@@ -346,12 +346,12 @@ static int run(struct view *v, __u64 interval_ns)
 
 	while (go_on && !err && !interrupted) {
 		if (now_ns() >= next) {
-			err = read_all(v);
+			err = watch_view_read_all(v);
 			next = now_ns() + interval_ns;
 		}
 		if (err)
 			break;
-		draw(v);
+		watch_view_draw(v);
 		timeout((int)((next - now_ns()) / 1000000 % 3600000) + 1);
 		go_on = take_key(v, getch());
 	}
@@ -396,7 +396,7 @@ static int on_screen(struct view *v, __u64 interval_ns)
 	noecho();
 	keypad(stdscr, true);
 	curs_set(0);
-	err = run(v, interval_ns);
+	err = watch_view_run(v, interval_ns);
 	endwin();
 	delscreen(screen);
 	if (interrupted)

@@ -384,7 +384,7 @@ static const char *xdp_kind_of(const struct epf_xdp_conf *conf)
 }
 
 /* Remove what is left of an interface that disappeared with its program. */
-static int clear_stale(const char *ifname)
+static int xdp_clear_stale(const char *ifname)
 {
 	struct xdp_state state;
 
@@ -561,7 +561,7 @@ int xdp_attach(const struct xdp_want *want)
 	xdp_obj_quiet();
 	err = xdp_pin_dir(want->ifname);
 	if (err == -EEXIST)
-		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
+		err = xdp_clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
 	if (!err) {
 		err = want->reflex  ? reflex_attach(want, &conf) :
 		      want->ingress ? ingress_attach(want, &conf) :

@@ -95,7 +95,7 @@ bool cluster_find(struct xdp_want *want)
 	return all_there(want, &now, err);
 }
 
-static __u32 map_id(int fd)
+static __u32 xdp_cluster_map_id(int fd)
 {
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -129,7 +129,7 @@ int cluster_note(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	}
 	snprintf(conf->cluster, sizeof(conf->cluster), "%s", want->cluster);
 	conf->all_id = want->cover.all_id;
-	conf->cover_id = map_id(fd);
+	conf->cover_id = xdp_cluster_map_id(fd);
 	close(fd);
 	return 0;
 }
@@ -173,7 +173,7 @@ enum cluster_state cluster_state(const struct epf_xdp_conf *conf)
 
 	if (cover_map_open(conf->cluster, NULL, &map, &fd))
 		return CLUSTER_GONE;
-	same = map_id(fd) == conf->cover_id;
+	same = xdp_cluster_map_id(fd) == conf->cover_id;
 	covered = now_ns() < epf_cluster_until(map);
 	cover_map_close(map, fd);
 	if (!same)

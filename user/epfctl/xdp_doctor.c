@@ -26,7 +26,7 @@ static void xdp_doctor_add(char to[DOCTOR_LEN], const char *fmt, ...)
 }
 
 /* Return: 1: attached; 0: no longer; a negative errno. @label: its name in messages */
-static int attached(const char *name, char label[PATH_MAX])
+static int xdp_doctor_attached(const char *name, char label[PATH_MAX])
 {
 	struct nf_state hook;
 	struct xdp_state on;
@@ -43,10 +43,10 @@ static int attached(const char *name, char label[PATH_MAX])
 	return err ? err : on.live;
 }
 
-static void look_at(const char *name, struct report *r)
+static void xdp_doctor_look_at(const char *name, struct report *r)
 {
 	char label[PATH_MAX];
-	int is = attached(name, label);
+	int is = xdp_doctor_attached(name, label);
 	bool far = strchr(name, '@') && !pin_is_name(name) && !nf_is_name(name);
 
 	if (is < 0)
@@ -108,7 +108,7 @@ bool ask_bpf_attached(const struct machine *m, char *state, char *remedy)
 		return true;
 	}
 	for (i = 0; names[i]; i++)
-		look_at(names[i], &r);
+		xdp_doctor_look_at(names[i], &r);
 	look_at_links(names, &r);
 	for (i = 0; names[i]; i++)
 		free(names[i]);

@@ -79,7 +79,7 @@ __u32 xdp_link_on(__u32 ifindex)
 }
 
 /* The link that has attached @prog; 0: none. */
-static __u32 link_of(__u32 prog)
+static __u32 xdp_link_of(__u32 prog)
 {
 	__u32 id = 0;
 
@@ -132,7 +132,7 @@ static int look_at_pin(const char *path, const struct stat *st, int type, struct
 
 void xdp_link_tell(__u32 ifindex, char *text, size_t room)
 {
-	__u32 prog = xdp_link_on(ifindex), link = prog ? link_of(prog) : 0;
+	__u32 prog = xdp_link_on(ifindex), link = prog ? xdp_link_of(prog) : 0;
 	char name[BPF_OBJ_NAME_LEN];
 	size_t used;
 

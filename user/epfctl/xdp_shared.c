@@ -14,7 +14,7 @@ static int xdp_shared_keep(enum libxdp_print_level level, const char *fmt, va_li
 	return level == LIBXDP_WARN ? xdp_obj_keep(fmt, ap) : 0;
 }
 
-static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
+static enum xdp_attach_mode xdp_shared_mode_of(const struct epf_xdp_conf *conf)
 {
 	return conf->mode == XDP_FLAGS_SKB_MODE ? XDP_MODE_SKB : XDP_MODE_NATIVE;
 }
@@ -114,7 +114,7 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog, struct epf_x
 	if (!err)
 		err = xdp_program__set_xdp_frags_support(p, xdp_frags(conf));
 	if (!err)
-		err = xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+		err = xdp_program__attach(p, (int)conf->ifindex, xdp_shared_mode_of(conf), 0);
 	conf->prog_id = xdp_program__id(p);
 	xdp_program__close(p);
 	if (!err && !shared_live(conf))
@@ -129,7 +129,7 @@ int shared_detach(const struct epf_xdp_conf *conf)
 
 	if (err)
 		return err;
-	err = xdp_program__detach(prog, (int)conf->ifindex, mode_of(conf), 0);
+	err = xdp_program__detach(prog, (int)conf->ifindex, xdp_shared_mode_of(conf), 0);
 	xdp_program__close(prog);
 	return err ? err : shared_live(conf) ? -EAGAIN : 0;
 }

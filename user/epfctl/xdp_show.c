@@ -54,7 +54,7 @@ static bool in_xdp(const struct epf_xdp_conf *conf)
 	return !conf->tc[EPF_REFLEX_ASK].prog_id;
 }
 
-static const char *mode_of(const struct epf_xdp_conf *conf)
+static const char *xdp_show_mode_of(const struct epf_xdp_conf *conf)
 {
 	return conf->mode == XDP_FLAGS_SKB_MODE ? "generic" : "native";
 }
@@ -127,7 +127,7 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 		      "attached", s->live, "filter", filter[0] ? filter : NULL, "filter_id",
 		      (json_int_t)s->conf.id, "key", pkt_json(&s->conf.opts), "mirror",
 		      mirror(&s->conf), "vlan_tags", vlan_tags(s), "action",
-		      action_name(s->conf.action), "mode", mode_of(&s->conf), "prio",
+		      action_name(s->conf.action), "mode", xdp_show_mode_of(&s->conf), "prio",
 		      (json_int_t)s->conf.prio, "program", (json_int_t)s->conf.prog_id);
 	if (s->conf.action == EPF_XDP_REFLEX)
 		json_object_set_new(o, "reflexive", reflex_json_sides(s));
@@ -149,7 +149,7 @@ static void show_place(const struct xdp_state *s)
 	const struct epf_xdp_conf *c = &s->conf;
 
 	if (in_xdp(c)) {
-		printf(", %s mode", mode_of(c));
+		printf(", %s mode", xdp_show_mode_of(c));
 		if (c->prio)
 			printf(", prio %u", c->prio);
 		printf(", program %u", c->prog_id);

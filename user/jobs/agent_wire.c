@@ -20,7 +20,7 @@ const char *const agent_fd_names[AGENT_FDS] = {
 
 /* Numbers */
 
-static json_t *ages_json(const __u64 *ages)
+static json_t *agent_wire_ages_json(const __u64 *ages)
 {
 	json_t *list = json_array();
 	unsigned int i;
@@ -82,11 +82,11 @@ static bool text_fits(const char *text, char *to, size_t room)
 static json_t *mark_json(const struct job_checkpoint *m)
 {
 	return json_pack("{sI sI so sI}", "keys", (json_int_t)m->keys, "present",
-			 (json_int_t)m->present, "ages", ages_json(m->ages_of), "record_bytes",
-			 (json_int_t)m->record_bytes);
+			 (json_int_t)m->present, "ages", agent_wire_ages_json(m->ages_of),
+			 "record_bytes", (json_int_t)m->record_bytes);
 }
 
-static json_t *records_json(const struct rec_spec *r, const char *fields)
+static json_t *agent_wire_records_json(const struct rec_spec *r, const char *fields)
 {
 	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI sb sb}", "format",
 			      rec_format_name(r->format), "digest", r->digest, "hex", r->hex,
@@ -122,8 +122,8 @@ static json_t *fds_json(const struct agent_request *r)
 json_t *agent_request_json(const struct agent_request *r)
 {
 	json_t *o = json_pack("{ss so so si sb si so}", "op", "audit", "fds", fds_json(r),
-			      "records", records_json(&r->spec.records, r->fields), "key_len",
-			      (int)r->spec.key_len, "absent", r->spec.absent, "threads",
+			      "records", agent_wire_records_json(&r->spec.records, r->fields),
+			      "key_len", (int)r->spec.key_len, "absent", r->spec.absent, "threads",
 			      (int)r->spec.threads, "from", mark_json(&r->spec.from));
 
 	if (o && r->filter[0])
@@ -285,7 +285,7 @@ static int audit_parse(struct agent_request *r, json_t *json, unsigned int nr_fd
 }
 
 /* jansson's error texts quote names of members, which may hold control characters. */
-static void one_line(struct rec_error *e)
+static void agent_wire_one_line(struct rec_error *e)
 {
 	char *c;
 
@@ -306,7 +306,7 @@ int agent_request_parse(struct agent_request *r, json_t *json, unsigned int nr_f
 	if (!ret)
 		ret = whole_ok(r, e);
 	if (ret)
-		one_line(e);
+		agent_wire_one_line(e);
 	return ret;
 }
 
@@ -367,7 +367,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	return 0;
 }
 
-static json_t *desc_json(const struct epf_key_desc *d)
+static json_t *agent_wire_desc_json(const struct epf_key_desc *d)
 {
 	return json_pack("[iiiI]", d->kind, d->key, d->flags, (json_int_t)d->max_bytes);
 }
@@ -400,7 +400,7 @@ json_t *agent_about_json(const struct agent_about *a)
 		snprintf(hex + 2 * i, 3, "%02x", ((const __u8 *)&h)[i]);
 	return json_pack("{ss sb sI ss so}", "place", target_place_name(a->place), "saturated",
 			 a->saturated, "fpr_ppt", (json_int_t)a->fpr_ppt, "header", hex, "desc",
-			 desc_json(&a->desc));
+			 agent_wire_desc_json(&a->desc));
 }
 
 /* Return: whether it is exactly @len bytes. */

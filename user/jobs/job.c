@@ -131,7 +131,7 @@ static int job_put_record(struct job *j, const struct rec_raw *raw, struct rec_e
 /* @bitmap holds the bits of @n keys from bit 0 on: shift them behind the tail.
  * Return: the number of bytes then; the last one may be the new tail.
  */
-static size_t join_bits(struct job *j, __u64 n)
+static size_t job_join_bits(struct job *j, __u64 n)
 {
 	unsigned int shift = j->state.mark.keys % 8;
 	size_t bytes = (n + 7) / 8, i;
@@ -164,7 +164,7 @@ static int job_put(const struct job *j, int fd, const void *data, size_t bytes, 
 static int put_answer(struct job *j, const struct epf_answer *a, __u64 n, struct rec_error *e)
 {
 	struct job_checkpoint *m = &j->state.mark;
-	size_t bytes = join_bits(j, n);
+	size_t bytes = job_join_bits(j, n);
 	__u64 full = (m->keys + n) / 8 - m->keys / 8;
 	unsigned int age;
 	__u64 at = j->spec.first + m->keys; /* of all keys of the column */
@@ -200,7 +200,7 @@ static bool fall_back(struct job *j, int err)
 }
 
 /* Say so if a GPU has failed and others did its part. */
-static void note_lost(struct job *j)
+static void job_note_lost(struct job *j)
 {
 	__u64 lost = epf_engine_far(j->state.engine) ? epf_gpu_lost() : j->lost;
 
@@ -226,7 +226,7 @@ static int job_ask(struct job *j, const struct epf_keys *keys, struct epf_answer
 	if (ret)
 		return rec_error_set(e, ret, "engine %s: %s", j->state.engine->name,
 				     strerror(-ret));
-	note_lost(j);
+	job_note_lost(j);
 	return 0;
 }
 
@@ -365,7 +365,7 @@ static int unmap_column(struct job *j)
 }
 
 /* Leave only the keys of the specification; the mapping stays whole. */
-static int cut_column(struct job *j, struct rec_error *e)
+static int job_cut_column(struct job *j, struct rec_error *e)
 {
 	struct epf_keys *keys = &j->column.keys;
 	size_t bytes = keys->len ? keys->len : sizeof(__u64);
@@ -385,7 +385,7 @@ static int open_column(struct job *j, struct rec_error *e)
 
 	if (ret)
 		return column_fails(&j->spec, ret, e);
-	ret = cut_column(j, e);
+	ret = job_cut_column(j, e);
 	if (ret)
 		return ret;
 	n = j->column.keys.n;
@@ -466,7 +466,7 @@ static int few_records(struct rec_error *e)
 }
 
 /* Records that the interrupted audit looked up are read again and skipped. */
-static int batch_step(struct job *j, __u64 *got, struct rec_error *e)
+static int job_batch_step(struct job *j, __u64 *got, struct rec_error *e)
 {
 	int ret = next_batch(j, e);
 	unsigned int known;
@@ -491,7 +491,7 @@ static int records_step(struct job *j, __u64 n, const struct job_pace *pace, str
 	if (ret)
 		return ret;
 	do
-		ret = batch_step(j, &got, e);
+		ret = job_batch_step(j, &got, e);
 	while (!ret && !j->ended && got < n &&
 	       (rec_count(j->source).work - from) / JOB_RECORD_BYTES < n && !job_pace_over(pace));
 	if (!ret && j->ended && j->known)
@@ -527,7 +527,7 @@ static int open_records(struct job *j, struct rec_error *e)
 /* Descriptions of keys */
 
 /* Keys in hex, or of a column with the length of an address, may be addresses. */
-static bool may_be_addresses(const struct job *j)
+static bool job_may_be_addresses(const struct job *j)
 {
 	if (j->source)
 		return j->spec.records.hex;
@@ -540,7 +540,7 @@ static struct epf_key_desc asked_desc(const struct job *j)
 	struct epf_key_desc d;
 
 	d = j->source ? rec_source_desc(j->source) : epf_key_desc_plain(kind);
-	if (d.kind == EPF_KEYS_BYTES && may_be_addresses(j) &&
+	if (d.kind == EPF_KEYS_BYTES && job_may_be_addresses(j) &&
 	    j->view->desc.kind == EPF_KEYS_ADDRESS)
 		d.kind = EPF_KEYS_ADDRESS;
 	return d;
@@ -591,7 +591,7 @@ static int not_usable(const struct epf_engine *engine, struct rec_error *e)
 			     engine->name, epf_engine_why(engine));
 }
 
-static int choose_engine(struct job *j, struct rec_error *e)
+static int job_choose_engine(struct job *j, struct rec_error *e)
 {
 	__u64 n = j->source ? j->state.bytes_all / JOB_RECORD_BYTES : j->column.keys.n;
 
@@ -638,7 +638,7 @@ static int short_bitmap(struct rec_error *e)
 			     "the bitmap is shorter than the interrupted audit left it");
 }
 
-static int sum_some(struct job *j, struct rec_error *e)
+static int job_sum_some(struct job *j, struct rec_error *e)
 {
 	__u64 n = j->old < SUM_BYTES ? j->old : SUM_BYTES;
 	__u64 at = j->spec.from.keys / 8 - j->old;
@@ -681,7 +681,7 @@ static void take_more(struct job *j)
 		j->room = n < most ? n : most;
 }
 
-static int set_up(struct job *j, struct rec_error *e)
+static int job_set_up(struct job *j, struct rec_error *e)
 {
 	int ret;
 
@@ -693,7 +693,7 @@ static int set_up(struct job *j, struct rec_error *e)
 	if (!ret)
 		ret = check_desc(j, e);
 	if (!ret)
-		ret = choose_engine(j, e);
+		ret = job_choose_engine(j, e);
 	if (!ret && !j->source && epf_engine_far(j->state.engine))
 		take_more(j);
 	if (!ret)
@@ -720,7 +720,7 @@ int job_open(struct job **job, const struct epf_view *view, const struct job_spe
 	j->state.mark = spec->from;
 	j->state.format = spec->records.format;
 	j->chunk = CHUNK_FIRST;
-	ret = set_up(j, e);
+	ret = job_set_up(j, e);
 	if (ret)
 		job_close(j);
 	else
@@ -730,7 +730,7 @@ int job_open(struct job **job, const struct epf_view *view, const struct job_spe
 
 int job_step(struct job *job, __u64 keys, const struct job_pace *pace, struct rec_error *e)
 {
-	int ret = job->old ? sum_some(job, e) : 0;
+	int ret = job->old ? job_sum_some(job, e) : 0;
 
 	if (ret)
 		return ret;

@@ -55,7 +55,7 @@ static int file_fails(const char *name, int err, enum epf_snap_fault fault, stru
 			     epf_snap_fault_advice(fault));
 }
 
-static __u64 mtime_ns(int fd)
+static __u64 target_mtime_ns(int fd)
 {
 	struct stat st;
 
@@ -158,7 +158,7 @@ static int stepped(struct target *t, int ret, const struct target_ask *ask, stru
 }
 
 /* Do all steps; only the first stage reports progress. */
-static int all_steps(struct target *t, const struct target_ask *ask, struct rec_error *e)
+static int target_all_steps(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_work *work;
 	int ret;
@@ -175,7 +175,7 @@ static int all_steps(struct target *t, const struct target_ask *ask, struct rec_
 }
 
 /* The filter may have become saturated while it was opened. */
-static void look_again(struct target *t)
+static void target_look_again(struct target *t)
 {
 	struct epf_info info;
 
@@ -197,7 +197,7 @@ int target_step(struct target *t, const struct target_ask *ask, struct rec_error
 	if (ret < 0)
 		target_close(t);
 	if (!ret && t->filter >= 0) {
-		look_again(t);
+		target_look_again(t);
 		target_let_go(t);
 	}
 	return ret;
@@ -218,7 +218,7 @@ int target_begin_fd(struct target *t, int fd, const struct target_ask *ask, stru
 				     ask->name);
 	t->place = TARGET_FILE;
 	t->stage = STAGE_READ;
-	t->mtime_ns = mtime_ns(fd);
+	t->mtime_ns = target_mtime_ns(fd);
 	ret = epf_snap_check_begin(fd, &t->file, &t->fault, &t->work);
 	if (!ret)
 		return 0;
@@ -233,13 +233,13 @@ int target_open_fd(struct target *t, int fd, const struct target_ask *ask, struc
 
 	if (ret)
 		return ret;
-	ret = all_steps(t, ask, e);
+	ret = target_all_steps(t, ask, e);
 	if (ret)
 		target_close(t);
 	return ret;
 }
 
-static int open_file(struct target *t, const struct target_ask *ask, struct rec_error *e)
+static int target_open_file(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int fd = open(ask->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int ret;
@@ -253,7 +253,7 @@ static int open_file(struct target *t, const struct target_ask *ask, struct rec_
 
 /* Filters */
 
-static int begin_copy(struct target *t, const struct target_ask *ask, struct rec_error *e)
+static int target_begin_copy(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	int ret = epf_snap_copy_begin(t->filter, &t->file, &t->work);
 
@@ -264,9 +264,9 @@ static int begin_copy(struct target *t, const struct target_ask *ask, struct rec
 
 static int open_copy(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
-	int ret = begin_copy(t, ask, e);
+	int ret = target_begin_copy(t, ask, e);
 
-	return ret ? ret : all_steps(t, ask, e);
+	return ret ? ret : target_all_steps(t, ask, e);
 }
 
 /* Fill in the members of a snapshot header that are known of a live filter. */
@@ -342,7 +342,7 @@ static int open_at(struct target *t, const struct target_ask *ask, enum target_p
 }
 
 /* Return: 1: the filter is of a locked kind; 0: it is of kind lanes; a negative errno. */
-static int look_at(struct target *t, const struct target_ask *ask, struct rec_error *e)
+static int target_look_at(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
 	struct epf_info info;
 	int ret = epf_filter_info(t->filter, &info);
@@ -358,16 +358,16 @@ static int look_at(struct target *t, const struct target_ask *ask, struct rec_er
 
 #define WHY_LOCKED "its kind can only be audited from a copy"
 
-static int open_filter(struct target *t, const struct target_ask *ask, struct rec_error *e)
+static int target_open_live(struct target *t, const struct target_ask *ask, struct rec_error *e)
 {
-	int locked = look_at(t, ask, e), ret;
+	int locked = target_look_at(t, ask, e), ret;
 
 	if (locked < 0)
 		return locked;
 	ret = open_at(t, ask, locked ? TARGET_COPY : ask->place, e);
 	if (ret)
 		return ret;
-	look_again(t);
+	target_look_again(t);
 	if (locked)
 		set_why(t, WHY_LOCKED);
 	return 0;
@@ -412,7 +412,7 @@ int target_open_filter(struct target *t, int filter, const struct target_ask *as
 
 	memset(t, 0, sizeof(*t));
 	t->filter = filter;
-	ret = open_filter(t, ask, e);
+	ret = target_open_live(t, ask, e);
 	if (ret)
 		target_close(t);
 	else if (t->place == TARGET_COPY)
@@ -427,10 +427,10 @@ int target_begin_filter(struct target *t, int filter, const struct target_ask *a
 
 	memset(t, 0, sizeof(*t));
 	t->filter = filter;
-	ret = look_at(t, ask, e);
+	ret = target_look_at(t, ask, e);
 	if (ret >= 0) {
 		set_why(t, ret ? WHY_LOCKED : "as asked");
-		ret = begin_copy(t, ask, e);
+		ret = target_begin_copy(t, ask, e);
 	}
 	if (ret)
 		target_close(t);
@@ -446,7 +446,7 @@ int target_open(struct target *t, const struct target_ask *ask, struct rec_error
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 	if (strchr(ask->name, '/') || !access(ask->name, F_OK))
-		return open_file(t, ask, e);
+		return target_open_file(t, ask, e);
 	return none_found(ask->name, filter, e);
 }
 
@@ -467,7 +467,7 @@ int target_peek(struct target *t, int *fd, const char *name, struct rec_error *e
 	if (*fd < 0)
 		return rec_error_set(e, -errno, "%s: %s", name, strerror(errno));
 	t->place = TARGET_FILE;
-	t->mtime_ns = mtime_ns(*fd);
+	t->mtime_ns = target_mtime_ns(*fd);
 	ret = epf_snap_head(*fd, &t->header, &t->view.desc, &fault);
 	if (!ret)
 		return 0;

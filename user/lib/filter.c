@@ -390,8 +390,8 @@ static int restore_load(struct libepf_filter *f, const struct epf_snap_file *fil
 }
 
 /* The filter keeps its name. */
-static int restore(struct libepf_filter *f, const char *path, struct epf_snap_file *file,
-		   uint32_t flags)
+static int filter_restore(struct libepf_filter *f, const char *path, struct epf_snap_file *file,
+			  uint32_t flags)
 {
 	uint64_t age_ns = 0;
 	int err = 0;
@@ -426,7 +426,7 @@ int libepf_filter_restore(struct libepf_filter *f, const char *path, uint64_t ti
 		return lib_snap_fail(err, path, fault);
 	err = filter_begin(f, &time_ns);
 	if (!err) {
-		err = restore(f, path, &file, o.flags);
+		err = filter_restore(f, path, &file, o.flags);
 		filter_end(f);
 	}
 	epf_snap_close(&file);

@@ -13,7 +13,7 @@
 
 _Static_assert(LIBEPF_MERGE_MAX == EPF_MERGE_MAX, "as many files");
 
-static const char *fault_text(enum epf_merge_fault fault)
+static const char *merge_fault_text(enum epf_merge_fault fault)
 {
 	switch (fault) {
 	case EPF_MERGE_KIND:
@@ -78,7 +78,7 @@ static int run(struct epf_merge *m, const char *const *paths, const char *out,
 	int err;
 
 	if (fault)
-		return lib_fail(-EINVAL, "%s %s", paths[m->which], fault_text(fault));
+		return lib_fail(-EINVAL, "%s %s", paths[m->which], merge_fault_text(fault));
 	if (o->limit && epf_rate_ppt(o->limit) < p->budget_ppt)
 		return lib_fail(-EINVAL, "the limit is below the error of %s", paths[0]);
 	if (o->limit)

@@ -19,7 +19,7 @@ const char *libepf_kind(unsigned int i)
 	return epf_kind_name(i);
 }
 
-static int find_kind(const char *name, __u8 *kind)
+static int plan_find_kind(const char *name, __u8 *kind)
 {
 	unsigned int i;
 
@@ -62,7 +62,7 @@ static int plan_align(const struct libepf_plan *p, struct epf_plan_request *r)
 	return 0;
 }
 
-static const char *fault_text(enum epf_plan_fault fault)
+static const char *plan_fault_text(enum epf_plan_fault fault)
 {
 	switch (fault) {
 	case EPF_PLAN_NO_WINDOW:
@@ -118,7 +118,7 @@ static int size_plan(const struct libepf_plan *p, struct epf_planned *planned)
 		.has_mode = p->flags & (LIBEPF_EITHER | LIBEPF_BOTH),
 	};
 	enum epf_plan_fault fault;
-	int err = find_kind(p->kind, &r.kind);
+	int err = plan_find_kind(p->kind, &r.kind);
 
 	if (!err && p->flags & LIBEPF_ALIGN)
 		err = plan_align(p, &r);
@@ -126,11 +126,11 @@ static int size_plan(const struct libepf_plan *p, struct epf_planned *planned)
 		return err;
 	if (r.kind && p->error &&
 	    (p->error < EPF_PLAN_BUDGET_LEAST || p->error > EPF_PLAN_BUDGET_MOST))
-		return lib_fail(-EINVAL, "%s", fault_text(EPF_PLAN_BUDGET_RANGE));
+		return lib_fail(-EINVAL, "%s", plan_fault_text(EPF_PLAN_BUDGET_RANGE));
 	err = epf_plan(&r, planned, &fault);
 	if (!fault)
 		return 0;
-	return lib_fail(no_room(fault) ? -ENOSPC : err, "%s", fault_text(fault));
+	return lib_fail(no_room(fault) ? -ENOSPC : err, "%s", plan_fault_text(fault));
 }
 
 int lib_plan_take(const struct libepf_plan *plan, struct libepf_plan *to)

@@ -221,7 +221,7 @@ static __u64 dev_bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
 /* Issue one ioctl for the keys from @at on. @at->done is a multiple of 8,
  * because the ABI interrupts a batch (EINTR) only after a multiple of 8 keys.
  */
-static int batch_step(int filter, unsigned long cmd, struct epf_batch *b, struct cursor *at)
+static int dev_batch_step(int filter, unsigned long cmd, struct epf_batch *b, struct cursor *at)
 {
 	struct epf_batch part = *b;
 	__u32 left = b->count - at->done;
@@ -254,7 +254,7 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *batch)
 	do {
 		__u32 before = at.done;
 
-		ret = batch_step(filter, cmd, batch, &at);
+		ret = dev_batch_step(filter, cmd, batch, &at);
 		if (!ret && batch->count && at.done == before)
 			ret = -EIO; /* not what the ABI promises */
 		if (ret == -EINTR)

@@ -159,7 +159,7 @@ static int init_core(struct epf_local *l, const struct epf_shape *shape)
 }
 
 /* Count if there is a limit, as the module does. */
-static int init_limit(struct epf_local *l)
+static int local_init_limit(struct epf_local *l)
 {
 	struct epf_locked *f = &l->core;
 	void *work = NULL;
@@ -180,7 +180,7 @@ static int init_limit(struct epf_local *l)
 	return err;
 }
 
-static int init_key(struct epf_local *l, const __u64 key[2])
+static int local_init_key(struct epf_local *l, const __u64 key[2])
 {
 	__u64 random[2];
 
@@ -208,9 +208,9 @@ static int init(struct epf_local *l, const struct epf_shape *shape, const __u64 
 	int err = init_core(l, shape);
 
 	if (!err)
-		err = init_limit(l);
+		err = local_init_limit(l);
 	if (!err)
-		err = init_key(l, key);
+		err = local_init_key(l, key);
 	l->step = l->estimate_at = fill_step(l);
 	return err;
 }
@@ -324,7 +324,7 @@ static void note_end(struct epf_local *l, __u64 at_ns)
 	l->stats.rotations++;
 }
 
-static void end_epoch(struct epf_local *l, __u64 at_ns)
+static void local_end_epoch(struct epf_local *l, __u64 at_ns)
 {
 	epf_locked_rotate(&l->core);
 	note_end(l, at_ns);
@@ -357,35 +357,35 @@ static void local_tend(struct epf_local *l)
 	l->tend_ns = l->last_ns + l->window.epoch_ns / l->core.ops->ticks + 1;
 }
 
-static __u64 epoch_start(const struct epf_local *l)
+static __u64 local_epoch_start(const struct epf_local *l)
 {
 	return l->state.ring[l->state.epoch % EPF_LANES].start_ns;
 }
 
-static __u64 epoch_inserts(const struct epf_local *l)
+static __u64 local_epoch_inserts(const struct epf_local *l)
 {
 	return resizable(l) ? resizable(l)->taken(&l->core) - l->begun :
 			      epf_count_of(l->state.count, l->state.epoch);
 }
 
-static struct epf_due due_of(const struct epf_local *l, __u64 last_ns)
+static struct epf_due local_due_of(const struct epf_local *l, __u64 last_ns)
 {
-	return epf_ends_due(&l->window, &l->state, epoch_inserts(l), last_ns, l->last_ns, 0,
+	return epf_ends_due(&l->window, &l->state, local_epoch_inserts(l), last_ns, l->last_ns, 0,
 			    l->core.slices);
 }
 
 /* End the epochs of a fixed-size kind that are over. @last_ns: see epf_ends_due(). */
 static void end_due(struct epf_local *l, __u64 last_ns)
 {
-	struct epf_due due = due_of(l, last_ns);
+	struct epf_due due = local_due_of(l, last_ns);
 
-	for (; due.nr; due = due_of(l, last_ns))
+	for (; due.nr; due = local_due_of(l, last_ns))
 		for (; due.nr; due.nr--, due.at_ns += due.every_ns)
-			end_epoch(l, due.at_ns);
+			local_end_epoch(l, due.at_ns);
 }
 
 /* Do what is due at the beginning of a call. */
-static void catch_up(struct epf_local *l, __u64 now_ns)
+static void local_catch_up(struct epf_local *l, __u64 now_ns)
 {
 	__u64 last_ns = l->last_ns;
 
@@ -399,9 +399,9 @@ static void catch_up(struct epf_local *l, __u64 now_ns)
 
 void epf_local_rotate(struct epf_local *l, __u64 now_ns)
 {
-	catch_up(l, now_ns);
+	local_catch_up(l, now_ns);
 	if (!resizable(l)) {
-		end_epoch(l, l->last_ns);
+		local_end_epoch(l, l->last_ns);
 		return;
 	}
 	if ((__s64)l->skew_ns > (__s64)(EPF_LOCAL_NS_MAX - l->window.epoch_ns))
@@ -449,21 +449,21 @@ static void local_put(struct epf_local *l, __u64 digest)
 		return;
 	}
 	inserts = epf_count_add(&l->state, l->state.epoch, 1);
-	if (epf_window_due(&l->window, inserts, l->last_ns - epoch_start(l)))
-		end_epoch(l, l->last_ns);
+	if (epf_window_due(&l->window, inserts, l->last_ns - local_epoch_start(l)))
+		local_end_epoch(l, l->last_ns);
 	else if (l->stats.inserts >= l->estimate_at)
 		local_estimate(l);
 }
 
 int epf_local_test(struct epf_local *l, __u64 digest, __u64 now_ns)
 {
-	catch_up(l, now_ns);
+	local_catch_up(l, now_ns);
 	return local_answer(l, local_look(l, digest));
 }
 
 void epf_local_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
 {
-	catch_up(l, now_ns);
+	local_catch_up(l, now_ns);
 	local_put(l, digest);
 }
 
@@ -475,7 +475,7 @@ int epf_local_test_and_insert(struct epf_local *l, __u64 digest, __u64 now_ns)
 	int verdict;
 	bool skip;
 
-	catch_up(l, now_ns);
+	local_catch_up(l, now_ns);
 	verdict = local_look(l, digest);
 	skip = verdict && l->window.first_seen && !l->saturated;
 	verdict = local_answer(l, verdict);
@@ -495,7 +495,7 @@ static void covered(const struct epf_local *l, __u64 *inserts, __u64 *ns)
 		back = l->core.epochs;
 	x = e - back;
 	*ns = l->last_ns - l->past[x % PAST].start_ns;
-	*inserts = epoch_inserts(l);
+	*inserts = local_epoch_inserts(l);
 	for (; x < e; x++)
 		*inserts += l->past[x % PAST].inserts;
 	if (!resizable(l))
@@ -507,14 +507,14 @@ static void covered(const struct epf_local *l, __u64 *inserts, __u64 *ns)
 		*ns = steady;
 }
 
-static void epoch_info(const struct epf_local *l, __u32 age, struct epf_epoch_info *info)
+static void local_epoch_info(const struct epf_local *l, __u32 age, struct epf_epoch_info *info)
 {
 	__u64 e = l->state.epoch - age, fill;
 
 	if (e < EPF_EPOCH_FIRST || age > l->core.epochs)
 		return;
 	info->epoch = e;
-	info->inserts = age ? l->past[e % PAST].inserts : epoch_inserts(l);
+	info->inserts = age ? l->past[e % PAST].inserts : local_epoch_inserts(l);
 	info->age_ns = l->last_ns - l->past[e % PAST].start_ns;
 	info->fpr_ppt = epf_q56_to_ppt(l->core.ops->layer(&l->core, age, clock_of(l), &fill));
 	info->fill_ppt = epf_q56_to_ppt(fill);
@@ -536,7 +536,7 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 	const struct epf_locked *f = &l->core;
 	__u32 age;
 
-	catch_up(l, now_ns);
+	local_catch_up(l, now_ns);
 	take_samples(l);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
@@ -560,13 +560,13 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 	info->slices = f->slices;
 	info->waits = l->waits;
 	for (age = 0; age < EPF_EPOCHS; age++)
-		epoch_info(l, age, &info->epochs[age]);
+		local_epoch_info(l, age, &info->epochs[age]);
 }
 
 /* --------------------------------------------------------- snapshots ---- */
 
 /* As the module does, see kmod/kinds/image.c. */
-static void save_state(struct epf_local *l, struct epf_snap_locked *s)
+static void local_save_state(struct epf_local *l, struct epf_snap_locked *s)
 {
 	__u64 e = l->state.epoch, *word, words;
 	__u32 age;
@@ -589,7 +589,7 @@ static void save_state(struct epf_local *l, struct epf_snap_locked *s)
 		s->past[age].inserts = l->past[(e - age) % PAST].inserts;
 		s->past[age].age_ns = l->last_ns - l->past[(e - age) % PAST].start_ns;
 	}
-	s->past[0].inserts = epoch_inserts(l);
+	s->past[0].inserts = local_epoch_inserts(l);
 }
 
 static const void *core_piece(void *ctx, __u32 i, __u64 *bytes)
@@ -610,12 +610,12 @@ int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const 
 
 	if (!s)
 		return -ENOMEM;
-	catch_up(l, opts->now_ns);
-	save_state(l, s);
+	local_catch_up(l, opts->now_ns);
+	local_save_state(l, s);
 	image.state = s;
 	epf_snap_image_header(&image, &l->params, l->hash.key, l->base_inserts + l->stats.inserts);
 	epf_snap_image_epochs(&image, &l->state, l->last_ns);
-	image.header.epochs[l->state.epoch % EPF_EPOCHS].inserts = epoch_inserts(l);
+	image.header.epochs[l->state.epoch % EPF_EPOCHS].inserts = local_epoch_inserts(l);
 	ret = epf_snap_image_save(&image, path, header);
 	explicit_bzero(&image, sizeof(image)); /* it holds the hash key */
 	free(s);
@@ -625,7 +625,7 @@ int epf_local_save(struct epf_local *l, const struct epf_save_opts *opts, const 
 /* ----------------------------------------------------------- loading ---- */
 
 /* Copy the state, which others can change in the file, and check the copy. */
-static int copy_state(const struct epf_snap_file *file, struct epf_snap_locked *s)
+static int local_copy_state(const struct epf_snap_file *file, struct epf_snap_locked *s)
 {
 	const struct epf_snap_header *h = &file->header;
 	size_t room = file->map_bytes -
@@ -718,7 +718,7 @@ static int local_load(struct epf_local *l, const struct epf_snap_file *file,
 	int err = epf_snap_state(&file->header, &l->state, taken_ns);
 
 	if (!err)
-		err = copy_state(file, s);
+		err = local_copy_state(file, s);
 	if (!err)
 		err = init(l, &s->shape, file->header.key);
 	if (err || l->core.ops->load(&l->core, s))

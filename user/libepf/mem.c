@@ -91,13 +91,13 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 }
 
 /* Compute the room of the current epoch from the seven epochs before it. */
-static void set_room(struct epf_mem *m)
+static void mem_set_room(struct epf_mem *m)
 {
 	m->keys = 0;
 	m->room = epf_capacity_room_of(&m->limits, m->share, m->state.epoch);
 }
 
-static int init_limit(struct epf_mem *m)
+static int mem_init_limit(struct epf_mem *m)
 {
 	struct epf_capacity_work *work;
 
@@ -109,11 +109,11 @@ static int init_limit(struct epf_mem *m)
 		return -ENOMEM;
 	epf_capacity_init(&m->limits, &m->lanes.geom, epf_ppt_to_q56(m->params.limit_ppt), work);
 	free(work);
-	set_room(m);
+	mem_set_room(m);
 	return 0;
 }
 
-static int init_key(struct epf_mem *m, const __u64 key[2])
+static int mem_init_key(struct epf_mem *m, const __u64 key[2])
 {
 	__u64 random[2];
 
@@ -156,9 +156,9 @@ struct epf_mem *epf_mem_new(const struct epf_params *params, const __u64 key[2],
 	*err = init_shape(m, params);
 	epf_state_init(&m->state, now_ns);
 	if (!*err)
-		*err = init_limit(m);
+		*err = mem_init_limit(m);
 	if (!*err)
-		*err = init_key(m, key);
+		*err = mem_init_key(m, key);
 	if (!*err)
 		*err = init_lines(m);
 	if (*err) {
@@ -237,13 +237,13 @@ static void scan_chunk(struct epf_mem *m)
 	m->stats.scanned += end - first;
 }
 
-static void end_epoch(struct epf_mem *m, __u64 now_ns)
+static void mem_end_epoch(struct epf_mem *m, __u64 now_ns)
 {
 	if (m->params.limit_ppt < EPF_RATE_ONE)
 		m->share[m->state.epoch % EPF_LANES] = epf_capacity_q56(&m->limits, m->keys);
 	epf_state_rotate(&m->state, now_ns);
 	if (m->params.limit_ppt < EPF_RATE_ONE)
-		set_room(m);
+		mem_set_room(m);
 	m->stats.rotations++;
 	scan_chunk(m);
 	mem_estimate(m);
@@ -252,40 +252,40 @@ static void end_epoch(struct epf_mem *m, __u64 now_ns)
 
 void epf_mem_rotate(struct epf_mem *m, __u64 now_ns)
 {
-	end_epoch(m, now_ns);
+	mem_end_epoch(m, now_ns);
 }
 
-static __u64 epoch_start(const struct epf_mem *m)
+static __u64 mem_epoch_start(const struct epf_mem *m)
 {
 	return m->state.ring[m->state.epoch % EPF_LANES].start_ns;
 }
 
-static __u64 epoch_inserts(const struct epf_mem *m)
+static __u64 mem_epoch_inserts(const struct epf_mem *m)
 {
 	return epf_count_of(m->state.count, m->state.epoch);
 }
 
-static struct epf_due due_of(const struct epf_mem *m, __u64 now_ns)
+static struct epf_due mem_due_of(const struct epf_mem *m, __u64 now_ns)
 {
-	return epf_ends_due(&m->window, &m->state, epoch_inserts(m), m->last_ns, now_ns,
+	return epf_ends_due(&m->window, &m->state, mem_epoch_inserts(m), m->last_ns, now_ns,
 			    m->ahead_ns, EPF_LANES);
 }
 
 /* End all epochs that are over. After a long pause eight ends forget all keys. */
-static void catch_up(struct epf_mem *m, __u64 now_ns)
+static void mem_catch_up(struct epf_mem *m, __u64 now_ns)
 {
-	struct epf_due due = due_of(m, now_ns);
+	struct epf_due due = mem_due_of(m, now_ns);
 
-	for (; due.nr; due = due_of(m, now_ns))
+	for (; due.nr; due = mem_due_of(m, now_ns))
 		for (; due.nr; due.nr--, due.at_ns += due.every_ns)
-			end_epoch(m, due.at_ns);
+			mem_end_epoch(m, due.at_ns);
 	if ((__s64)(now_ns - m->last_ns) > 0)
 		m->last_ns = now_ns;
 }
 
 void epf_mem_advance(struct epf_mem *m, __u64 now_ns)
 {
-	catch_up(m, now_ns);
+	mem_catch_up(m, now_ns);
 }
 
 int epf_mem_align(struct epf_mem *m)
@@ -299,7 +299,7 @@ void epf_mem_ahead(struct epf_mem *m, __u64 ahead_ns)
 }
 
 /* @grew: the insertion set bits; see kmod/capacity.c. */
-static void count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns)
+static void mem_count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns)
 {
 	__u64 inserts = epf_count_add(&m->state, epoch, 1);
 
@@ -307,9 +307,9 @@ static void count_insert(struct epf_mem *m, __u64 epoch, bool grew, __u64 now_ns
 	m->keys += grew;
 	if (m->keys >= m->room)
 		mem_saturate(m, true);
-	if (m->window.mode != EPF_MODE_TIME && /* catch_up() ends those epochs */
-	    epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
-		end_epoch(m, now_ns);
+	if (m->window.mode != EPF_MODE_TIME && /* mem_catch_up() ends those epochs */
+	    epf_window_due(&m->window, inserts, now_ns - mem_epoch_start(m))) {
+		mem_end_epoch(m, now_ns);
 	} else if (inserts >= m->estimate_at) {
 		m->estimate_at = inserts + m->capacity;
 		mem_estimate(m);
@@ -335,7 +335,7 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
 {
 	struct epf_probe probe;
 
-	catch_up(m, now_ns);
+	mem_catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
 	return mem_answer(m, epf_lanes_test(&m->lanes, &probe));
 }
@@ -350,14 +350,14 @@ int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	int verdict;
 	bool grew;
 
-	catch_up(m, now_ns);
+	mem_catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
 	verdict = epf_lanes_test_and_insert(&m->lanes, &probe,
 					    m->window.first_seen && !m->saturated, &epoch);
 	grew = verdict != EPF_PRESENT;
 	verdict = mem_answer(m, verdict);
 	if (epoch)
-		count_insert(m, epoch, grew, now_ns);
+		mem_count_insert(m, epoch, grew, now_ns);
 	return verdict;
 }
 
@@ -367,14 +367,14 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	bool grew = false;
 	__u64 epoch, lanes = 0;
 
-	catch_up(m, now_ns);
+	mem_catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
 	epoch = epf_lanes_insert_into(&m->lanes, &probe, &lanes, &grew);
-	count_insert(m, epoch, grew, now_ns);
+	mem_count_insert(m, epoch, grew, now_ns);
 }
 
-static void epoch_info(const struct epf_mem *m, const struct epf_estimates *est, __u32 age,
-		       __u64 now_ns, struct epf_epoch_info *info)
+static void mem_epoch_info(const struct epf_mem *m, const struct epf_estimates *est, __u32 age,
+			   __u64 now_ns, struct epf_epoch_info *info)
 {
 	__u64 e = m->state.epoch - age;
 	__u32 l = e % EPF_LANES;
@@ -382,7 +382,7 @@ static void epoch_info(const struct epf_mem *m, const struct epf_estimates *est,
 	if (e < EPF_EPOCH_FIRST)
 		return;
 	info->epoch = e;
-	info->inserts = age ? m->state.ring[l].inserts : epoch_inserts(m);
+	info->inserts = age ? m->state.ring[l].inserts : mem_epoch_inserts(m);
 	info->age_ns = now_ns - m->state.ring[l].start_ns;
 	info->fill_ppt = est->lane_fill[l];
 	info->fpr_ppt = est->lane_fpr[l];
@@ -410,12 +410,12 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->stats = m->stats;
 	info->stats.inserts += m->base_inserts;
 	for (age = 0; age < EPF_EPOCHS; age++)
-		epoch_info(m, &est, age, now_ns, &info->epochs[age]);
+		mem_epoch_info(m, &est, age, now_ns, &info->epochs[age]);
 }
 
 void epf_mem_parts(struct epf_mem *m, __u64 now_ns, struct epf_mem_parts *p)
 {
-	catch_up(m, now_ns);
+	mem_catch_up(m, now_ns);
 	*p = (struct epf_mem_parts){ &m->params,     m->hash.key,
 				     &m->state,      m->lanes.line,
 				     lines_bytes(m), m->base_inserts + m->stats.inserts };
@@ -445,7 +445,7 @@ static void measure(struct epf_mem *m)
 	struct epf_fill fill;
 	__u32 i;
 
-	m->estimate_at = epoch_inserts(m) + m->capacity;
+	m->estimate_at = mem_epoch_inserts(m) + m->capacity;
 	if (m->params.limit_ppt == EPF_RATE_ONE)
 		return;
 	mem_sample(m, &fill);

@@ -373,7 +373,7 @@ static void take_state(struct epf_mirror *m, __u64 now)
 /* Copy a few lines at a time, so that their stale lanes are emptied while they
  * are in the cache.
  */
-static void copy_lines(struct epf_mirror *m, __u64 lines)
+static void mirror_copy_lines(struct epf_mirror *m, __u64 lines)
 {
 	__u64 end = m->copied + lines, n;
 
@@ -462,12 +462,12 @@ static int copy_begin(struct epf_mirror *m)
 }
 
 /* Copy some lines; after the last, follow the journal. */
-static int copy_step(struct epf_mirror *m)
+static int mirror_copy_step(struct epf_mirror *m)
 {
 	__u64 left = epf_geom_lines(&m->lanes.geom) - m->copied;
 	__u64 most = EPF_STEP_BYTES / EPF_LINE_BYTES;
 
-	copy_lines(m, left < most ? left : most);
+	mirror_copy_lines(m, left < most ? left : most);
 	if (left <= most) {
 		copy_end(m);
 		follow_begin(m);
@@ -550,7 +550,7 @@ int epf_mirror_step(struct epf_mirror *m)
 		ret = copy_begin(m);
 		break;
 	case MIRROR_COPY:
-		ret = copy_step(m);
+		ret = mirror_copy_step(m);
 		break;
 	case MIRROR_FOLLOW:
 		ret = follow_step(m);
@@ -565,7 +565,7 @@ int epf_mirror_step(struct epf_mirror *m)
 	return ret;
 }
 
-static int all_steps(struct epf_mirror *m)
+static int mirror_all_steps(struct epf_mirror *m)
 {
 	int ret;
 
@@ -589,7 +589,7 @@ long epf_mirror_follow(struct epf_mirror *m)
 	int ret = epf_mirror_follow_begin(m);
 
 	if (!ret)
-		ret = all_steps(m);
+		ret = mirror_all_steps(m);
 	return ret ? ret : m->applied;
 }
 
@@ -604,7 +604,7 @@ void epf_mirror_renew_begin(struct epf_mirror *m)
 int epf_mirror_renew(struct epf_mirror *m)
 {
 	epf_mirror_renew_begin(m);
-	return all_steps(m);
+	return mirror_all_steps(m);
 }
 
 int epf_mirror_begin(int filter, __u32 order, __u32 shards, struct epf_mirror **m)
@@ -624,7 +624,7 @@ int epf_mirror_open(int filter, __u32 order, __u32 shards, struct epf_mirror **m
 	int ret = epf_mirror_begin(filter, order, shards, m);
 
 	if (!ret)
-		ret = all_steps(*m);
+		ret = mirror_all_steps(*m);
 	if (ret) {
 		epf_mirror_close(*m);
 		*m = NULL;

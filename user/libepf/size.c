@@ -78,7 +78,8 @@ struct search {
 };
 
 /* The false-positive rate with @bits fields per line. */
-static double fpr_of(const struct search *s, __u64 nr_lines, unsigned int parts, unsigned int bits)
+static double size_fpr_of(const struct search *s, __u64 nr_lines, unsigned int parts,
+			  unsigned int bits)
 {
 	double load = s->keys / (double)(nr_lines / parts);
 
@@ -93,7 +94,7 @@ static void size_choose_bits(const struct search *s, __u64 nr_lines, unsigned in
 
 	size->fpr = 2;
 	for (bits = 1; bits <= BITS_MAX; bits++) {
-		double all = fpr_of(s, nr_lines, parts, bits);
+		double all = size_fpr_of(s, nr_lines, parts, bits);
 
 		if (all >= size->fpr)
 			continue;
@@ -140,21 +141,21 @@ static void spare_bits(const struct search *s, __u64 max_lines, struct epf_size 
 
 	high = (high < max_lines ? high : max_lines) / LINES_STEP;
 	while (parts * bits < size->bits_per_key &&
-	       fpr_of(s, high * LINES_STEP, parts, bits) > s->budget)
+	       size_fpr_of(s, high * LINES_STEP, parts, bits) > s->budget)
 		bits++;
 	if (parts * bits == size->bits_per_key)
 		return;
 	while (low < high) {
 		__u64 mid = (low + high) / 2;
 
-		if (fpr_of(s, mid * LINES_STEP, parts, bits) <= s->budget)
+		if (size_fpr_of(s, mid * LINES_STEP, parts, bits) <= s->budget)
 			high = mid;
 		else
 			low = mid + 1;
 	}
 	size->nr_lines = low * LINES_STEP;
 	size->bits_per_key = parts * bits;
-	size->fpr = fpr_of(s, size->nr_lines, parts, bits);
+	size->fpr = size_fpr_of(s, size->nr_lines, parts, bits);
 }
 
 /* Return: is @a better than @b, which has fewer lines per key? */

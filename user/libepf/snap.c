@@ -232,8 +232,8 @@ static int check_locked_size(int fd, const struct epf_snap_header *h, __u64 file
 	return 0;
 }
 
-static int check_length(int fd, const struct epf_snap_header *h, __u64 file_bytes,
-			enum epf_snap_fault *fault)
+static int snap_check_length(int fd, const struct epf_snap_header *h, __u64 file_bytes,
+			     enum epf_snap_fault *fault)
 {
 	if (h->params.kind != EPF_KIND_LANES)
 		return check_locked_size(fd, h, file_bytes, fault);
@@ -280,7 +280,7 @@ static int snap_read_head(int fd, struct head *head, __u64 *bytes, enum epf_snap
 	if (head->h.version == EPF_SNAP_VERSION) /* has none */
 		head->desc = epf_key_desc_plain(EPF_KEYS_UNKNOWN);
 	if (!*fault)
-		ret = check_length(fd, &head->h, *bytes, fault);
+		ret = snap_check_length(fd, &head->h, *bytes, fault);
 	return *fault ? -EBADMSG : ret;
 }
 
@@ -325,7 +325,7 @@ static int unsound(struct check *c, enum epf_snap_fault fault)
 /* Sum a locked kind in the order in which a save reads it: memory first, then
  * state.
  */
-static int sum_some(struct check *c)
+static int snap_sum_some(struct check *c)
 {
 	const struct epf_snap_file *f = c->file;
 	__u64 first = f->locked ? sizeof(*f->locked) : 0;
@@ -345,7 +345,7 @@ static size_t contents_bytes(const struct epf_snap_file *f)
 	return f->map_bytes - f->header.header_bytes;
 }
 
-static bool make_own(struct check *c)
+static bool snap_make_own(struct check *c)
 {
 	void *own = mmap(NULL, contents_bytes(c->file), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -410,7 +410,7 @@ static int check_step(struct epf_work *work)
 	int ret;
 
 	if (work->done < work->all)
-		return sum_some(c);
+		return snap_sum_some(c);
 	ret = c->sum ? compare_sum(c) : epf_asked_check(c->asked, &c->nr);
 	if (ret == -EINVAL)
 		return unsound(c, EPF_SNAP_BAD_MEMORY);
@@ -489,7 +489,7 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file, enum epf_snap_fault
 	c->file = file;
 	c->fault = fault;
 	c->sum = XXH3_createState();
-	if (!c->sum || (EPF_ORDER_SWAPS && !make_own(c))) {
+	if (!c->sum || (EPF_ORDER_SWAPS && !snap_make_own(c))) {
 		check_end(&c->work);
 		return -ENOMEM;
 	}

@@ -111,7 +111,7 @@ static int snap_copy_make_room(struct copy *c)
 /* A mapping made between begin and end maps the lines of the snapshot, even if
  * the filter is swapped or restored meanwhile.
  */
-static int map_lines(struct copy *c)
+static int snap_copy_map_lines(struct copy *c)
 {
 	void *map = epf_map(c->filter, c->work.all, 0);
 
@@ -153,7 +153,7 @@ static int set_out(struct copy *c, const struct epf_params *params)
 		ret = c->fd < 0 ? snap_copy_make_room(c) :
 				  epf_file_reserve(c->fd, (off_t)(c->header.header_bytes +
 								  c->ahead + c->work.all));
-	return !ret && lanes ? map_lines(c) : ret;
+	return !ret && lanes ? snap_copy_map_lines(c) : ret;
 }
 
 static int first_pin(struct copy *c)
@@ -169,7 +169,8 @@ static int first_pin(struct copy *c)
 
 /* ---- the end ---- */
 
-static int end_snapshot(struct copy *c, struct epf_snap_header *h, struct epf_key_desc *desc)
+static int snap_copy_end_snapshot(struct copy *c, struct epf_snap_header *h,
+				  struct epf_key_desc *desc)
 {
 	struct epf_snap snap = { .size = sizeof(snap) };
 	int ret;
@@ -189,7 +190,7 @@ static void abandon(struct copy *c)
 	struct epf_snap_header h;
 	struct epf_key_desc desc;
 
-	end_snapshot(c, &h, &desc);
+	snap_copy_end_snapshot(c, &h, &desc);
 	explicit_bzero(&h, sizeof(h));
 }
 
@@ -208,7 +209,7 @@ static int snap_copy_failed(struct copy *c, int err)
 	return 1;
 }
 
-static int give_up(struct copy *c, int err)
+static int snap_copy_give_up(struct copy *c, int err)
 {
 	abandon(c);
 	return snap_copy_failed(c, err);
@@ -230,7 +231,7 @@ static int begin_snapshot(struct copy *c)
 	epf_snap_describe(&c->header, &c->desc);
 	ret = set_out(c, &snap.header.params);
 	if (ret)
-		return give_up(c, ret);
+		return snap_copy_give_up(c, ret);
 	c->phase = c->work.all ? COPY_LINES : COPY_END;
 	return 1;
 }
@@ -249,7 +250,7 @@ static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
  * checksum is that of the written bytes although insertions go on. Lanes in
  * memory are summed later, when rotation is no longer held.
  */
-static int copy_chunk(struct copy *c, size_t n)
+static int snap_copy_chunk(struct copy *c, size_t n)
 {
 	__u64 done = c->work.done;
 	int ret;
@@ -266,14 +267,14 @@ static int copy_chunk(struct copy *c, size_t n)
 	return epf_snap_put(c->fd, c->sum, c->buf, n, c->header.header_bytes + c->ahead + done);
 }
 
-static int copy_some(struct copy *c)
+static int snap_copy_some(struct copy *c)
 {
 	__u64 left = c->work.all - c->work.done;
 	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
-	int ret = copy_chunk(c, n);
+	int ret = snap_copy_chunk(c, n);
 
 	if (ret)
-		return give_up(c, ret);
+		return snap_copy_give_up(c, ret);
 	c->work.done += n;
 	if (c->work.done == c->work.all)
 		c->phase = COPY_END;
@@ -296,7 +297,7 @@ static int sum_memory(struct copy *c)
 }
 
 /* Copy the state of a locked kind. The module requires that it is read last. */
-static int copy_state(struct copy *c)
+static int snap_copy_state(struct copy *c)
 {
 	int ret;
 
@@ -313,11 +314,11 @@ static int copy_state(struct copy *c)
 static int end_copy(struct copy *c)
 {
 	struct epf_key_desc desc;
-	int ret = copy_state(c);
+	int ret = snap_copy_state(c);
 
 	if (ret)
-		return give_up(c, ret);
-	ret = end_snapshot(c, &c->copied, &desc);
+		return snap_copy_give_up(c, ret);
+	ret = snap_copy_end_snapshot(c, &c->copied, &desc);
 	if (ret)
 		return snap_copy_failed(c, ret);
 	/* the file has room for a description only if there was one at the beginning */
@@ -327,13 +328,13 @@ static int end_copy(struct copy *c)
 	return sum_memory(c);
 }
 
-static int copy_step(struct copy *c)
+static int snap_copy_step(struct copy *c)
 {
 	switch (c->phase) {
 	case COPY_BEGIN:
 		return begin_snapshot(c);
 	case COPY_LINES:
-		return copy_some(c);
+		return snap_copy_some(c);
 	case COPY_END:
 		return end_copy(c);
 	default:
@@ -380,7 +381,7 @@ static void hand_over(struct copy *c)
 static int memory_step(struct epf_work *work)
 {
 	struct copy *c = (struct copy *)work;
-	int ret = copy_step(c);
+	int ret = snap_copy_step(c);
 
 	if (!ret)
 		hand_over(c);
@@ -425,7 +426,7 @@ int epf_snap_copy(int filter, struct epf_snap_file *file, epf_progress_fn progre
 
 static int file_step(struct epf_work *work)
 {
-	return copy_step((struct copy *)work);
+	return snap_copy_step((struct copy *)work);
 }
 
 /* save_into() frees what the copy allocated. */

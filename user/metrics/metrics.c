@@ -507,7 +507,7 @@ static void write_clusters(const struct page *p, const struct agent_stats *stats
 /* Return: 1; 0: the filter was destroyed meanwhile, or it can only be destroyed because
  * a swap was killed half-way; a negative errno.
  */
-static int read_filter(int dev, __u32 id, struct epf_info *info)
+static int metrics_read_filter(int dev, __u32 id, struct epf_info *info)
 {
 	int filter = epf_dev_filter_id(dev, id);
 	int err;
@@ -539,7 +539,7 @@ static int add_filters(int dev, struct epf_info **all, int nr)
 	else
 		got = -ENOMEM;
 	for (i = 0; i < listed && got >= 0; i++) {
-		got = read_filter(dev, ids[i], *all + nr);
+		got = metrics_read_filter(dev, ids[i], *all + nr);
 		nr += got > 0;
 	}
 	free(ids);

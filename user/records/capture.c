@@ -149,7 +149,7 @@ static void hide_snaplen(struct capture_in *in)
 }
 
 /* As libpcap reads it: none, or one that is no int, is the largest. */
-static void learn_snaplen(struct capture_in *in)
+static void capture_learn_snaplen(struct capture_in *in)
 {
 	__u32 most = (__u32)pcap_snapshot(in->pcap);
 
@@ -354,7 +354,7 @@ static bool ng_look(struct capture_in *in, size_t bytes)
 	return ng_ready(in);
 }
 
-static bool ng_open(struct capture_in *in)
+static bool capture_ng_open(struct capture_in *in)
 {
 	struct ng_feed *f = &in->feed;
 
@@ -371,7 +371,7 @@ static bool ng_open(struct capture_in *in)
 	return true;
 }
 
-static void ng_close(struct ng_feed *f)
+static void capture_ng_close(struct ng_feed *f)
 {
 	free(f->queue);
 	free(f->raw);
@@ -522,7 +522,7 @@ static const char *capture_why(const struct capture_in *in, const char *text)
 	return in->feed.fault ? in->feed.fault : text;
 }
 
-static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
+static pcap_t *capture_open_pcap(const struct capture_in *in, FILE *stream, char *text)
 {
 	u_int precision = in->nano ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO;
 
@@ -535,7 +535,7 @@ static void free_buffers(struct capture_in *in)
 	in->buffer = NULL;
 	free(in->plain.buffer);
 	memset(&in->plain, 0, sizeof(in->plain));
-	ng_close(&in->feed);
+	capture_ng_close(&in->feed);
 }
 
 static int start_pcap(struct capture_in *in)
@@ -553,10 +553,10 @@ static int start_pcap(struct capture_in *in)
 	if (in->buffer)
 		setvbuf(stream, in->buffer, _IOFBF, STREAM_BYTES);
 	plain_open(in);
-	if (ng_open(in))
-		in->pcap = open_pcap(in, stream, text);
+	if (capture_ng_open(in))
+		in->pcap = capture_open_pcap(in, stream, text);
 	if (in->pcap) {
-		learn_snaplen(in);
+		capture_learn_snaplen(in);
 		return 0;
 	}
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s", capture_why(in, text));

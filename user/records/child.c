@@ -59,7 +59,7 @@ static bool limit(void)
 /* In the child, where other threads may have held any lock: only functions that are safe in
  * signal handlers, and execvpe(), which in glibc is as well.
  */
-static void run(const struct child_program *p, int file, int out, int err, char *const env[])
+static void child_run(const struct child_program *p, int file, int out, int err, char *const env[])
 {
 	sigset_t empty;
 
@@ -114,7 +114,7 @@ static int spawn(struct child *c, int file, char *path)
 	else if ((c->pid = fork()) < 0)
 		ret = -errno;
 	if (!ret && !c->pid)
-		run(c->program, file, out[1], err[1], env);
+		child_run(c->program, file, out[1], err[1], env);
 	if (ret)
 		c->pid = 0;
 	c->out = out[0];
@@ -124,7 +124,7 @@ static int spawn(struct child *c, int file, char *path)
 	return ret;
 }
 
-static int start(struct child *c, int file)
+static int child_start_program(struct child *c, int file)
 {
 	const char *dirs = getenv("PATH");
 	char *path;
@@ -208,7 +208,7 @@ static int file_of(const struct child *c, const struct child_file *f, struct rec
 }
 
 /* Return: the wait status, or a negative errno. */
-static int await(struct child *c)
+static int child_await(struct child *c)
 {
 	int status, ret;
 
@@ -251,7 +251,7 @@ static int child_end(void *ctx, char *why, size_t room)
 {
 	struct child *c = ctx;
 	const char *name = c->program->name;
-	int status = await(c);
+	int status = child_await(c);
 	char text[128];
 
 	complaint(c, text, sizeof(text));
@@ -297,7 +297,7 @@ int child_start(struct child **child, const struct child_program *p, const struc
 	file = file_of(c, f, e);
 	if (file < 0)
 		return file;
-	ret = start(c, file);
+	ret = child_start_program(c, file);
 	close(file);
 	if (!ret)
 		ret = take_over(c, f->stream);
@@ -310,7 +310,7 @@ void child_close(struct child *c)
 		return;
 	if (c->pid) {
 		kill(c->pid, SIGKILL);
-		await(c);
+		child_await(c);
 	}
 	close_fd(c->out);
 	close_fd(c->err);

@@ -119,7 +119,7 @@ static void restart(struct csv *c)
 	csv_start(c);
 }
 
-static const char *why_not(struct csv *c)
+static const char *csv_why_not(struct csv *c)
 {
 	return csv_error(&c->p) == CSV_EPARSE ? "a quote inside an unquoted field, or text after a "
 						"closing quote" :
@@ -131,7 +131,7 @@ static const char *parse_line(struct csv *c, const __u8 *line, size_t len, bool 
 			      csv_field_fn field)
 {
 	if (csv_parse(&c->p, line, len, field, end_of_record, c) < len)
-		return why_not(c);
+		return csv_why_not(c);
 	if (fini && csv_fini(&c->p, field, end_of_record, c))
 		return c->s->spec.multiline ?
 			       "the input ends inside a quoted field" :
@@ -187,7 +187,7 @@ static void skip_blank(struct rec_input *in)
 /* Is the record too long? One of several lines is a bad record then, since a quote may join
  * them by mistake. Return: 0; -EBADMSG: nothing can be read after it.
  */
-static int check_length(struct rec_source *s, bool *found, struct rec_error *e)
+static int csv_check_length(struct rec_source *s, bool *found, struct rec_error *e)
 {
 	const struct rec_input *in = &s->in;
 	struct csv *c = s->own;
@@ -211,7 +211,7 @@ static int find_record(struct rec_source *s, csv_field_fn field, struct rec_erro
 	if (!c->r.len)
 		skip_blank(in);
 	found = next_record(c, field);
-	if (check_length(s, &found, e))
+	if (csv_check_length(s, &found, e))
 		return -EBADMSG;
 	if (!found && in->eof)
 		in->at = in->end; /* only carriage returns are left */

@@ -480,7 +480,7 @@ static int begin_set(struct rec_source *s, struct rec_error *e)
 }
 
 /* Does libfixbuf remember more than the bounds allow? */
-static bool too_much(const struct ipfix *p)
+static bool ipfix_too_much(const struct ipfix *p)
 {
 	return p->fields > FIELDS_MAX ||
 	       fbInfoModelCountElements(p->model) - p->elements > ELEMENTS_MAX;
@@ -492,7 +492,7 @@ static int end_set(struct rec_source *s, const GError *error, struct rec_error *
 	struct ipfix *p = s->own;
 
 	p->in_set = false;
-	if (too_much(p))
+	if (ipfix_too_much(p))
 		return broken(p,
 			      "more templates or unknown elements than the "
 			      "reader's limit",
@@ -551,7 +551,7 @@ static __u8 version_of(const struct flow *f, __u32 has)
 }
 
 /* Return: whether the flow has everything that a key needs. */
-static bool flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
+static bool ipfix_flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
 {
 	__u32 src = htonl(f->src4), dst = htonl(f->dst4);
 
@@ -620,8 +620,8 @@ static __u64 end_of(const struct rec_source *s, const struct flow *f)
 	return be32(s->in.buf + s->in.at + 4) * 1000000000ULL;
 }
 
-static void put_flow(struct rec_source *s, struct rec_batch *b, const struct flow *f,
-		     const struct known *known)
+static void ipfix_put_flow(struct rec_source *s, struct rec_batch *b, const struct flow *f,
+			   const struct known *known)
 {
 	struct ipfix *p = s->own;
 	struct epf_flow_rec r;
@@ -630,7 +630,7 @@ static void put_flow(struct rec_source *s, struct rec_batch *b, const struct flo
 	if (known && known->options)
 		return; /* an options record describes the exporter */
 	s->ns = end_of(s, f);
-	if (!known || !flow_of(f, known->has, &r))
+	if (!known || !ipfix_flow_of(f, known->has, &r))
 		s->count.keyless++;
 	else if (rec_flow(s, &r, &digest))
 		rec_put(s, b, digest, print_flow(p, f, &r));
@@ -659,7 +659,7 @@ static int ipfix_take(struct rec_source *s, struct rec_batch *b, struct rec_erro
 		if (ret < 0)
 			break;
 		if (ret)
-			put_flow(s, b, &f, known);
+			ipfix_put_flow(s, b, &f, known);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -680,7 +680,7 @@ static void silence(void)
 	g_log_set_handler("libfixbuf", G_LOG_LEVEL_MASK, quiet, NULL);
 }
 
-static bool set_up(struct ipfix *p)
+static bool ipfix_set_up(struct ipfix *p)
 {
 	GError *error = NULL; /* libfixbuf requires one */
 	fbTemplate_t *t;
@@ -720,7 +720,7 @@ static int ipfix_open(struct rec_source *s, struct rec_error *e)
 	if (!p->text)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	pthread_once(&silenced, silence);
-	if (!set_up(p))
+	if (!ipfix_set_up(p))
 		return rec_error_set(e, -EOPNOTSUPP,
 				     "libfixbuf lacks an element of flow records: "
 				     "install a newer one");

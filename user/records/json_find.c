@@ -94,8 +94,8 @@ static bool read_word(struct json_text *t, const char *word)
 }
 
 /* Split what is wanted by the name of a member. Return: whether anything in its value is. */
-static bool split(const struct json_text *t, const struct wanted *w, const char *name, size_t len,
-		  struct wanted *here, struct wanted *below)
+static bool json_find_split(const struct json_text *t, const struct wanted *w, const char *name,
+			    size_t len, struct wanted *here, struct wanted *below)
 {
 	bool dot = memchr(name, '.', len), any = false;
 	unsigned int i;
@@ -120,7 +120,7 @@ static bool split_name(const struct json_text *t, const struct wanted *w,
 	bool any = false;
 
 	if (!memchr(text.at, '\\', text.len) || !json_found_text(name, &text, &room))
-		any = split(t, w, text.at, text.len, here, below);
+		any = json_find_split(t, w, text.at, text.len, here, below);
 	free(room);
 	return any;
 }

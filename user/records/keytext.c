@@ -32,7 +32,7 @@ const char *keytext_length(size_t len)
 	return NULL;
 }
 
-static const char *plain(struct keytext *k, const char *text, size_t len)
+static const char *keytext_plain(struct keytext *k, const char *text, size_t len)
 {
 	const char *why = keytext_length(len);
 
@@ -79,7 +79,9 @@ static const char *of_found(struct keytext *k, const struct json_found *v, bool 
 	const char *why = json_found_text(v, &text, &room);
 
 	if (!why)
-		why = (digest ? keytext_digest : hex ? keytext_hex : plain)(k, text.at, text.len);
+		why = (digest ? keytext_digest :
+		       hex    ? keytext_hex :
+				keytext_plain)(k, text.at, text.len);
 	free(room);
 	return why;
 }

@@ -121,7 +121,7 @@ static void nfdump_start(struct nfdump *nf)
 }
 
 /* Split the line at the beginning of @text. Return: NULL, or what is wrong. */
-static const char *split(struct nfdump *nf, const void *text, size_t len)
+static const char *nfdump_split(struct nfdump *nf, const void *text, size_t len)
 {
 	const char *line = text, *lf = memchr(line, '\n', len);
 	int i;
@@ -155,7 +155,7 @@ bool rec_nfdump_begins(const void *text, size_t len)
 	if (!memchr(text, '\n', len))
 		return false;
 	nfdump_start(&nf);
-	begins = !split(&nf, text, len) && is_header(&nf);
+	begins = !nfdump_split(&nf, text, len) && is_header(&nf);
 	csv_free(&nf.p);
 	return begins;
 }
@@ -275,8 +275,8 @@ static const char *read_end(const char text[COLUMNS][TEXT_BYTES], __u64 *ns)
 	return NULL;
 }
 
-static int put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
-		    struct rec_error *e)
+static int nfdump_put_flow(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
+			   struct rec_error *e)
 {
 	const struct nfdump *nf = s->own;
 	struct epf_flow_rec flow;
@@ -322,11 +322,11 @@ static bool nfdump_skip(struct nfdump *nf, struct rec_raw line)
 static int nfdump_take_line(struct rec_source *s, struct rec_batch *b, struct rec_raw line,
 			    struct rec_error *e)
 {
-	const char *why = split(s->own, line.data, line.len);
+	const char *why = nfdump_split(s->own, line.data, line.len);
 
 	if (why)
 		return rec_bad(s, e, "line %llu: %s", rec_line_nr(s), why);
-	return nfdump_skip(s->own, line) ? 0 : put_flow(s, b, line, e);
+	return nfdump_skip(s->own, line) ? 0 : nfdump_put_flow(s, b, line, e);
 }
 
 static int nfdump_take(struct rec_source *s, struct rec_batch *b, struct rec_error *e)
@@ -353,7 +353,7 @@ static int nfdump_open(struct rec_source *s, struct rec_error *e)
 	s->own = nf;
 	nfdump_start(nf);
 	err = rec_first_line(s, &line, e);
-	if (!err && (split(nf, line.data, line.len) || !is_header(nf)))
+	if (!err && (nfdump_split(nf, line.data, line.len) || !is_header(nf)))
 		err = rec_error_set(e, -EBADMSG,
 				    "line 1: not the header of "
 				    "nfdump -o csv");

@@ -172,7 +172,7 @@ struct format {
 	const char *package;
 };
 
-static struct format format_of(const struct rec_spec *spec)
+static struct format records_format_of(const struct rec_spec *spec)
 {
 	switch (spec->format) {
 	case REC_CSV:
@@ -192,9 +192,9 @@ static struct format format_of(const struct rec_spec *spec)
 	}
 }
 
-static int find_reader(struct rec_source *s, struct rec_error *e)
+static int records_find_reader(struct rec_source *s, struct rec_error *e)
 {
-	struct format f = format_of(&s->spec);
+	struct format f = records_format_of(&s->spec);
 
 	s->reader = f.reader;
 	if (f.reader)
@@ -343,7 +343,7 @@ static void settle_key(struct rec_source *s)
 }
 
 /* The prologue was read. */
-static int begin_part(struct rec_source *s, struct rec_error *e)
+static int records_begin_part(struct rec_source *s, struct rec_error *e)
 {
 	const struct rec_part *part = &s->spec.part;
 	int err;
@@ -369,7 +369,7 @@ static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 	if (!err)
 		err = find_format(s, e);
 	if (!err)
-		err = find_reader(s, e);
+		err = records_find_reader(s, e);
 	if (!err)
 		settle_key(s);
 	if (!err)
@@ -378,7 +378,7 @@ static int records_begin(struct rec_source *s, int fd, struct rec_error *e)
 		err = nfcapd_start(s, e);
 	if (!err)
 		err = s->reader->open(s, e);
-	return err ? err : begin_part(s, e);
+	return err ? err : records_begin_part(s, e);
 }
 
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,

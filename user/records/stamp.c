@@ -11,7 +11,7 @@
 #define STAMP_BYTES 64 /* longer text is no stamp */
 
 /* The length of a unit in ns; 0: it is none. */
-static __u64 unit_of(const char *form)
+static __u64 stamp_unit_of(const char *form)
 {
 	static const struct {
 		const char *name;
@@ -27,7 +27,7 @@ static __u64 unit_of(const char *form)
 
 bool stamp_form_ok(const char *form)
 {
-	return unit_of(form) || strchr(form, '%');
+	return stamp_unit_of(form) || strchr(form, '%');
 }
 
 /* A fraction, "." or "," and digits, of @unit. Moves @text behind it. */
@@ -110,7 +110,8 @@ static bool records_stamp_parse(const char *text, const char *form, __u64 *ns)
 	if (!form)
 		return stamp_number(text, NS_PER_SEC, ns) || iso(text, ns) ||
 		       formatted(text, "%d/%b/%Y:%H:%M:%S %z", ns);
-	return unit_of(form) ? stamp_number(text, unit_of(form), ns) : formatted(text, form, ns);
+	return stamp_unit_of(form) ? stamp_number(text, stamp_unit_of(form), ns) :
+				     formatted(text, form, ns);
 }
 
 bool stamp_parse(const char *text, size_t len, const char *form, __u64 *ns)

@@ -168,7 +168,7 @@ static __u64 words_of(const struct trial *t, __u64 units)
 	return (n + 7) & ~7ULL;
 }
 
-static bool keeps(struct trial *t, __u64 units)
+static bool aged_keeps(struct trial *t, __u64 units)
 {
 	t->layout->rates(t->layout->arg, units, &t->load, &t->rates);
 	if (t->req->npws > 0 && epf_aged_npws(&t->rates) > t->req->npws)
@@ -181,12 +181,12 @@ static __u64 least(struct trial *t, __u64 most)
 {
 	__u64 low = 1;
 
-	if (!most || !keeps(t, most))
+	if (!most || !aged_keeps(t, most))
 		return 0;
 	while (low < most) {
 		__u64 mid = low + (most - low) / 2;
 
-		if (keeps(t, mid))
+		if (aged_keeps(t, mid))
 			most = mid;
 		else
 			low = mid + 1;
@@ -217,7 +217,7 @@ static bool try_shape(struct trial *t, struct epf_aged_best *best)
 		return false;
 	t->load.keys = ceil(t->req->keys_per_window / t->rates.l);
 	units = least(t, most_units(t, best));
-	if (!units || !keeps(t, units))
+	if (!units || !aged_keeps(t, units))
 		return false;
 	best->words = words_of(t, units);
 	best->units = units;

@@ -51,7 +51,7 @@ static double line_covers(double fpr, unsigned int parts)
 	return -expm1(EPF_LANES * log1p(-line));
 }
 
-static int plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
+static int compare_plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
 {
 	struct epf_size_req r = { req->keys_per_window, req->budget, 0, 0 };
 	struct epf_size size;
@@ -349,7 +349,8 @@ static const struct {
 	plan_fn plan;
 } kinds[EPF_COMPARE_KINDS] = {
 	{ EPF_KIND_LANES, NULL,
-	  "no key of the window is lost, exact age; no lock, one store rotates", plan_lanes },
+	  "no key of the window is lost, exact age; no lock, one store rotates",
+	  compare_plan_lanes },
 	{ EPF_KIND_ELASTIC, NULL, "no key of the window is lost, exact age; one lock per line",
 	  plan_elastic },
 	{ EPF_KIND_DICT, NULL, "no key of the window is lost, exact age; one lock, a scan",
@@ -402,7 +403,7 @@ void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF
 }
 
 /* Return: the index of kind @number in the table, or -1. */
-static int find_kind(__u32 number)
+static int compare_find_kind(__u32 number)
 {
 	int i;
 
@@ -414,7 +415,7 @@ static int find_kind(__u32 number)
 
 int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf_compared *row)
 {
-	int i = find_kind(number);
+	int i = compare_find_kind(number);
 
 	if (i < 0)
 		return -EINVAL;

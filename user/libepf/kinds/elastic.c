@@ -38,18 +38,18 @@ struct crowd {
 	__u32 draws;
 };
 
-static double draw(struct crowd *c)
+static double elastic_draw(struct crowd *c)
 {
 	return (double)(epf_word(c->seed, ++c->draws) >> 11) * 0x1p-53;
 }
 
 static unsigned int poisson(struct crowd *c, double mean)
 {
-	double p = draw(c), least = exp(-mean);
+	double p = elastic_draw(c), least = exp(-mean);
 	unsigned int n = 0;
 
 	for (; p > least; n++)
-		p *= draw(c);
+		p *= elastic_draw(c);
 	return n;
 }
 
@@ -96,7 +96,7 @@ static void crowd_epoch(struct crowd *c, unsigned int keys)
 	if (keys)
 		crowd_room(c, 1 + (epf_elastic_sum(c->n) * EPF_ELASTIC_SHARE >> 6));
 	for (; keys && !(c->w.l.whole >> c->w.tag & 1); keys--) {
-		if (draw(c) < epf_elastic_byte(c->n, c->w.tag) * one_of(c, c->w.tag))
+		if (elastic_draw(c) < epf_elastic_byte(c->n, c->w.tag) * one_of(c, c->w.tag))
 			continue;
 		if (epf_elastic_need(c->n + one, c->wide) > epf_elastic_room(&c->w.l, c->w.l.whole))
 			crowd_room(c, 2);
@@ -117,7 +117,8 @@ static double crowd_fpr(const struct crowd *c)
 	return -expm1(miss);
 }
 
-static double one_line(const struct epf_elastic_shape *s, double load, double now, __u64 seed)
+static double elastic_one_line(const struct epf_elastic_shape *s, double load, double now,
+			       __u64 seed)
 {
 	struct crowd c = { .epochs = s->epochs, .seed = seed };
 	int e;
@@ -137,7 +138,7 @@ static double mean_line(const struct epf_elastic_shape *s, double load, double n
 	int i;
 
 	for (i = 0; i < lines; i++)
-		sum += one_line(s, load, now, epf_word(0xe1a571c, (__u32)i));
+		sum += elastic_one_line(s, load, now, epf_word(0xe1a571c, (__u32)i));
 	return sum / lines;
 }
 

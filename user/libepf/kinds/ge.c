@@ -42,7 +42,7 @@ struct phase {
 };
 
 /* Share of a segment's positions that are set. */
-static double filled(double segment_bits, unsigned int bits, double keys)
+static double ge_filled(double segment_bits, unsigned int bits, double keys)
 {
 	return -expm1(-(bits * keys) / segment_bits);
 }
@@ -58,15 +58,15 @@ static double ge_any_epoch(double now, double old, unsigned int epochs)
 double epf_ge_closed(double segment_bits, unsigned int epochs, unsigned int bits, double epoch_keys,
 		     double now_keys)
 {
-	return ge_any_epoch(pow(filled(segment_bits, bits, now_keys), bits),
-			    pow(filled(segment_bits, bits, epoch_keys), bits), epochs);
+	return ge_any_epoch(pow(ge_filled(segment_bits, bits, now_keys), bits),
+			    pow(ge_filled(segment_bits, bits, epoch_keys), bits), epochs);
 }
 
 /* F(d) for d = 0, 1/2, 1, .. k at index 2 d. */
 static void named(const struct phase *p, unsigned int bits, double rate[2 * EPF_GE_BITS_MAX + 1])
 {
-	double old_step = sqrt(filled(p->segment_bits, bits, p->epoch_keys));
-	double now_step = sqrt(filled(p->segment_bits, bits, p->now_keys));
+	double old_step = sqrt(ge_filled(p->segment_bits, bits, p->epoch_keys));
+	double now_step = sqrt(ge_filled(p->segment_bits, bits, p->now_keys));
 	double old = 1, now = 1;
 	unsigned int i;
 
@@ -78,7 +78,7 @@ static void named(const struct phase *p, unsigned int bits, double rate[2 * EPF_
 }
 
 /* F(k) plus what double hashing adds to it; integrals by Simpson's rule. */
-static double fpr_of(const struct phase *p, unsigned int bits)
+static double ge_fpr_of(const struct phase *p, unsigned int bits)
 {
 	double rate[2 * EPF_GE_BITS_MAX + 1];
 	double area = 0, sum = 0, all;
@@ -103,7 +103,7 @@ double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys, double now_ke
 		return 1;
 	p.segment_bits = (double)s->segment_bits;
 	p.epochs = s->epochs;
-	return fpr_of(&p, s->bits);
+	return ge_fpr_of(&p, s->bits);
 }
 
 unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs, double epoch_keys)
@@ -130,13 +130,13 @@ static double ge_choose_bits(struct epf_ge_shape *s, double keys)
 	struct phase p = { (double)s->segment_bits, keys, keys, s->epochs };
 	double half = M_LN2 * p.segment_bits / keys;
 	unsigned int k = half < 1 ? 1 : (unsigned int)fmin(half, EPF_GE_BITS_MAX);
-	double least = fpr_of(&p, k), next;
+	double least = ge_fpr_of(&p, k), next;
 
-	while (k > 1 && (next = fpr_of(&p, k - 1)) < least) {
+	while (k > 1 && (next = ge_fpr_of(&p, k - 1)) < least) {
 		least = next;
 		k--;
 	}
-	while (k < EPF_GE_BITS_MAX && (next = fpr_of(&p, k + 1)) < least) {
+	while (k < EPF_GE_BITS_MAX && (next = ge_fpr_of(&p, k + 1)) < least) {
 		least = next;
 		k++;
 	}

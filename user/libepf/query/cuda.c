@@ -231,7 +231,7 @@ static bool read_devices(void)
 }
 
 /* A device that has failed is told of once, as @why; the others go on. */
-static void note_lost(void)
+static void cuda_note_lost(void)
 {
 	struct epf_cuda_error e;
 	__u32 nr = gpu.found.nr > 1 ? gpu.ops->lost(&e) : 0;
@@ -612,7 +612,7 @@ static int cuda_query(const struct epf_view *v, const struct epf_keys *keys, str
 	if (!ret)
 		ret = put_down(k, v, cuda_ask(k, keys, a));
 	if (!ret)
-		note_lost();
+		cuda_note_lost();
 	pthread_mutex_unlock(&gpu.lock);
 	return ret;
 }

@@ -109,7 +109,7 @@ static void count_piece(void *self, __u64 first, __u64 n)
 	}
 }
 
-static void add_up(struct tally *sum, const struct tally *t)
+static void estimate_add_up(struct tally *sum, const struct tally *t)
 {
 	__u64 *to = &sum->nr[0][0][0];
 	const __u64 *from = &t->nr[0][0][0];
@@ -151,7 +151,7 @@ static int tally(const struct epf_view *v, unsigned int threads, struct tally *s
 		w[i].pass = &pass;
 	epf_par_run(&par, w, sizeof(*w), nr);
 	for (i = 0; i < nr; i++)
-		add_up(sum, &w[i].tally);
+		estimate_add_up(sum, &w[i].tally);
 	free(w);
 	return 0;
 }
@@ -169,7 +169,7 @@ static __u64 sum_chances(const __u64 nr[EPF_LANE_BITS + 1], const __u64 *q56, __
 	return (__u64)((sum >> EPF_FILL_SHIFT) * SUM_LINES / lines);
 }
 
-static __u64 sum_bits(const __u64 nr[EPF_LANE_BITS + 1])
+static __u64 estimate_sum_bits(const __u64 nr[EPF_LANE_BITS + 1])
 {
 	__u64 sum = 0;
 	__u32 n;
@@ -191,7 +191,7 @@ static void fill_of(struct epf_fill *f, const struct tally *t, const struct epf_
 	for (j = 0; j < g->parts; j++)
 		for (l = 0; l < EPF_LANES; l++) {
 			f->chance[j][l] = sum_chances(t->nr[j][l], cover.q56, g->part_lines);
-			f->bits[l] += sum_bits(t->nr[j][l]);
+			f->bits[l] += estimate_sum_bits(t->nr[j][l]);
 		}
 }
 

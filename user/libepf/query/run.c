@@ -145,7 +145,7 @@ static void chunk(void *self, __u64 first, __u64 n)
 		run_step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) : EPF_STEP_KEYS);
 }
 
-static void add_up(struct epf_answer *a, const struct worker *w)
+static void run_add_up(struct epf_answer *a, const struct worker *w)
 {
 	__u32 age, i;
 
@@ -172,7 +172,7 @@ static bool run_workers(const struct run *r, struct worker *w, unsigned int nr)
 		w[i].run = r;
 	epf_par_run(&par, w, sizeof(*w), nr);
 	for (i = 0; i < nr; i++)
-		add_up(r->a, &w[i]);
+		run_add_up(r->a, &w[i]);
 	return par.stop;
 }
 
