@@ -4,7 +4,7 @@
 # card, which selftests/cuda builds. selftests/gpu uses both.
 
 LIB := $(patsubst $(ROOT)/user/libepf/%.c,%,$(wildcard $(ROOT)/user/libepf/query/*.c)) \
-	copy dev backend
+	clock copy dev backend
 SANITIZED_CARD := $(BUILD)/selftests/cuda/sanitized/libepf_cuda_emu.so
 SANITIZED_LIB := $(LIB:%=$(BUILD)/selftests/audit/sanitized/lib/%.o)
 
