@@ -11,7 +11,8 @@ import sys
 import tomllib
 
 SOURCE = ("unit", "plan", "error", "command", "machine", "date")
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|\.\d+(?:e-?\d+)?")
+KEPT = ("file", "command", "machine", "date")
+NUMBER = re.compile(r"\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?|\.\d+(?:e-?\d+)?")
 
 
 def cells(line):
@@ -19,9 +20,9 @@ def cells(line):
 
 
 def numbers(line):
-    """The first cell, and the numbers of all others."""
+    """The first cell, and the numbers of all others, as a row of figures.toml."""
     first, *others = cells(line)
-    return [first, *NUMBER.findall(" | ".join(others))]
+    return f"{first} | {' '.join(NUMBER.findall(' | '.join(others)))}".strip()
 
 
 def rows(lines, head):
@@ -37,6 +38,16 @@ def rows(lines, head):
     return found
 
 
+def filled(tables):
+    """Each table with what it takes from the one above, of the same file."""
+    above = {}
+    for table in tables:
+        if "file" not in table:
+            table = {key: above[key] for key in KEPT if key in above} | table
+        yield table
+        above = table
+
+
 def faults(table, top):
     name = f"{table['file']}: table '{table['head'][:40]}'"
     missing = [key for key in SOURCE if not table.get(key)]
@@ -47,17 +58,18 @@ def faults(table, top):
     if found is None:
         yield f"{name} is not there"
         return
-    if len(found) != len(table["rows"]):
-        yield f"{name} has {len(found)} rows, figures.toml {len(table['rows'])}"
-    for got, want in zip(found, table["rows"]):
+    wanted = table["rows"].splitlines()
+    if len(found) != len(wanted):
+        yield f"{name} has {len(found)} rows, figures.toml {len(wanted)}"
+    for got, want in zip(found, wanted):
         if got != want:
-            yield f"{name}, row '{got[0]}': {' '.join(got[1:])}; figures.toml: {' '.join(want)}"
+            yield f"{name}, row '{got}'; figures.toml: '{want}'"
 
 
 def main(top="."):
     with open(f"{top}/docs/figures.toml", "rb") as f:
         tables = tomllib.load(f)["table"]
-    for table in tables:
+    for table in filled(tables):
         for fault in faults(table, top):
             print(fault)
 
