@@ -26,7 +26,7 @@ def numbers(line):
 
 
 def rows(lines, head):
-    """The rows of the table below a head, or None."""
+    """The rows with numbers of the table below a head, or None."""
     at = next((i for i, line in enumerate(lines) if line.startswith("|") and cells(line) == cells(head)), None)
     if at is None:
         return None
@@ -35,7 +35,7 @@ def rows(lines, head):
         if not line.startswith("|"):
             break
         found.append(numbers(line))
-    return found
+    return [row for row in found if not row.endswith("|")]
 
 
 def filled(tables):
