@@ -12,7 +12,7 @@ import tomllib
 
 SOURCE = ("unit", "plan", "error", "command", "machine", "date")
 KEPT = ("file", "command", "machine", "date")
-NUMBER = re.compile(r"(?<![A-Za-z0-9])\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?|\.\d+(?:e-?\d+)?")
+NUMBER = re.compile(r"(?<![A-Za-z0-9])(?:\d(?:[\d,]*\d)?(?:\.\d+)*|\.\d+)(?:[e^]-?\d+)?")
 
 
 def cells(line):
