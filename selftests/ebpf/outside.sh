@@ -39,7 +39,7 @@ in_readme() {
 line() {
 	awk -v begin="    $1" 'index($0, begin) == 1 { on = 1 } on { print } on && !/\\$/ { exit }' "$top/README.md" |
 		sed "s|/usr/local|$tmp/root/usr/local|g; s|sudo ||g; s|one_each|$name|g; s|\<senders\>|$name|g
-			s|epfctl|$tmp/root/usr/local/bin/epfctl --backend bpf|; s|--time 10s|--time 1h|"
+			s|epfctl|$tmp/root/usr/local/bin/epfctl|; s|--time 10s|--time 1h|"
 }
 
 by_line() {
@@ -94,7 +94,7 @@ ktap_check "the program is README's, and of 20 lines" in_readme
 ktap_check 'it builds outside the tree' by_line 'clang '
 ktap_check 'so it does for filters of the module' other_build -DEPF_MODULE ''
 ktap_check 'and with the types of a vmlinux.h' dumped
-ktap_check 'its filter is made' by_line 'sudo epfctl create senders'
+ktap_check 'its filter is made' by_line 'sudo epfctl --backend bpf create senders'
 ktap_check 'it is loaded, on this filter' by_line 'sudo bpftool prog load'
 ktap_is 'the first packet of a sender passes' "$(packet '\7')" 2
 ktap_check 'the next one is dropped, once the kernel ends epochs' dropped '\7'
