@@ -24,6 +24,7 @@ sys.path.append(os.path.join(TOP, "selftests/dedup"))
 
 sys.path.append(HERE)
 import default_drop  # noqa: E402
+import readme  # noqa: E402
 import tap  # noqa: E402
 
 BUILT = os.path.join(TOP, "build/user")
@@ -324,6 +325,7 @@ def main():
         ("read as IPFIX", log.read_ipfix),
         ("end: nothing is left", lambda: ended("Log each flow once")),
         *default_drop.cases(),
+        ("README's commands do in its order what they say", readme.case),
     ])
 
 
