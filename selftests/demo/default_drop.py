@@ -13,6 +13,8 @@ import socket
 import subprocess
 import tempfile
 
+import tap
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PAGES = ("README.md", "docs/epfctl.8.rst", "docs/epfagent.8.rst", "docs/epochfilter.conf.5.rst",
@@ -193,8 +195,14 @@ def clean():
             os.rmdir(folder)
 
 
+def needs_hooks(text):
+    if "--hook" in text and tuple(map(int, os.uname().release.split(".")[:2])) < (6, 4):
+        raise tap.Skip("attach --hook needs Linux 6.4")
+
+
 def try_block(text):
     """Later blocks of a page use the filter that an earlier one creates."""
+    needs_hooks(text)
     created = set(re.findall(r"epfctl.* create (\S+)", text))
     for name in set(re.findall(r"--filter (\S+)", text)) - created:
         subprocess.run(["epfctl", "create", name, "--time", "30s", "--rate", "10k", "--rotate",

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 
 import default_drop
-import tap
 from default_drop import SERVED, THEM, TOP, US, run
 
 ELSEWHERE = re.compile(r"^(sudo )?make |usermod|/dev/epochfilter|--cluster|^include/uapi")
@@ -177,8 +176,7 @@ def in_order():
 
 
 def case():
-    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 4):
-        raise tap.Skip("attach --hook needs Linux 6.4")
+    default_drop.needs_hooks("--hook")
     try:
         return default_drop.forked(in_order)
     finally:

@@ -41,15 +41,12 @@ FRAME = bytes.fromhex(
 
 
 def block():
-    """Return the commands of README's section "Use", up to the first blank line after a
-    detach, without comments and commands that never end.
-"""
+    """Return the commands of README's section "Use", up to the first detach, without comments."""
     text = (TOP / "README.md").read_text()
     lines = []
     for line in text.split("\n## Use\n", 1)[1].splitlines():
         command = re.sub(r"\s+# .*", "", line).strip()
-        if line.startswith("    ") and not command.startswith("epfctl watch") \
-                and not command.startswith("sudo epfctl watch"):
+        if line.startswith("    "):
             lines.append(command)
         if " detach " in line:
             return lines
