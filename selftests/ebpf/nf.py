@@ -29,8 +29,8 @@ from nf_recipe import in_from_a, out_from_c
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
 
 THOROUGH = bool(os.environ.get("EPF_THOROUGH"))
-ANSWERS = ("--key", "flow", "--reverse", "--errors", "--match", "udp:sport=53,123,443")
-QUERIES = ("--key", "flow", "--learn", "--match", "udp:dport=53,123,443")
+ANSWERS = ("--key", "flow", "--reverse", "--errors", "--match", "udp:sport=53,123,443,448")
+QUERIES = ("--key", "flow", "--learn", "--match", "udp:dport=53,123,443,448")
 DROP = ("--else", "drop", "--if-unknown", "accept", "--fragments", "pass")
 HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
 packets.WAYS = ("plain", "options", "first")  # without tags, which belong to the link
