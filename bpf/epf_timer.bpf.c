@@ -316,7 +316,7 @@ EPF_FN_APART __u64 epf_tick_wait(__u32 at, __u64 inserts, __u64 now_ns)
 	w = epf_bpf_window(s);
 	ends = s->state.ring[s->state.epoch & 7].start_ns + w.epoch_ns;
 	if (w.mode != EPF_MODE_COUNT)
-		wait = (__s64)(ends - now_ns) > 0 ? ends - now_ns : 0;
+		wait = ends > now_ns ? ends - now_ns : 0;
 	if (w.mode != EPF_MODE_TIME) {
 		full = until_full(s, w.epoch_inserts, inserts, now_ns);
 		wait = wait < full ? wait : full;

@@ -13,7 +13,7 @@ say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(patsubst $(BUILD)/%,%,
 ROOT := $(abspath ../..)
 BUILD ?= $(ROOT)/build
 OUT := $(BUILD)/selftests/$(notdir $(CURDIR))
-include $(ROOT)/scripts/moved.mk
+-include $(ROOT)/scripts/moved.mk
 
 CC ?= cc
 CLANG ?= clang

@@ -170,7 +170,8 @@ EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns, bool fi
 EPF_FN bool epf_window_due(const struct epf_window *w, __u64 inserts, __u64 ns)
 {
 	bool full = inserts >= w->epoch_inserts;
-	bool old = (__s64)ns >= 0 && ns >= w->epoch_ns;
+	/* epoch_ns <= ns < 2^63, in one comparison for the verifier */
+	bool old = ns - w->epoch_ns < (1ULL << 63) - w->epoch_ns;
 
 	switch (w->mode) {
 	case EPF_MODE_COUNT:

@@ -149,7 +149,7 @@ until_says() {{
 		n=$((n + 1)); [ $n -lt 3000 ] || return; sleep 0.1
 	done
 }}
-until_says status uptime && epfctl create held {SIZE} && until_says status '"held":true' || exit
+until_says status uptime && epfctl create held {SIZE} --rotate process && until_says status '"held":true' || exit
 epfctl insert held a && epfctl test held a
 python3 -c 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:9464/metrics").read().decode())'
 epfctl save held held.epf && truncate -s 1T vast
