@@ -15,6 +15,7 @@ import contextlib
 import functools
 import json
 import os
+import select
 import shutil
 import socket
 import struct
@@ -168,6 +169,16 @@ def received(sock):
     return out
 
 
+def ask(sock, server, address):
+    """Send a query until one arrives: an address may have just been given."""
+    for _ in range(60):
+        sock.sendto(b"query", (address, DNS))
+        if select.select([server], [], [], 1)[0]:
+            server.recv(99)
+            return
+    raise TimeoutError("no query arrives")
+
+
 def served(datagrams):
     """Send the datagrams. Return what came: ({numbers, asked}, {numbers, unasked})."""
     with contextlib.ExitStack() as stack:
@@ -180,8 +191,7 @@ def served(datagrams):
         servers = [opened(net.NS_A, a, DNS) for a in (A4, A6)]
         fences = [opened(net.NS_A, a, 9999) for a in (A4, A6)]
         for sock, server, address in zip(of[ASKED], servers, (A4, A6)):
-            sock.sendto(b"query", (address, DNS))
-            server.recv(99)
+            ask(sock, server, address)
         with hosts.raw(net.NS_A, net.A, 0) as tx:
             for n, _, frames in datagrams:
                 for frame in frames:

@@ -28,7 +28,7 @@ build_cluster() {
 			objects+=("$tmp/whole-$name.o") ;;
 		esac || return
 	done
-	"$CC" "${objects[@]}" user/records/rec_error.c -Iuser -Iinclude -Iinclude/uapi -o "$program" -lisal -pthread
+	"$CC" "${objects[@]}" user/records/rec_error.c user/libepf/clock.c -D_GNU_SOURCE= -Iuser -Iuser/libepf -Iinclude -Iinclude/uapi -o "$program" -lisal -pthread
 }
 
 # Real agents, a real server: one case fails, or waits for what does not come.
