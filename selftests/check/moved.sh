@@ -58,7 +58,7 @@ sources() {
 # Makefiles that have dependency files written and do not include moved.mk.
 unaware() {
 	cd "$top" && git grep -lE -e '-MMD' -- '*Makefile' |
-		xargs grep -LE '^include .*(suite|moved)\.mk$'
+		xargs grep -LE '^-?include .*(suite|moved)\.mk$'
 }
 
 ktap_plan 9
