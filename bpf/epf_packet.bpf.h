@@ -123,6 +123,10 @@ struct epf_xdp_ask {
 	struct epf_pkt_opts opts;
 };
 
+EPF_ASSERT(__builtin_offsetof(struct epf_xdp_ask, off) ==
+		   __builtin_offsetof(struct epf_xdp_ask, exts.off),
+	   "one offset");
+
 /**
  * struct epf_pkt - a packet, for headers.h
  * @ctx: of the program

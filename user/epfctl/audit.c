@@ -306,10 +306,9 @@ int audit_fails_torn(const char *keys)
  */
 static bool ends_early(struct auditing *a, int more, const struct rec_error *e)
 {
-	if (S_ISREG(a->keys.st_mode) || more == 0 ||
-	    (more < 0 && more != -EBADMSG && !(more == -EINTR && interrupted)))
-		return false;
-	if (more > 0 && !interrupted)
+	bool signalled = interrupted && (more > 0 || more == -EINTR);
+
+	if (S_ISREG(a->keys.st_mode) || !(signalled || more == -EBADMSG))
 		return false;
 	if (interrupted)
 		rec_error_set(&a->early, 0, "interrupted");

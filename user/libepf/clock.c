@@ -45,14 +45,15 @@ static bool offsets_of(struct offsets *o, const char *pid)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%s/timens_offsets", pid);
 	f = fopen(path, "re");
-	while (f && fscanf(f, "%15s %lld %lld", clock, &s, &ns) == 3)
+	if (!f)
+		return false;
+	while (fscanf(f, "%15s %lld %lld", clock, &s, &ns) == 3)
 		if (!strcmp(clock, "monotonic"))
 			o->monotonic = s * NS + ns;
 		else if (!strcmp(clock, "boottime"))
 			o->boottime = s * NS + ns;
-	if (f)
-		fclose(f);
-	return f;
+	fclose(f);
+	return true;
 }
 
 /* A process that has called unshare() itself is in another namespace than its children, as a rule
