@@ -11,6 +11,10 @@
  */
 #include "lib.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+
 #define W 400u        /* keys of a window */
 #define T (W * 1000u) /* ns of a window: one key in a microsecond */
 #define STEPS (10u * W)
@@ -366,6 +370,41 @@ static const char *all_jumps(void)
 	return wrong ? wrong : jumps("lanes", COUNT, 0);
 }
 
+/* Children of this process live @ahead, "monotonic S NS". Return: false: not permitted here. */
+static bool live_ahead(const char *ahead)
+{
+	int fd = unshare(CLONE_NEWTIME) ? -1 : open("/proc/self/timens_offsets", O_WRONLY);
+	bool good = fd >= 0 && write(fd, ahead, strlen(ahead)) == (ssize_t)strlen(ahead);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* A child whose time namespace is ahead of its parent's covers no more than the filter's life,
+ * although the parent has read the clock before.
+ */
+static const char *child_ahead(bool *skip)
+{
+	struct libepf_plan p = plan_of("lanes", TIME);
+	struct libepf_filter *f;
+	int status = -1;
+	pid_t pid;
+
+	p.window_ns = LIBEPF_TIME_MAX / 2;
+	p.rate = 1e-15;
+	if (libepf_filter_new(&p, LIBEPF_NOW, &f))
+		return libepf_error();
+	*skip = !live_ahead("monotonic 100000 0");
+	pid = *skip ? -1 : fork();
+	if (!pid)
+		_exit(info_of(f, LIBEPF_NOW).covered_ns > UINT64_C(50000000000000));
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	libepf_filter_free(f);
+	return *skip || !status ? NULL : "it covers what it has not seen";
+}
+
 static void report(const char *kind, const char *what, const char *wrong)
 {
 	tap_ok(!wrong || !*wrong, "%s: %s%s%s", kind, what, wrong ? ": " : "",
@@ -376,12 +415,13 @@ static void report(const char *kind, const char *what, const char *wrong)
 int main(int argc, char **argv)
 {
 	unsigned int i, mode, kinds;
-	const char *kind, *wrong_jumps;
+	const char *kind, *wrong_jumps, *wrong_child;
+	bool skip = false;
 	long printed;
 
 	for (kinds = 0; libepf_kind(kinds); kinds++)
 		;
-	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 2);
+	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 3);
 	for (i = 0; (kind = libepf_kind(i)); i++) {
 		const char *wrong[MODES + 3];
 
@@ -403,6 +443,10 @@ int main(int argc, char **argv)
 	wrong_jumps = all_jumps();
 	tap_ok(!wrong_jumps, "jumps of the program's clock%s%s", wrong_jumps ? ": " : "",
 	       wrong_jumps ? wrong_jumps : "");
+	wrong_child = child_ahead(&skip);
+	tap_ok(!wrong_child, "a child in another time namespace%s%s%s",
+	       skip ? " # SKIP not permitted" : "", wrong_child ? ": " : "",
+	       wrong_child ? wrong_child : "");
 	tap_ok(kinds >= 8 && !libepf_kind(kinds + 1), "all kinds have a name");
 	temp_gone();
 	return tap_end();

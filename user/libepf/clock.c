@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The offsets of a time namespace are fixed before the first process enters it, and a process
- * with several threads cannot enter another one. So they are read once.
+ * with several threads cannot enter another one. So each process reads them once: after
+ * unshare(CLONE_NEWTIME), the next child is in another namespace than its parent.
  */
 #include "clock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +70,18 @@ static struct offsets offsets_read(void)
 	o.known = offsets_of(&o, "self") || offsets_of(&o, parent) ||
 		  (!access("/proc/self/stat", F_OK) && access("/proc/self/ns/time", F_OK));
 	return o;
+}
+
+/* A child has one thread, so nobody writes meanwhile. */
+static void offsets_forget(void)
+{
+	__atomic_store_n(&offsets.state, 0, __ATOMIC_RELAXED);
+}
+
+/* Without memory for the handler, a child keeps the offsets of its parent. */
+__attribute__((constructor)) static void offsets_begin(void)
+{
+	pthread_atfork(NULL, NULL, offsets_forget);
 }
 
 static const struct offsets *offsets_here(void)
