@@ -154,6 +154,8 @@ def objects_of(path):
     names = "|".join({re.escape(path), re.escape(path.removeprefix("user/"))})
     for name in glob.glob(f"{BUILD}/**/*.d", recursive=True):
         built = name[:-2] + ".o" if os.path.exists(name[:-2] + ".o") else name[:-2]
+        if os.path.isdir(name):  # of a guest's system
+            continue
         with open(name, encoding="utf-8", errors="replace") as file:
             if os.path.isfile(built) and re.search(rf"[ /](?:{names})[:\s]", file.read()):
                 yield built
