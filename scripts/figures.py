@@ -1,51 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Compare the tables of figures in README and docs with docs/figures.toml, which says of each figure where
-it is from: a number of a table that the file lacks, or has otherwise, is a fault, and so is a table of numbers
-that the file lacks.
+"""Write the tables of figures in README and docs from docs/figures.toml, which records where each figure is from.
+A table is found by its head.
 
-usage: figures.py [TOP]: print the faults of the tree TOP, one a line
+usage: figures.py [--write] [TOP]: without --write print the tables of the tree TOP that would change. In any
+case print the other faults: tables that are not there or have no source, tables of numbers that figures.toml lacks
 """
 
 import glob
+import itertools
 import re
 import sys
 import tomllib
 
 SOURCE = ("unit", "plan", "error", "command", "machine", "date")
 KEPT = ("file", "command", "machine", "date")
-NUMBER = re.compile(r"(?<![A-Za-z0-9])(?:\d(?:[\d,]*\d)?(?:\.\d+)*|\.\d+)(?:[e^]-?\d+)?")
-
-
-def cells(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def read(path):
-    """The tables of a document: each head, and its rows as lists of cells."""
-    tables, head = {}, None
-    with open(path, encoding="utf-8") as f:
-        for line in f:
-            if not line.startswith("|"):
-                head = None
-            elif head is None:
-                head = tuple(cells(line))
-                tables[head] = []
-            elif not set(line) <= set("|-: \n"):
-                tables[head].append(cells(line))
-    return tables
-
-
-def numbers(table):
-    """The rows with numbers, as in figures.toml: the first cell, and the numbers of all others."""
-    found = (f"{first} | {' '.join(NUMBER.findall(' | '.join(others)))}".strip() for first, *others in table)
-    return [row for row in found if not row.endswith("|")]
+TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 
 
 def is_figures(table):
-    """Do most cells begin with a number?"""
-    found = [bool(re.match(r"\W*\d", cell)) for _, *others in table for cell in others]
-    return 2 * sum(found) > len(found)
+    """Do most cells behind the first column begin with a number?"""
+    cells = [cell for row in table.splitlines()[2:] for cell in row.strip("|").split("|")[1:]]
+    return 2 * sum(bool(re.match(r"\W*\d", cell)) for cell in cells) > len(cells)
 
 
 def filled(tables):
@@ -58,35 +34,41 @@ def filled(tables):
         above = table
 
 
-def faults(table, found):
-    missing = [key for key in SOURCE if not table.get(key)]
-    if missing:
-        yield f"has no {', '.join(missing)} in figures.toml"
-    if found is None:
-        yield "is not there"
-        return
-    found, wanted = numbers(found), table["rows"].splitlines()
-    if len(found) != len(wanted):
-        yield f"has {len(found)} rows, figures.toml {len(wanted)}"
-    for got, want in zip(found, wanted):
-        if got != want:
-            yield f"row '{got}'; figures.toml: '{want}'"
-
-
-def main(top="."):
-    with open(f"{top}/docs/figures.toml", "rb") as f:
+def main(*args):
+    write = "--write" in args
+    top = [arg for arg in args if arg != "--write"] or ["."]
+    with open(f"{top[0]}/docs/figures.toml", "rb") as f:
         data = tomllib.load(f)
-    paths = ("README.md", *sorted(glob.glob("docs/**/*.md", root_dir=top, recursive=True)))
-    documents = {path: read(f"{top}/{path}") for path in paths}
+    wanted = {(path, head): None for path, head in data["others"]}
+
+    def fault(path, head, text):
+        print(f"{path}: table '{head[:40]}' {text}")
+
     for table in filled(data["table"]):
-        for fault in faults(table, documents[table["file"]].pop(tuple(cells(table["head"])), None)):
-            print(f"{table['file']}: table '{table['head'][:40]}' {fault}")
-    for path, head in data["others"]:
-        documents[path].pop(tuple(cells(head)), None)
-    for path, tables in documents.items():
-        for head, table in tables.items():
-            if is_figures(table):
-                print(f"{path}: table '| {' | '.join(head)[:38]}' is not in figures.toml")
+        path, head = table["file"], table["head"]
+        wanted[path, head] = f"{head}\n|{'---|' * (head.count('|') - 1)}\n{table['rows']}"
+        missing = [key for key in SOURCE if not table.get(key)]
+        if missing:
+            fault(path, head, f"has no {', '.join(missing)} in figures.toml")
+    for path in ("README.md", *sorted(glob.glob("docs/**/*.md", root_dir=top[0], recursive=True))):
+        def table_of(found):
+            found, key = found[0], (path, found[0].split("\n")[0])
+            if key not in wanted and is_figures(found):
+                fault(*key, "is not in figures.toml")
+            table = wanted.pop(key, None) or found
+            if table != found and not write:
+                rows = itertools.zip_longest(table.splitlines(), found.splitlines(), fillvalue="no row")
+                fault(*key, "would be written as '%s', and has '%s'" % next(row for row in rows if row[0] != row[1]))
+            return table
+
+        with open(f"{top[0]}/{path}", encoding="utf-8") as f:
+            text = f.read()
+        after = TABLE.sub(table_of, text)
+        if write and after != text:
+            with open(f"{top[0]}/{path}", "w", encoding="utf-8") as f:
+                f.write(after)
+    for key in wanted:
+        fault(*key, "of figures.toml is not there")
 
 
 if __name__ == "__main__":
