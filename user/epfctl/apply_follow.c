@@ -53,22 +53,10 @@ static bool is_open(const struct apply_open *open, const struct apply_change *c)
 	return found;
 }
 
-static bool has_destroy(const struct apply_plan *plan, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < plan->nr; i++)
-		if (plan->all[i].kind == APPLY_DESTROY && !strcmp(plan->all[i].name, name))
-			return true;
-	return false;
-}
-
-static bool apply_follow_chosen(const struct apply_open *open, const struct apply_plan *plan,
-				const struct apply_change *c)
+static bool apply_follow_chosen(const struct apply_open *open, const struct apply_change *c)
 {
 	switch (c->kind) {
 	case APPLY_CREATE:
-		return is_open(open, c) && !has_destroy(plan, c->name);
 	case APPLY_PIN:
 		return is_open(open, c);
 	case APPLY_DETACH:
@@ -85,7 +73,7 @@ void apply_open_choose(const struct apply_open *open, struct apply_plan *plan)
 	size_t i;
 
 	for (i = 0; i < plan->nr; i++)
-		plan->all[i].left = !apply_follow_chosen(open, plan, &plan->all[i]);
+		plan->all[i].left = !apply_follow_chosen(open, &plan->all[i]);
 }
 
 /* A change that was left alone stays open if it was so. */
