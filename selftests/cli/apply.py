@@ -672,6 +672,18 @@ def unsynced():
     return "; ".join(wrong) or None
 
 
+def slow():
+    """The age of a state counts from its moment, however long its file takes to be on the disk."""
+    file = write(STATE)
+    saved(file, "x")
+    good("apply", "--save", *state(), file, env={
+        **os.environ, "LD_PRELOAD": own.NOSYNC, "EPF_SYNC_LASTS": "t.epf"})
+    with open(path("state/t.boot")) as f:
+        boot, wall = map(int, f.read().split()[1:])
+    began = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    return None if abs(wall - boot - began) < 5 * 10**8 else f"later by {began - wall + boot} ns"
+
+
 def killed():
     """Killed while it saves, at any moment: the file is whole, and not older than the last
     save that ended."""
@@ -726,6 +738,7 @@ CASES = [
     ("nor what is from the future, which is kept", from_future),
     ("what is missing keeps nothing else from being saved", partly_saved),
     ("a save syncs all its files", unsynced),
+    ("a save that lasts does not make its state younger", slow),
     ("a save that is killed leaves a whole file", killed),
 ]
 
