@@ -227,6 +227,52 @@ static void window_of_insertions(void)
 	drive_end(&d);
 }
 
+static int rotate(void)
+{
+	return ebpf_timer_rotate(d.filter, 1);
+}
+
+static int settle(void)
+{
+	return ebpf_timer_settle(d.filter);
+}
+
+/* @word keeps ticks out, and is released after a while: does @call wait for that? */
+static bool waits(__u64 *word, int (*call)(void))
+{
+	__u64 nobody = 0;
+	pid_t pid;
+	int ret;
+
+	while (!epf_cas(word, &nobody, 1))
+		nobody = 0;
+	end_epochs();
+	insert(4 * LENGTH);
+	pid = drive_fork();
+	if (!pid) {
+		drive_sleep(50000000);
+		epf_store_release(word, 0);
+		_exit(0);
+	}
+	ret = call();
+	waitpid(pid, NULL, 0);
+	return !ret;
+}
+
+static void turns(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	bool good = begin("timer-turns", &p);
+
+	tap_ok(good && waits(&d.filter->shared->ticking, rotate) &&
+		       waits(&d.filter->shared->ticking, settle),
+	       "who ends epochs waits for another tick");
+	tap_ok(good && waits(&d.filter->cpu[0].inside, rotate) &&
+		       waits(&d.filter->cpu[0].inside, settle),
+	       "and for a section of an old epoch");
+	drive_end(&d);
+}
+
 /* ---- the error promise ---- */
 
 /* Insert ten times the planned keys, while the timer ends epochs as they fill. */
@@ -441,6 +487,7 @@ static const struct drive_part parts[] = {
 	{ "stopped", 1, stopped },
 	{ "time", 1, window_of_time },
 	{ "count", 1, window_of_insertions },
+	{ "turns", 2, turns },
 	{ "flood", 1, flood },
 	{ "closes", 1, closes },
 	{ "snapshot", 1, snapshot },

@@ -271,17 +271,17 @@ static int hold_estimate(struct ebpf_hold *h, __u64 now_ns)
 static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(h->filter);
-	__u64 length = (s->params.window_inserts + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
 	__u64 inserts = ebpf_inserts(h->filter);
 	__u64 wait = LOOK_MAX_NS, came, left;
+	struct epf_window w = epf_bpf_window(s);
 
-	if (s->params.mode != EPF_MODE_COUNT) {
+	if (w.mode != EPF_MODE_COUNT) {
 		left = ebpf_ends_ns(h->filter, now_ns);
 		wait = left > now_ns ? left - now_ns : LOOK_MIN_NS;
 	}
 	came = s->state.epoch == h->epoch && inserts > h->inserts ? inserts - h->inserts : 0;
-	if (s->params.mode != EPF_MODE_TIME) {
-		left = inserts < length ? length - inserts : 0;
+	if (w.mode != EPF_MODE_TIME) {
+		left = inserts < w.epoch_inserts ? w.epoch_inserts - inserts : 0;
 		left = came ? (__u64)((double)(now_ns - h->at_ns) * (double)left / (double)came /
 				      2) :
 			      LOOK_NS;
