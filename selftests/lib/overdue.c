@@ -285,15 +285,30 @@ static int kernel_new(unsigned int i, bool other, const char *kind, uint32_t bac
 	return libepf_kernel_create(name_of(i, other), &p, &o, k);
 }
 
-/* Insert, save, make the epoch late, restore; every other filter gets the contents by a swap. */
+static uint64_t epoch_of(struct libepf_kernel *k)
+{
+	struct libepf_info info = { .size = sizeof(info) };
+
+	return libepf_kernel_info(k, &info) ? 0 : info.epoch;
+}
+
+/* Insert, save, make the epoch late, restore; every other filter gets the contents by a swap. If an
+ * epoch ends before the copy is made, the key is not in the late one, which would say that the key's
+ * own ended before it came: once more.
+ */
 static const char *fill(struct held *h, unsigned int i, uint32_t backend, uint64_t window_ns)
 {
 	const char *path = temp_path("kernel.epf");
 	struct libepf_keys key = the_key();
+	unsigned int tries = 0;
+	uint64_t epoch;
 
-	h->until_ns = clock_now() + window_ns;
-	if (libepf_kernel_insert(h->k, &key) || libepf_kernel_save(h->k, path))
-		return libepf_error();
+	do {
+		epoch = epoch_of(h->k);
+		h->until_ns = clock_now() + window_ns;
+		if (libepf_kernel_insert(h->k, &key) || libepf_kernel_save(h->k, path))
+			return libepf_error();
+	} while (epoch_of(h->k) != epoch && ++tries < 20);
 	if (make_late(path, late_halves[i % CASES] * window_ns / 14))
 		return "the snapshot could not be changed";
 	if (libepf_kernel_clear(h->k) || libepf_kernel_restore(h->other ? h->other : h->k, path))
