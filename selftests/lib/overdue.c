@@ -293,8 +293,8 @@ static uint64_t epoch_of(struct libepf_kernel *k)
 }
 
 /* Insert, save, make the epoch late, restore; every other filter gets the contents by a swap. If an
- * epoch ends before the copy is made, the key is not in the late one, which would say that the key's
- * own ended before it came: once more.
+ * epoch ends before the copy is made, the key is in the one before the late one, which would then
+ * have ended before the key came: once more.
  */
 static const char *fill(struct held *h, unsigned int i, uint32_t backend, uint64_t window_ns)
 {
