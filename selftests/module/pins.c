@@ -2,8 +2,9 @@
 /*
  * Unfinished snapshots and journals: calls refused meanwhile leave no reference and no
  * pin behind; an expired pin blocks nothing, nor does that of a process that was killed; a
- * pin that ends early releases a rotation at once; and if two threads rotate, both are told
- * of a snapshot that began and ended while one of them slept.
+ * pin that ends early releases a rotation at once; if two threads rotate, both are told
+ * of a snapshot that began and ended while one of them slept; and a new epoch has nothing of
+ * the one whose memory it takes.
  */
 #include "epftest.h"
 
@@ -300,6 +301,37 @@ static void current_count(int fd, const char *what)
 	test_is(info.epochs[0].inserts, SOME, "%s: as INFO does", what);
 }
 
+/* Has the scan done all that was due when the current epoch began? */
+static bool scanned(void *fd)
+{
+	struct epf_info i = test_info(*(int *)fd);
+
+	return i.stats.scanned >= (i.epoch - EPF_EPOCH_FIRST) * i.params.nr_lines / EPF_SCAN_CHUNKS;
+}
+
+/* Two epochs end one after the other, so that the second one ends while the worker samples. When
+ * that sample is stored, the lane of the current epoch is in it with the keys it had before.
+ */
+static void current_fill(void)
+{
+	struct epf_params p = test_params("mod-pins-f", 65536, 2, 10, WINDOW);
+	int fd = test_make(&p), i, old = 0, empty = 0;
+	struct epf_info info;
+
+	for (i = 0; i < 40; i++) {
+		test_demand(test_wait(scanned, &fd));
+		test_insert(fd, 4, (__u64)i * 2 * EPOCH, EPOCH);
+		test_insert(fd, 4, (__u64)i * 2 * EPOCH + EPOCH, EPOCH);
+		test_demand(test_wait(scanned, &fd));
+		info = test_info(fd);
+		empty += !info.epochs[0].inserts;
+		old += !info.epochs[0].inserts && info.epochs[0].fill_ppt;
+	}
+	tap_ok(empty > 20 && !old, "of %d epochs without keys %d show those of an old one", empty,
+	       old);
+	close(fd);
+}
+
 /* A restored epoch continues its count: it is no longer than others. */
 static void restored_count(int fd, const char *what)
 {
@@ -449,18 +481,46 @@ static void two_enders(int fd)
 		pthread_join(thread[i], NULL);
 }
 
+/* No worker runs, as above. An overdue epoch ends before another snapshot can begin. */
+static void back_to_back(int fd)
+{
+	pthread_t thread;
+	struct epf_snap s;
+	pid_t busy = 0;
+	__u64 e, begun;
+
+	test_demand(!test_snap_begin(fd, 60 * SEC, &s));
+	e = test_info(fd).epoch;
+	test_insert(fd, 5, 0, EPOCH);
+	test_demand(test_wait(looked, &fd));
+	__atomic_store_n(&busy_end, false, __ATOMIC_RELEASE);
+	test_demand(!pthread_create(&thread, NULL, be_busy, &busy));
+	while (!__atomic_load_n(&busy, __ATOMIC_ACQUIRE))
+		sched_yield();
+	test_demand(run_at(0, 0, 1));
+	test_demand(!test_snap_end(fd, &s) && !test_snap_begin(fd, 60 * SEC, &s));
+	begun = s.header.epoch_begin;
+	run_at(0, 0, 0);
+	__atomic_store_n(&busy_end, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	test_demand(!test_snap_end(fd, &s));
+	test_is((long long)(begun - e), 1, "a late rotation goes before the next snapshot begins");
+}
+
 #define THROTTLE "/proc/sys/kernel/sched_rt_runtime_us"
-static void try_two_enders(int fd)
+static void try_two_enders(int lanes, int fd)
 {
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		test_skip("two who end epochs", "one CPU");
 		test_skip("and return", "one CPU");
+		test_skip("snapshots back to back", "one CPU");
 		return;
 	}
 	test_write(THROTTLE, "-1");
 	test_write("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0");
 	test_write("/sys/kernel/debug/sched/fair_server/cpu1/runtime", "0");
 	two_enders(fd);
+	back_to_back(lanes);
 	test_write(THROTTLE, "950000");
 }
 
@@ -472,7 +532,7 @@ int main(void)
 	int lanes, again, locked, locked_again;
 	__u32 i;
 
-	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 + 2 * 2 + 2 * 2 + 2);
+	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 + 2 * 2 + 2 * 2 + 1 + 3);
 	for (i = 0; i < ARRAY_LEN(refused); i++)
 		try_refused(i);
 	o.window_inserts = (__u64)EPOCH * locked_epochs(EPF_KIND_GE, &shape);
@@ -490,6 +550,7 @@ int main(void)
 	current_count(locked, "ge");
 	restored_count(lanes, "lanes");
 	restored_count(locked, "ge");
-	try_two_enders(locked);
+	current_fill();
+	try_two_enders(lanes, locked);
 	return test_end();
 }
