@@ -602,6 +602,42 @@ static void try_life(void)
 	test_is(test_destroy("mod-journal", 0), 0, "nothing holds the filter");
 }
 
+struct beginning {
+	int fd;
+	long ret;
+};
+
+static void *begin_large(void *arg)
+{
+	struct beginning *b = arg;
+
+	b->ret = begin(b->fd, 18, 1);
+	return NULL;
+}
+
+/* Swap the filter while a journal begins, at each moment of that: mostly its memory is being
+ * zeroed. The journal is of what the filter had, so it ends and does not go on in the other one.
+ */
+#define SWAPPED_POINTS 1
+static void try_swapped(void)
+{
+	int other = test_make_plain("mod-journal-2", 700), goes_on = 0, i;
+	struct beginning b = { .fd = test_make_plain("mod-journal", 700) };
+	pthread_t thread;
+
+	for (i = 0; i < 40; i++) {
+		test_demand(!pthread_create(&thread, NULL, begin_large, &b));
+		test_sleep((__u64)i * MS / 2);
+		test_demand(!epf_dev_swap(test_dev, "mod-journal", "mod-journal-2"));
+		pthread_join(thread, NULL);
+		goes_on += (test_info(other).flags & EPF_INFO_JOURNAL) != 0;
+		test_demand(!b.ret && !end(b.fd));
+	}
+	test_is(goes_on, 0, "swapped while a journal begins: it never goes on in the other");
+	close(other);
+	close(b.fd);
+}
+
 /* ---- one after another on two CPUs ---- */
 
 /* The first insertion is in the ring that is read last, after fourteen epochs have
@@ -643,10 +679,12 @@ int main(int argc, char **argv)
 		return !by_turns();
 	}
 	test_begin(1 + 9 * LAW_POINTS + ALIGNED_POINTS + OVERRUN_POINTS + STORM_POINTS +
-		   CONTENTS_POINTS + ARGS_POINTS + MAPPING_POINTS + LIFE_POINTS + 1);
+		   CONTENTS_POINTS + ARGS_POINTS + MAPPING_POINTS + LIFE_POINTS + SWAPPED_POINTS +
+		   1);
 	try_args();
 	try_mapping();
 	try_life();
+	try_swapped();
 	tap_ok(by_turns(), "by turns on two CPUs: equal");
 	try_overrun();
 	try_storm();
