@@ -247,7 +247,7 @@ def bad_contents():
 
 def compressed():
     """Compressed records: windows above the agent's limit are refused, and the memory of a
-    window counts."""
+    window counts. A long block of a capture ends."""
     wide = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 64 << 20}]
     cut = gzip.compress(files.read("keys.csv"))[:-9]
     for memory, what, number, data in (
@@ -261,7 +261,23 @@ def compressed():
         files.close()
         if answer.get("errno") != number or what not in answer["error"]:
             return f"{what}: answered {answer}"
+    a.write(files.path("packed"), gzip.compress(pcapng(60000)))
+    with a.Agent(files.dir, "--memory", "512M", name="packing") as g, a.Client(g) as c:
+        answer = c.audit(*files.request("packed", records={"format": "pcap"}))
+    files.close()
+    if answer.get("done", {}).get("mark", {}).get("keys") != 1:
+        return f"a block longer than what is read ahead: answered {answer}"
     return alive()
+
+
+def pcapng(comment):
+    """One frame, behind a section header with a comment of so many bytes, a multiple of 4."""
+    def block(kind, body):
+        size = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + size + body + size
+    return block(0x0A0D0D0A, struct.pack("<IHHqHH", 0x1A2B3C4D, 1, 0, -1, 1, comment) +
+                 bytes(comment + 4)) + block(1, struct.pack("<HHI", 1, 0, 65535)) + \
+        block(6, struct.pack("<IIIII", 0, 0, 1, 60, 60) + bytes(60))
 
 
 def own_marks():
