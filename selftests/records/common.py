@@ -22,7 +22,7 @@ BUILD = os.path.join(os.environ.get("BUILD") or
 READREC = os.environ.get("READREC") or os.path.join(BUILD, "readrec")
 # Of cases that are alike every STRIDE-th is tried: a sanitized reader takes long to start.
 STRIDE = 4 if "sanitized" in READREC and not os.environ.get("EPF_THOROUGH") else 1
-EINVAL, EBADMSG, EOPNOTSUPP = 22, 74, 95
+EINTR, EINVAL, EBADMSG, EOPNOTSUPP = 4, 22, 74, 95
 LINE_MAX = 1 << 20
 
 

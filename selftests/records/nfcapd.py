@@ -230,7 +230,8 @@ def gone(path):
 
 
 def stopped():
-    """A reader that stops early ends it: at a bad line, and at Ctrl-C."""
+    """A reader that stops early ends it: at a bad line, at Ctrl-C, and while the file is copied
+    for it, which needs no signal to interrupt a read."""
     mark = tmp("pid")
     begin = f"echo $$ > {mark}.new; mv {mark}.new {mark}; "
     with fake(begin + "echo bad; exec sleep 1000"):
@@ -238,6 +239,12 @@ def stopped():
         fault = differ("bad line", (got.error, "line 2" in got.why), (EBADMSG, True)) or \
             differ("ended", gone(mark), True)
     os.unlink(mark)
+    if fault:
+        return fault
+    with fake(begin):
+        got = read(HEAD, "auto", "key=flow", "stop")
+    fault = differ("copy", (got.error, got.why), (EINTR, "interrupted")) or \
+        differ("started", os.path.exists(mark), False)
     if fault:
         return fault
     with open(tmp("head"), "wb") as f:

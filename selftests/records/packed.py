@@ -22,7 +22,7 @@ import flows
 import pcap
 import tap
 
-EINTR, E2BIG = 4, 7
+E2BIG = 7
 
 
 def zstd(data, *options):

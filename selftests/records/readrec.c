@@ -6,7 +6,7 @@
  * bytes in hex, then the counts, or the error. Options: fields=TEXT, separator=C,
  * joint=C, key=frame|packet|flow, part=FROM-TO, strict, digest, hex, header, skip-bad,
  * multiline, quiet (counts only), drip (each read() returns one byte), eintr=N (read() number
- * N fails with EINTR).
+ * N fails with EINTR), stop (as after a signal that came before).
  *
  * Exit: 0; 1: an error was printed; 3: a guarantee of records.h was violated.
  */
@@ -22,6 +22,7 @@
 
 static bool quiet;
 static bool drip;
+static volatile int stop = 1;
 static unsigned long eintr; /* reads until the one that fails; 0: none */
 
 ssize_t __real_read(int fd, void *to, size_t room);
@@ -74,6 +75,8 @@ static void option(const char *arg, struct rec_spec *spec, struct epf_hash *hash
 		eintr = strtoul(v, NULL, 10);
 	else if ((v = value(arg, "most")))
 		spec->pkt.max_bytes = (__u32)atoi(v);
+	else if (!strcmp(arg, "stop"))
+		spec->stop = &stop;
 	spec->digest |= !strcmp(arg, "digest");
 	spec->hex |= !strcmp(arg, "hex");
 	spec->header |= !strcmp(arg, "header");
