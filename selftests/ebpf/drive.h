@@ -151,6 +151,16 @@ static inline int drive_restore(struct drive *d)
 	return ret;
 }
 
+/* Swap with the filter @other. */
+static inline bool drive_swap(const struct drive *d, const char *other)
+{
+	struct epf_swap a = { 0 };
+
+	strcpy(a.a.name, d->name);
+	strcpy(a.b.name, other);
+	return !ebpf_swap(&a);
+}
+
 static inline void drive_end(struct drive *d)
 {
 	if (d->filter)

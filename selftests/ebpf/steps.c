@@ -2,10 +2,12 @@
 /*
  * Pure BPF filters step by step, in one thread: a section that is still under way when
  * epochs end or another insertion overtakes it; the error guarantee in a flood; a
- * holder that dies before each of its stores and calls (death.h).
+ * holder that dies before each of its stores and calls (death.h); what a swap, a restore and
+ * a clear do to each word.
  *
  * Digests are the same in each run, so the measured shares are too.
  */
+#include "../carried.h"
 #include "death.h"
 #include "drive.h"
 
@@ -432,6 +434,144 @@ static void before_zero(void)
 	drive_end(&d);
 }
 
+/* ---- words of two filters, before and after (../carried.h) ---- */
+
+/**
+ * struct side - one of the two filters
+ * @d: the filter and its program
+ * @snap: its header and description
+ * @lines: a copy of its lines
+ * @before: what it was
+ */
+struct side {
+	struct drive d;
+	struct epf_snap snap;
+	struct epf_line *lines;
+	struct carried_look before;
+};
+
+static struct side two[2];
+
+static struct carried_look look(struct ebpf_filter *f)
+{
+	struct carried_look l = { .info = { .size = sizeof(l.info) } };
+
+	ebpf_info(f, &l.info);
+	memcpy(l.key, ebpf_slot(f)->hash.key, sizeof(l.key));
+	return l;
+}
+
+/* Filter 1 differs from filter 0 in all parameters, and is aligned. */
+static bool side_make(struct side *s, __u32 nr)
+{
+	struct epf_params p = params(FEW_LINES << nr, LIMIT >> nr);
+
+	p.refresh = nr ? EPF_FIRST_SEEN : EPF_REFRESH;
+	p.mode = EPF_MODE_TIME;
+	p.window_inserts = 0;
+	p.window_ns = EPF_LIVE_EPOCHS * (3600000000000ULL + nr);
+	return drive_start(&s->d, nr ? "steps-two" : "steps-one", &p, nr ? EPF_CREATE_ALIGN : 0);
+}
+
+/* A snapshot of it, or the end of one that was begun. */
+static int side_save(struct side *s)
+{
+	struct epf_lanes lanes;
+	int ret;
+
+	s->snap = (struct epf_snap){ .size = sizeof(s->snap), .pin_ns = EPF_PIN_MAX_NS };
+	ret = ebpf_snap_begin(s->d.filter, &s->snap) ?: ebpf_lines(s->d.filter, &lanes);
+	if (ret)
+		return ret;
+	s->lines = malloc(s->d.filter->line_bytes);
+	memcpy(s->lines, lanes.line, s->d.filter->line_bytes);
+	s->snap.pin_ns = 0;
+	return ebpf_snap_end(s->d.filter, &s->snap);
+}
+
+/* Filter 0 has few keys, and filter 1 more than its limit allows. Both have a journal. */
+static bool side_fill(struct side *s, __u32 nr)
+{
+	struct epf_journal_args j = { .size = sizeof(j), .order = 4, .shards = 1 };
+
+	ebpf_slot(s->d.filter)->desc.kind = nr ? EPF_KEYS_DIGEST : EPF_KEYS_ADDRESS;
+	drive_step(s->d.name);
+	drive_run(s->d.laws, 0, 9 + nr);
+	if (ebpf_rotate_now(s->d.filter, 1 + nr, NULL))
+		return false;
+	drive_run(s->d.laws, 0, 17 + nr);
+	if (ebpf_rotate_now(s->d.filter, 1, NULL))
+		return false;
+	drive_run(s->d.laws, 0, nr ? 16 * FEW_LINES : 5);
+	return !side_save(s) && !ebpf_journal(s->d.filter, &j);
+}
+
+static int apply(enum carried_op op)
+{
+	struct epf_restore r = { 0 };
+	int ret = 0;
+	__u32 i;
+
+	if (op == CARRIED_SWAP)
+		return !drive_swap(&two[0].d, two[1].d.name);
+	for (i = 0; i < 2 && !ret; i++) {
+		r.header = two[!i].snap.header;
+		r.desc = two[!i].snap.desc;
+		r.lines = (__u64)(uintptr_t)two[!i].lines;
+		ret = op == CARRIED_CLEAR ? ebpf_rotate_now(two[i].d.filter, EPF_LANES, NULL) :
+					    ebpf_restore(two[i].d.filter, &r);
+	}
+	return ret;
+}
+
+/* Words of the filter that nobody reports. */
+static unsigned int apart(struct ebpf_filter *f)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+
+	return (s->began == EPF_BEGAN_NEVER) + f->shared->changing + f->shared->half + s->timed;
+}
+
+static void carried(enum carried_op op)
+{
+	unsigned int wrong = 0;
+	struct carried_look now;
+	__u64 began;
+	bool good = true;
+	__u32 i;
+
+	for (i = 0; i < 2 && good; i++) {
+		good = side_make(&two[i], i) && side_fill(&two[i], i);
+		if (good)
+			two[i].before = look(two[i].d.filter);
+	}
+	began = now_ns();
+	good = good && !apply(op);
+	for (i = 0; i < 2 && good; i++) {
+		now = look(two[i].d.filter);
+		wrong += carried_wrong(op, &now, &two[i].before,
+				       &two[op == CARRIED_CLEAR ? i : !i].before, now_ns() - began);
+		wrong += apart(two[i].d.filter);
+	}
+	if (good) /* the limit of what was filter 0 is still one */
+		good = drive_run(two[op != CARRIED_CLEAR].d.laws, 0, 16 * FEW_LINES) &&
+		       drive_opened(&two[op != CARRIED_CLEAR].d);
+	tap_ok(good && !wrong, "%s: each word is kept, given, or new: %u wrong", carried_names[op],
+	       wrong);
+	for (i = 0; i < 2; i++) {
+		free(two[i].lines);
+		drive_end(&two[i].d);
+	}
+	memset(two, 0, sizeof(two));
+}
+
+static void all_carried(void)
+{
+	carried(CARRIED_SWAP);
+	carried(CARRIED_RESTORE);
+	carried(CARRIED_CLEAR);
+}
+
 static void deaths_alone(void)
 {
 	deaths_and_errors(false);
@@ -458,7 +598,7 @@ static const struct drive_part parts[] = {
 	{ "deaths", 1, deaths_alone }, { "look", 1, deaths_looked_at },
 	{ "flood", 1, flood_alone },   { "held", 1, flood_held },
 	{ "overdue", 1, overdue },     { "starts", 1, starts },
-	{ "before", 1, before_zero },
+	{ "before", 1, before_zero },  { "carried", 3, all_carried },
 };
 
 /* usage: steps [PART] */

@@ -435,15 +435,6 @@ static bool limit_is_own(const struct ebpf_filter *f)
 	return !memcmp(&want, &f->capacity[f->shared->active], sizeof(want));
 }
 
-static bool swap_with(const char *other)
-{
-	struct epf_swap a = { 0 };
-
-	strcpy(a.a.name, d.name);
-	strcpy(a.b.name, other);
-	return !ebpf_swap(&a);
-}
-
 /* What belongs to a filter, not to its contents, when two exchange theirs: one has a timer, the
  * other a journal and was at its limit. A timer judges contents that it gets anew.
  */
@@ -461,7 +452,7 @@ static void carried(void)
 	       !ebpf_journal(other, &journal) && limit_is_own(d.filter);
 	if (good)
 		ebpf_slot(other)->saturated = 1;
-	good = good && swap_with(name);
+	good = good && drive_swap(&d, name);
 	a = good ? ebpf_slot(d.filter) : NULL;
 	b = good ? ebpf_slot(other) : NULL;
 	tap_ok(good && a->timed && !b->timed && !a->journal && !b->journal &&
@@ -469,7 +460,7 @@ static void carried(void)
 	       "a swap leaves its timer and its journal to a filter");
 	tap_ok(good && !a->saturated && a->open_at && comes(closed) && limit_is_own(d.filter),
 	       "what a timer gets by a swap is judged anew, by the limit of its own geometry");
-	tap_ok(good && swap_with(name) && limit_is_own(d.filter) && swap_with(name),
+	tap_ok(good && drive_swap(&d, name) && limit_is_own(d.filter) && drive_swap(&d, name),
 	       "a journal that is over is not one of the next swap");
 	good = good && !drive_restore(&d);
 	tap_ok(good && ebpf_slot(d.filter)->timed && !ebpf_slot(d.filter)->journal &&
