@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Write the tables of figures in README and docs from docs/figures.toml, which records where each figure is from.
-A table is found by its head.
+A table is found by its head. {name} in its rows is a value that stands in several places.
 
 usage: figures.py [--write] [TOP]: without --write print the tables of the tree TOP that would change. In any
-case print the other faults: tables that are not there or have no source, tables of numbers that figures.toml lacks
+case print the other faults: tables that are not there or have no source, tables of numbers that figures.toml lacks,
+and sentences that do not quote figures as figures.toml has them
 """
 
 import glob
@@ -41,12 +42,15 @@ def main(*args):
         data = tomllib.load(f)
     wanted = {(path, head): None for path, head in data["others"]}
 
+    def valued(text):
+        return re.sub(r"\{(\w+)\}", lambda name: data["values"][name[1]], text)
+
     def fault(path, head, text):
         print(f"{path}: table '{head[:40]}' {text}")
 
     for table in filled(data["table"]):
         path, head = table["file"], table["head"]
-        wanted[path, head] = f"{head}\n|{'---|' * (head.count('|') - 1)}\n{table['rows']}"
+        wanted[path, head] = f"{head}\n|{'---|' * (head.count('|') - 1)}\n{valued(table['rows'])}"
         missing = [key for key in SOURCE if not table.get(key)]
         if missing:
             fault(path, head, f"has no {', '.join(missing)} in figures.toml")
@@ -63,6 +67,9 @@ def main(*args):
 
         with open(f"{top[0]}/{path}", encoding="utf-8") as f:
             text = f.read()
+        for quote in (valued(quote) for of, quote in data["quotes"] if of == path):
+            if quote not in " ".join(text.split()):
+                print(f"{path}: by figures.toml it has '{quote}'")
         after = TABLE.sub(table_of, text)
         if write and after != text:
             with open(f"{top[0]}/{path}", "w", encoding="utf-8") as f:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The house rules, as one test; and a table that is not as docs/figures.toml has it, or that the file
-# lacks, is found and written again.
+# The house rules, as one test; and a table or sentence that is not as docs/figures.toml has it, or a
+# table that the file lacks, is found.
 
 . "$(dirname "$0")/ktap.sh"
 top=$(dirname "$0")/..
@@ -22,7 +22,7 @@ written_again() {
 		python3 -B "$top/scripts/figures.py" --write "$tmp" && cmp "$top/README.md" "$tmp/README.md"
 }
 
-ktap_plan 6
+ktap_plan 7
 ktap_check 'the tree keeps the house rules' "$top/scripts/style.sh"
 ktap_check 'one more row of a table is found' figure_found README.md 's/^| 1,000,000 | 3.88 M.*/&\n&/' 'no row'
 ktap_check 'another number in figures.toml is found' figure_found docs/figures.toml 's/| 405 times/| 404 times/' '404 times'
@@ -31,4 +31,5 @@ ktap_check 'a table without its date is found' figure_found docs/figures.toml \
 	'/^file = "docs.PERFORMANCE.md"/,/^rows/ { /^date/d }' 'has no date'
 ktap_check 'a table of figures without a source is found' figure_found docs/PERFORMANCE.md \
 	's/^# Performance$/&\n\n| key | ns |\n|---|---|\n| new | 100 |/' 'is not in figures.toml'
+ktap_check 'a sentence with another figure is found' figure_found docs/PERFORMANCE.md 's/ 3,839 / 3,840 /' "has '.* 3,839"
 ktap_finish

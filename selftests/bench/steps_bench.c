@@ -187,7 +187,7 @@ static void lanes_row(__u32 parts, op_fn sight, op_fn test)
 
 static void hash_row(const char *name, __u32 kind, op_fn op)
 {
-	static const __u32 bytes[] = { 14, 64, 512, 1500 };
+	static const __u32 bytes[] = { 14, 64, 128, 192, 512, 1500 };
 	struct work w = { .first = 0 };
 	size_t i;
 
@@ -211,7 +211,7 @@ int main(void)
 	lanes_row(1, sight_1, test_1);
 	lanes_row(2, sight_2, test_2);
 	lanes_row(4, sight_4, test_4);
-	printf("bytes                         14      64     512    1500\n");
+	printf("bytes                         14      64     128     192     512    1500\n");
 	hash_row("digest, nh", EPF_HASH_NH, digest);
 	hash_row("digest, siphash13", EPF_HASH_SIPHASH13, digest);
 	hash_row("digest, siphash24", EPF_HASH_SIPHASH24, digest);
