@@ -151,7 +151,7 @@ def lines_damage(kind):
 
 
 def lines_report(kind):
-    """of one file of lines the report is that of epfctl, too, and a bad line has its number"""
+    """of one file of lines the report is that of epfctl, too; a bad line has its number, and units before it stay"""
     expected_lines()
     words = ["-j", "audit", *LINE_FORMATS["json"], "-b", "got.b"]
     told = json.loads(right(mpi(kind, 2, *words, "--skip-bad", "--unit", "40", "lines.epf", "lines.json")))
@@ -166,9 +166,11 @@ def lines_report(kind):
         mpi(kind, 2, *words[1:], "--unit", "8", "lines.epf", "bad.json"),
         subprocess.run([BUILD / "user/epfctl", *words[1:], "--no-agent", "lines.epf", "bad.json"],
                        cwd=home, capture_output=True, text=True))]
-    for left in home.glob("got.*"):
-        left.unlink()
-    return None if all("bad.json: line 1000: not JSON" in text for text in said) else f"{said}"
+    left = sorted(home.glob("got.*"))
+    for path in left:
+        path.unlink()
+    return None if all("bad.json: line 1000: not JSON" in text for text in said) and \
+        home / "got.b.resume.marks" in left else f"{said}, left: {left}"
 
 
 def lines_across(kind):
@@ -310,10 +312,12 @@ def elsewhere(kind):
 
 
 def refuses(kind):
-    """what is wrong is said once, in one line, and nothing is written"""
+    """what is wrong is said once, in one line, and nothing is left"""
     expected()
     shutil.copy(home / "host0", home / "short")
     os.truncate(home / "short", 5000)
+    (home / "bad").write_text("[\n" * 999)
+    (home / "theirs.partial").write_text("theirs")
     before = sorted(home.iterdir())
     for words, said in [
             (["audit", *COLUMN, "snap", "digests"], "needs a --bitmap FILE"),
@@ -322,15 +326,19 @@ def refuses(kind):
             (["audit", "--digests", "-F", "column", "--unit", "12", "-b", "x", "snap", "digests"], "multiple of 8"),
             (["audit", *COLUMN, "-b", "x", "--probe", "9", "snap", "digests"], "use epfctl"),
             (["audit", *FORMATS["csv"], "-b", "x", "-o", "-", "snap", "keys.csv"], "need a regular file"),
+            (["audit", "--digests", "-b", "x", "-a", "y", "snap", "digests"], "digests: "),
+            (["audit", "-F", "json", "-b", "x", "-a", "y", "-o", "z", "--unit", "8", "host0", "bad"], "bad: line 1: not JSON"),
+            (["audit", *COLUMN, "-b", "x", "-a", "theirs", "snap", "digests"], "theirs.partial exists"),
             (["create", "x"], "does not run under MPI"),
             (["merge", "-o", "x", "host0", "host0"], "same snapshot"),
             (["merge", "-o", "x", "host0", "host1", "short"], "short "),
             (["merge", "-o", "none/x", "host0", "host1"], "none/x")]:
-        done = mpi(kind, 3, *words)
+        done = mpi(kind, 1 if "bad" in words else 3, *words)
         lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         if not done.returncode or len(lines) != 1 or said not in lines[0]:
             return f"{words}: exit {done.returncode}, {lines}, {done.stderr}"
     left = sorted(set(home.iterdir()) - set(before))
+    (home / "theirs.partial").unlink()
     return f"left: {left}" if left else None
 
 

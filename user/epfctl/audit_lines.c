@@ -273,10 +273,12 @@ int audit_join_lines(struct part *p)
 	return ret;
 }
 
-void audit_remove_pieces(const struct part *p)
+void audit_forget(const struct part *p)
 {
 	int i;
 
+	unlink(p->state_path);
+	audit_marks_remove(p->state_path);
 	for (i = 0; i < AUDIT_ANSWERS; i++)
 		if (p->piece[i])
 			unlink(p->piece[i]);

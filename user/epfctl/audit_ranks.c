@@ -88,8 +88,11 @@ static int open_outputs(struct shared *s, int nr)
 		return left_over(p->state_path);
 	for (i = 0; i < AUDIT_ANSWERS; i++)
 		if (audit_out_open(&p->out[i], i, s->ask->nr_out[i] ? s->ask->out[i][nr] : NULL,
-				   true, known))
+				   true, known)) {
+			while (i--)
+				p->out[i].kept &= known;
 			return EXIT_FAIL;
+		}
 	audit_state_of(&p->state, s->ask, &s->t, &p->st, p->out);
 	job_bitmap_sum(p->out[OUT_BITMAP].fd, 0, &p->state.bitmap);
 	p->fresh = !known;
@@ -331,8 +334,28 @@ static int open_files(struct shared *s)
 			return p->marks < 0 ? fail_errno(-p->marks, "%s" AUDIT_MARKS ": %m",
 							 p->state_path) :
 					      EXIT_FAIL;
+		ranks_tell(&p->fresh, sizeof(p->fresh));
 	}
 	return 0;
+}
+
+/* A unit failed, so the job ends; --resume can use parts of which a unit is done. A unit that
+ * another rank ends meanwhile may be forgotten: that costs its work.
+ */
+static void forget_unanswered(const struct shared *s)
+{
+	const struct part *p;
+	struct stat st;
+	int i;
+
+	for (p = s->part; p < s->part + s->ask->nr_keys; p++) {
+		if (!p->fresh || fstat(p->marks, &st) || st.st_size)
+			continue;
+		audit_forget(p);
+		for (i = 0; i < AUDIT_ANSWERS; i++)
+			if (p->path[i])
+				unlink(p->path[i]);
+	}
 }
 
 /* One unit */
@@ -579,8 +602,10 @@ static void do_units(struct shared *s)
 
 		if (!find_unit(s, nr, &u))
 			break;
-		if (do_unit(&u))
+		if (do_unit(&u)) {
+			forget_unanswered(s);
 			ranks_give_up(EXIT_FAIL);
+		}
 		if (!ranks->rank)
 			meter_update(&s->meter, nr + 1, all);
 	}
@@ -628,9 +653,7 @@ static int end_part(struct shared *s, int nr)
 		return fail("%s is shorter than its answers", p->path[OUT_BITMAP]);
 	if (audit_outs_commit(p->out))
 		return EXIT_FAIL;
-	unlink(p->state_path);
-	audit_marks_remove(p->state_path);
-	audit_remove_pieces(p); /* also those of an interrupted audit that had other units */
+	audit_forget(p); /* also pieces of an interrupted audit that had other units */
 	audit_report(&s->t, &r);
 	return 0;
 }
@@ -675,12 +698,8 @@ static void close_part(struct part *p, bool began)
 {
 	int i;
 
-	if (p->fresh && !began) {
-		unlink(p->state_path);
-		audit_marks_remove(p->state_path);
-		if (p->lines)
-			audit_remove_pieces(p);
-	}
+	if (p->fresh && !began)
+		audit_forget(p);
 	for (i = 0; i < AUDIT_ANSWERS; i++) {
 		p->out[i].kept &= !p->fresh || began;
 		if (p->out[i].name)

@@ -59,7 +59,7 @@ __u64 audit_records_at(const struct part *p, __u64 unit);
  * error printed, in all ranks.
  */
 int audit_join_lines(struct part *p);
-/* Remove what was joined. */
-void audit_remove_pieces(const struct part *p);
+/* Remove state, marks and pieces. */
+void audit_forget(const struct part *p);
 
 #endif /* EPFCTL_AUDIT_RANKS_H */
