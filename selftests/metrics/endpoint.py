@@ -11,7 +11,7 @@ import time
 import common
 
 LIMIT_S = int(os.environ.get("EPF_LIMIT", 600))  # longer than anything here takes
-PAUSE_S = 4  # a client that is slower may be disconnected
+PAUSE_S = .8  # a client that is slower may be disconnected
 
 
 class Endpoint:
@@ -40,15 +40,16 @@ class Endpoint:
         """HOST:PORT"""
         return self.where.split("/")[2]
 
-    def socket(self, receive_bytes=None):
+    def socket(self, *option):
+        """A connection, by TCP perhaps with an option of setsockopt()."""
         if self.where.startswith("/"):
             s = socket.socket(socket.AF_UNIX)
             s.connect(self.where)
         else:
             host, port = self.address().rsplit(":", 1)
             s = socket.socket(socket.AF_INET6 if "[" in host else socket.AF_INET)
-            if receive_bytes:
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            if option:
+                s.setsockopt(*option)
             s.connect((host.strip("[]"), int(port)))
         s.settimeout(LIMIT_S)
         return s

@@ -31,6 +31,11 @@ def path_of(name):
     return os.path.join(TMP.name, name)
 
 
+def needs_root():
+    if os.geteuid():
+        raise tap.Skip("needs root, whose connections are not counted, to be other users")
+
+
 def same(got, want):
     return None if got == want else f"got {got}, wanted {want}"
 
@@ -194,7 +199,8 @@ def not_replaced():
 
 
 def at_once():
-    """Forty clients, more than there are connections, all get the complete page."""
+    """Forty clients of root, more than there are connections, all get the complete page."""
+    needs_root()
     with Endpoint(LOOPBACK, "many") as e:
         first, bodies = e.ask()[2], []
         threads = [threading.Thread(target=lambda: bodies.append(e.ask()[2]))
@@ -231,13 +237,15 @@ class Drip(threading.Thread):
         self.socket.close()
 
 
-def hasty(case, ms=2000):
-    """An endpoint that lets a request take two seconds, or so many ms."""
-    os.environ["EPF_REQUEST_MS"] = str(ms)
+def limited(listen, head_ms=None, rest_ms=None):
+    """An endpoint with other time limits of a request's head and of its rest."""
+    limits = {"EPF_HEAD_MS": head_ms, "EPF_REQUEST_MS": rest_ms}
+    os.environ.update({name: str(ms) for name, ms in limits.items() if ms})
     try:
-        return Endpoint(LOOPBACK, case)
+        return Endpoint(listen, "kinds")
     finally:
-        del os.environ["EPF_REQUEST_MS"]
+        for name in limits:
+            os.environ.pop(name, None)
 
 
 def first_request(s):
@@ -250,17 +258,17 @@ def first_request(s):
         left -= len(s.recv(65536))
 
 
-def dripping_clients(keep_alive):
-    """Sixteen clients that send their request, or a second one, byte by byte do not block a
-    scrape. They continue until it is answered; if it is not, the time limit of this test
-    ends them."""
+def dripping_clients(begin=None, **limits):
+    """Sixteen clients that send their request, or what follows @begin, byte by byte do not
+    block a scrape. They continue until it is answered; if it is not, the time limit of this
+    test ends them."""
     def run():
         stop = threading.Event()
-        with hasty("kinds") as e:
+        with limited(LOOPBACK, **limits) as e:
             drips = [Drip(e, 0.2, stop) for _ in range(16)]
             for d in drips:
-                if keep_alive:
-                    first_request(d.socket)
+                if begin:
+                    begin(d.socket)
                 d.start()
             status = e.ask_until_answered()[0]
             stop.set()
@@ -270,9 +278,53 @@ def dripping_clients(keep_alive):
     return run
 
 
+def head_of_body(s):
+    s.sendall(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n")
+
+
+def as_user(e, uid, *option):
+    os.seteuid(uid)
+    try:
+        return e.socket(*option)
+    finally:
+        os.seteuid(0)
+
+
+def is_shut(s):
+    try:
+        return not s.recv(1)
+    except ConnectionResetError:
+        return True
+
+
+def share(listen):
+    """A user may hold eight of the sixteen connections; root and other users are answered."""
+    bound = (socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo") if listen == LOOPBACK else ()
+
+    def run():
+        needs_root()
+        with limited(listen, head_ms=3600000) as e:
+            if listen.startswith("/"):
+                os.chmod(TMP.name, 0o711)
+                os.chmod(listen, 0o666)
+            held = [as_user(e, 4242) for _ in range(8)]
+            shut = [is_shut(as_user(e, 4242, *option)) for option in ((), bound)]
+            for s in [*held, as_user(e, 4243)]:
+                first_request(s)
+            status = e.ask()[0]
+            held.pop().close()
+            answered = False
+            while not answered:
+                with contextlib.suppress(OSError, TypeError):  # the end of the other is not seen yet
+                    first_request(as_user(e, 4242))
+                    answered = True
+        return same((shut, status), ([True, True], 200))
+    return run
+
+
 def closed_clients():
     """The time limit of a connection ends with it: nothing is shut down then (serve.c)."""
-    with hasty("kinds", 100) as e:
+    with limited(LOOPBACK, 100, 100) as e:
         for _ in range(40):
             e.socket().close()
         time.sleep(.5)
@@ -377,8 +429,13 @@ CASES = [
     ("what is in use, or no socket, is not", not_replaced),
     ("40 clients at once", at_once),
     ("16 clients that say nothing", idle_clients),
-    ("16 clients that drip a request", dripping_clients(False)),
-    ("16 clients that drip a second request", dripping_clients(True)),
+    ("16 clients that drip a request", dripping_clients(rest_ms=3600000)),
+    ("16 clients that drip a second request",
+     dripping_clients(first_request, head_ms=2000, rest_ms=3600000)),
+    ("16 clients that drip a body", dripping_clients(head_of_body, head_ms=3600000, rest_ms=2000)),
+    ("a user has 8 connections by TCP, not 9", share(LOOPBACK)),
+    ("a user has 8 connections by IPv6, not 9", share("[::1]:0")),
+    ("a user has 8 connections of the socket, not 9", share(path_of("share"))),
     ("clients that were there", closed_clients),
     ("the format by weights", weights),
     ("clients that go away", half_clients),

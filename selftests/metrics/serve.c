@@ -4,8 +4,8 @@
  *
  * Runs an endpoint until the end of standard input, and prints its address. CASE: which
  * simulated filters exist, if built with fake.c. On standard input 's' sends a signal,
- * which the main thread blocks until a 'u' comes. EPF_REQUEST_MS: time limit of a
- * request.
+ * which the main thread blocks until a 'u' comes. EPF_HEAD_MS and
+ * EPF_REQUEST_MS: time limits of a request's head and of its rest.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,6 +56,8 @@ int main(int argc, char **argv)
 	if (argc < 2 || (argc > 2 && !(fake_case && fake_case(argv[2]))))
 		return 2;
 	conf.listen = argv[1];
+	if (getenv("EPF_HEAD_MS"))
+		conf.head_ms = (unsigned int)atoi(getenv("EPF_HEAD_MS"));
 	if (getenv("EPF_REQUEST_MS"))
 		conf.request_ms = (unsigned int)atoi(getenv("EPF_REQUEST_MS"));
 	sigaction(SIGUSR1, &sa, NULL);

@@ -4,8 +4,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,6 +32,8 @@
 
 #define SOCKET_MODE 0660
 #define OPENMETRICS "application/openmetrics-text"
+#define LOOPBACK_INDEX 1 /* of the interface lo, in each network namespace */
+#define UNKNOWN_USER ((uid_t)-1)
 
 /* The address to listen at. */
 struct place {
@@ -35,18 +41,27 @@ struct place {
 	socklen_t len;
 };
 
-/* A connection: its socket, and its deadline in ns; 0: unused entry. */
-struct deadline {
+/**
+ * struct client - a connection
+ * @fd: its socket
+ * @ns: its deadline; 0: unused entry
+ * @user: of the client; UNKNOWN_USER
+ * @refused: @user has too many; it is shut down
+ */
+struct client {
 	int fd;
 	__u64 ns;
+	uid_t user;
+	bool refused;
 };
 
 /**
  * struct metrics - an endpoint
  * @daemon: libmicrohttpd's handle
  * @stats: counters, owned by the caller
- * @request_ns: time limit of a request
- * @deadline: deadline of each connection; used by @thread only
+ * @head_ns: time limit of a request's head
+ * @request_ns: time limit of the rest of it, and of its reply
+ * @client: each connection; used by @thread only
  * @ended: a connection has ended since the last timeout()
  * @thread: thread that does all of the library's work
  * @stop: eventfd: @thread must end
@@ -56,8 +71,9 @@ struct deadline {
 struct metrics {
 	struct MHD_Daemon *daemon;
 	const struct agent_stats *stats;
+	__u64 head_ns;
 	__u64 request_ns;
-	struct deadline deadline[HTTP_CONNECTIONS_MAX];
+	struct client client[HTTP_CONNECTIONS_MAX];
 	bool ended;
 	pthread_t thread;
 	int stop;
@@ -334,6 +350,144 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c, const struct met
 			   r);
 }
 
+/* Connections */
+
+static int fd_of(struct MHD_Connection *c)
+{
+	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static struct client *http_client_of(struct MHD_Connection *c)
+{
+	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* The client's end of a TCP connection: the source is its own address. */
+static bool client_end(struct inet_diag_req_v2 *r, int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} here, there;
+	socklen_t len = sizeof(here), to = sizeof(there);
+
+	if (getsockname(fd, &here.any, &len) || getpeername(fd, &there.any, &to))
+		return false;
+	r->sdiag_family = (__u8)here.any.sa_family;
+	r->id.idiag_sport = there.four.sin_port;
+	r->id.idiag_dport = here.four.sin_port;
+	if (here.any.sa_family == AF_INET) {
+		memcpy(r->id.idiag_src, &there.four.sin_addr, sizeof(there.four.sin_addr));
+		memcpy(r->id.idiag_dst, &here.four.sin_addr, sizeof(here.four.sin_addr));
+	} else {
+		memcpy(r->id.idiag_src, &there.six.sin6_addr, sizeof(there.six.sin6_addr));
+		memcpy(r->id.idiag_dst, &here.six.sin6_addr, sizeof(here.six.sin6_addr));
+	}
+	return true;
+}
+
+/* The user of the client's socket, by sock_diag(7): the kernel answers before send() returns.
+ * Return: root if the kernel cannot be asked, so that nobody is refused then.
+ */
+static uid_t tcp_user(int fd)
+{
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_req_v2 diag;
+	} ask = {
+		.head = { .nlmsg_len = sizeof(ask),
+			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			  .nlmsg_flags = NLM_F_REQUEST },
+		.diag = { .sdiag_protocol = IPPROTO_TCP,
+			  .idiag_states = ~0U,
+			  .id = { .idiag_if = LOOPBACK_INDEX,
+				  .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
+	};
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_msg diag;
+	} said = { .head = { 0 } };
+	int diag = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	bool known;
+
+	if (diag < 0)
+		return 0;
+	known = client_end(&ask.diag, fd) && send(diag, &ask, sizeof(ask), 0) == sizeof(ask) &&
+		recv(diag, &said, sizeof(said), MSG_DONTWAIT) == sizeof(said) &&
+		said.head.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+	close(diag);
+	return known ? said.diag.idiag_uid : UNKNOWN_USER;
+}
+
+static uid_t http_user_of(const struct metrics *m, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!path_of(&m->place))
+		return tcp_user(fd);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? UNKNOWN_USER : peer.uid;
+}
+
+/* Do others of the same user leave no room for this connection? Root ends the agent anyway. */
+static bool too_many(const struct metrics *m, const struct client *new)
+{
+	const struct client *p;
+	unsigned int n = 0;
+
+	for (p = m->client; p < m->client + HTTP_CONNECTIONS_MAX; p++)
+		n += p->ns && p->user == new->user;
+	return new->user &&n > HTTP_USER_CONNECTIONS_MAX;
+}
+
+/* The library has at most HTTP_CONNECTIONS_MAX connections, so one entry is free. */
+static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct metrics *m = ctx;
+	struct client *p = m->client;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		m->ended = true;
+		if (*slot)
+			((struct client *)*slot)->ns = 0;
+		return;
+	}
+	while (p < m->client + HTTP_CONNECTIONS_MAX - 1 && p->ns)
+		p++;
+	*p = (struct client){ .fd = fd_of(c), .ns = now_ns() + m->head_ns };
+	p->user = http_user_of(m, p->fd);
+	p->refused = too_many(m, p);
+	if (p->refused)
+		shutdown(p->fd, SHUT_RDWR);
+	*slot = p;
+}
+
+/* The head is there. What a client sent before it was refused is not answered. */
+static enum MHD_Result begin_request(const struct metrics *m, struct MHD_Connection *c)
+{
+	struct client *p = http_client_of(c);
+
+	if (!p || p->refused)
+		return MHD_NO;
+	p->ns = now_ns() + m->request_ns;
+	return MHD_YES;
+}
+
+/* The next request of the connection may begin. */
+static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
+			 enum MHD_RequestTerminationCode code)
+{
+	const struct metrics *m = ctx;
+	struct client *p = http_client_of(c);
+
+	(void)seen;
+	(void)code;
+	if (p && p->ns)
+		p->ns = now_ns() + m->head_ns;
+}
+
 /* libmicrohttpd calls it after the headers, for each part of a body, and at the end of
  * the request. Only the last call replies; a body is ignored.
  */
@@ -345,7 +499,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 	(void)body;
 	if (!*seen) {
 		*seen = ctx;
-		return MHD_YES;
+		return begin_request(ctx, c);
 	}
 	if (*body_bytes) {
 		*body_bytes = 0;
@@ -362,75 +516,37 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 	return answer_error(c, MHD_HTTP_NOT_FOUND, "see /metrics\n");
 }
 
-/* Deadlines */
-
-static int fd_of(struct MHD_Connection *c)
-{
-	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
-
-/* The library has at most HTTP_CONNECTIONS_MAX connections, so one entry is free. */
-static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
-			  enum MHD_ConnectionNotificationCode code)
-{
-	struct metrics *m = ctx;
-	struct deadline *d = m->deadline;
-
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		m->ended = true;
-		if (*slot)
-			((struct deadline *)*slot)->ns = 0;
-		return;
-	}
-	while (d < m->deadline + HTTP_CONNECTIONS_MAX - 1 && d->ns)
-		d++;
-	*d = (struct deadline){ fd_of(c), now_ns() + m->request_ns };
-	*slot = d;
-}
-
-/* Restart the deadline for the next request of the connection. */
-static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
-			 enum MHD_RequestTerminationCode code)
-{
-	struct deadline *d =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-	const struct metrics *m = ctx;
-
-	(void)seen;
-	(void)code;
-	if (d && d->ns)
-		d->ns = now_ns() + m->request_ns;
-}
-
-/* Shut down connections whose deadline has passed; the library then closes them.
+/* Shut down connections whose deadline has passed; the library then closes them. @seen: when
+ * the library began to read all that had arrived: it may have written replies for long since
+ * then, and what arrived meanwhile is in time.
  * Return: ms until the next deadline; -1: none.
  */
-static int end_late(struct metrics *m)
+static int end_late(struct metrics *m, __u64 seen)
 {
 	__u64 now = now_ns(), next = 0;
-	unsigned int i;
+	struct client *p;
 
-	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-		struct deadline *d = &m->deadline[i];
-
-		if (d->ns && d->ns <= now) {
-			shutdown(d->fd, SHUT_RDWR);
-			d->ns = now + m->request_ns; /* try again if that had no effect */
+	for (p = m->client; p < m->client + HTTP_CONNECTIONS_MAX; p++) {
+		if (p->ns && p->ns <= seen) {
+			shutdown(p->fd, SHUT_RDWR);
+			p->ns = now + m->request_ns; /* try again if that had no effect */
 		}
-		if (d->ns && (!next || d->ns < next))
-			next = d->ns;
+		if (p->ns && (!next || p->ns < next))
+			next = p->ns;
 	}
-	return next ? (int)((next - now) / 1000000) + 1 : -1;
+	if (!next)
+		return -1;
+	return next > now ? (int)((next - now) / 1000000) + 1 : 0;
 }
 
 /* Return: ms until MHD_run() must be called even without an event; -1: never. At its
  * limit of connections the library stops to accept new ones, and resumes only in the
  * call after the one that closed some, so @ended asks for another call at once.
  */
-static int timeout(struct metrics *m)
+static int timeout(struct metrics *m, __u64 seen)
 {
 	MHD_UNSIGNED_LONG_LONG wanted;
-	int ms = end_late(m);
+	int ms = end_late(m, seen);
 
 	if (m->ended)
 		ms = 0;
@@ -449,8 +565,11 @@ static void *http_run(void *arg)
 		{ .fd = m->stop, .events = POLLIN },
 	};
 
+	__u64 seen = 0;
+
 	while (!(fds[1].revents & POLLIN)) {
-		poll(fds, 2, timeout(m));
+		poll(fds, 2, timeout(m, seen));
+		seen = now_ns();
 		MHD_run(m->daemon);
 	}
 	return NULL;
@@ -521,6 +640,7 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf, struct re
 	if (!*m)
 		return rec_error_set(e, -ENOMEM, "out of memory");
 	(*m)->stats = conf->stats;
+	(*m)->head_ns = (conf->head_ms ? conf->head_ms : HTTP_HEAD_MS) * 1000000ULL;
 	(*m)->request_ns = (conf->request_ms ? conf->request_ms : HTTP_REQUEST_MS) * 1000000ULL;
 	err = http_start(*m, conf->listen, e);
 	if (err) {

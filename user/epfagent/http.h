@@ -17,11 +17,15 @@
 #include "records/records.h"
 #include "metrics/stats.h"
 
-/* At HTTP_CONNECTIONS_MAX further connections wait. HTTP_REQUEST_MS limits the time for
- * a request and the transfer of its reply, counted from the beginning of the connection
- * or the end of the previous reply.
+/* At HTTP_CONNECTIONS_MAX further connections wait; at HTTP_USER_CONNECTIONS_MAX further ones
+ * of the same user are shut down, unless it is root. The user of a TCP connection is that of
+ * the client's socket. HTTP_HEAD_MS limits the time for the head of a request, counted from
+ * the beginning of the connection or the end of the previous reply; HTTP_REQUEST_MS that for
+ * the rest of it and the transfer of its reply.
  */
 #define HTTP_CONNECTIONS_MAX 16u
+#define HTTP_USER_CONNECTIONS_MAX (HTTP_CONNECTIONS_MAX / 2)
+#define HTTP_HEAD_MS 1000u
 #define HTTP_REQUEST_MS 5000u
 #define HTTP_REQUEST_BYTES_MAX 16384u
 
@@ -31,11 +35,13 @@
  *	is created with mode 0660 and removed at the end. An existing socket that
  *	nobody listens on is replaced. Port 0: any free port
  * @stats: counters, owned by the caller and valid until metrics_stop(); NULL: none
- * @request_ms: time limit of a request; 0: HTTP_REQUEST_MS
+ * @head_ms: time limit of a request's head; 0: HTTP_HEAD_MS
+ * @request_ms: time limit of the rest; 0: HTTP_REQUEST_MS
  */
 struct metrics_conf {
 	const char *listen;
 	const struct agent_stats *stats;
+	unsigned int head_ms;
 	unsigned int request_ms;
 };
 
