@@ -29,12 +29,12 @@ int rec_bad(struct rec_source *s, struct rec_error *e, const char *fmt, ...)
 	return -EBADMSG;
 }
 
+/* @k is empty. */
 static const char *join_hex(struct keytext *k, const struct rec_raw *part, unsigned int n)
 {
 	struct keytext one;
 	unsigned int i;
 
-	k->len = 0;
 	for (i = 0; i < n; i++) {
 		const char *why = NULL;
 
@@ -56,7 +56,6 @@ static const char *join_text(struct keytext *k, const struct rec_raw *part, unsi
 {
 	unsigned int i;
 
-	k->len = 0;
 	for (i = 0; i < n; i++) {
 		size_t len = part[i].len + !!i;
 
