@@ -41,31 +41,31 @@ class Capture:
                                     p.length) + p.data)
         return path
 
-    def save_ng(self, path, tsresol=None):
+    def save_ng(self, path, tsresol=None, order="<"):
         """@tsresol: stamps in units of 10^-tsresol s, or 2^-(tsresol - 128) s;
         None: no option, which means 6.
         """
         resol = 6 if tsresol is None else tsresol
         ticks = 2 ** (resol - 128) if resol & 128 else 10 ** resol
         option = b"" if tsresol is None else \
-            struct.pack("<HHBxxx", 9, 1, tsresol) + bytes(4)
+            struct.pack(order + "HHBxxx", 9, 1, tsresol) + bytes(4)
         with open(path, "wb") as f:
-            f.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0,
-                                                  -1)))
-            f.write(block(1, struct.pack("<HHI", self.link, 0, self.snaplen) +
-                          option))
+            f.write(block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0,
+                                                  -1), order))
+            f.write(block(1, struct.pack(order + "HHI", self.link, 0, self.snaplen) +
+                          option, order))
             for p in self.packets:
                 stamp = p.ns * ticks // 10**9
-                f.write(block(6, struct.pack("<IIIII", 0, stamp >> 32,
+                f.write(block(6, struct.pack(order + "IIIII", 0, stamp >> 32,
                                              stamp & 0xFFFFFFFF, len(p.data),
-                                             p.length) + p.data))
+                                             p.length) + p.data, order))
         return path
 
 
-def block(kind, body):
+def block(kind, body, order="<"):
     body += bytes(-len(body) % 4)
-    size = struct.pack("<I", len(body) + 12)
-    return struct.pack("<I", kind) + size + body + size
+    size = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + size + body + size
 
 
 def load(path):

@@ -586,6 +586,28 @@ def captures():
     return None
 
 
+def precisions():
+    """What is written from a capture has its unit, of microseconds or nanoseconds."""
+    some = [pcap.Packet(10 ** 18 + i * 10 ** 9, b"x" * (60 + i)) for i in range(3)]
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "in"), os.path.join(folder, "out")
+        for order in "<>":
+            ways = [(nano, pcap.Capture(some, nano=nano).save, [order])
+                    for nano in (False, True)]
+            ways += [(nano, pcap.Capture(some).save_ng, [resol, order])
+                     for resol, nano in ((None, False), (6, False), (7, True), (0x80 | 19, False),
+                                         (0x80 | 20, True))]
+            for nano, save, how in ways:
+                save(path, *how)
+                got = read(open(path, "rb"), "pcap", "key=frame")
+                with open(out, "wb") as f:
+                    f.write(got.prologue + got.raw)
+                made = pcap.load(out)
+                faults.append(differ(how, (made.nano, made.packets), (nano, some)))
+    return first(faults)
+
+
 def odd_captures():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "in")
@@ -731,6 +753,7 @@ CASES = [
     ("IPFIX: how many fields a template has", template_bounds),
     ("files that are dear to read: many short calls", bounded_calls),
     ("captures: the keys of packets", captures),
+    ("captures: microseconds stay so, and nanoseconds", precisions),
     ("captures of other links, of large packets, none", odd_captures),
     ("a capture of packets most of which have no key", mostly_keyless),
     ("captures of many interfaces", many_interfaces),
