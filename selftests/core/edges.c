@@ -3,6 +3,7 @@
  * Functions that decide by one comparison, at the values on both sides of it. A filter
  * that is used as usual seldom arrives there.
  */
+#include <epf/batch.h>
 #include <epf/bpf_rotate.h>
 #include <epf/room.h>
 #include <epf/window.h>
@@ -117,13 +118,37 @@ static void due(void)
 	       wrong);
 }
 
+/* An age has a byte, and two of its values have another meaning. */
+static void ages(void)
+{
+	static const struct {
+		__u32 flags;
+		int verdict, want;
+	} rows[] = { { 0, EPF_ABSENT, 255 },
+		     { 0, -EBUSY, 255 },
+		     { 0, EPF_PRESENT, 0 },
+		     { 0, EPF_PRESENT + 254, 254 },
+		     { 0, EPF_PRESENT + 255, 254 },
+		     { EPF_BATCH_UNKNOWN, EPF_ABSENT, 255 },
+		     { EPF_BATCH_UNKNOWN, -EBUSY, 254 },
+		     { EPF_BATCH_UNKNOWN, EPF_PRESENT, 0 },
+		     { EPF_BATCH_UNKNOWN, EPF_PRESENT + 253, 253 },
+		     { EPF_BATCH_UNKNOWN, EPF_PRESENT + 254, 253 } };
+	__u32 i, wrong = 0;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		wrong += epf_batch_age(rows[i].flags, rows[i].verdict) != rows[i].want;
+	tap_ok(!wrong, "an age above all that are told is the oldest of them: %u wrong", wrong);
+}
+
 int main(void)
 {
-	tap_plan(5);
+	tap_plan(6);
 	may_rotate();
 	open_at();
 	room();
 	covered();
 	due();
+	ages();
 	return tap_end();
 }

@@ -57,8 +57,6 @@ int snapshot_ask(const struct snapshot *s, const struct keys *keys, __u8 *ages, 
 	for (i = 0; !err && i < keys->count; i++)
 		if (s->saturated && ages[i] != EPF_AGE_ABSENT)
 			ages[i] = EPF_AGE_UNKNOWN;
-		else if (ages[i] == EPF_AGE_UNKNOWN) /* an age above all that calls tell */
-			ages[i]--;
 	*present = s->saturated ? 0 : (__u32)a.present;
 	free(a.bitmap);
 	free(digest);

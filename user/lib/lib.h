@@ -8,6 +8,7 @@
 
 #include <linux/epochfilter.h>
 
+#include "epf/batch.h"
 #include "libepf.h"
 #include "libepf/plan.h"
 
@@ -78,11 +79,7 @@ static inline const void *lib_next(struct lib_walk *w, uint32_t *len)
 /* The answer of a filter (epf_mem_test()) as an age. */
 static inline uint8_t lib_age(int verdict)
 {
-	if (!verdict)
-		return LIBEPF_AGE_ABSENT;
-	if (verdict < 0)
-		return LIBEPF_AGE_UNKNOWN;
-	return verdict <= (int)LIBEPF_AGES ? (uint8_t)(verdict - 1) : LIBEPF_AGES - 1;
+	return epf_batch_age(EPF_BATCH_UNKNOWN, verdict);
 }
 
 /* plan.c: */

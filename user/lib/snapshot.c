@@ -226,22 +226,12 @@ static int snapshot_progress(void *context, __u64 done, __u64 all)
 	return a->o->progress(a->o->context, a->done + done, a->all);
 }
 
-/* Ages beyond those that programs get. */
-static void clip_ages(uint8_t *ages, uint64_t n)
-{
-	uint64_t i;
-
-	for (i = 0; i < n; i++)
-		if (ages[i] == LIBEPF_AGE_UNKNOWN)
-			ages[i] = LIBEPF_AGES - 1;
-}
-
 static void add_ages(uint64_t *to, const struct epf_answer *answer)
 {
 	unsigned int i;
 
-	for (i = 0; i < EPF_AGES_MAX; i++)
-		to[i < LIBEPF_AGES ? i : LIBEPF_AGES - 1] += answer->ages_of[i];
+	for (i = 0; i < LIBEPF_AGES; i++)
+		to[i] += answer->ages_of[i];
 }
 
 /* Look up keys from key @a->done on; that is a multiple of 8. */
@@ -264,8 +254,6 @@ static int lib_snapshot_ask(struct audit *a, struct libepf_audit *out, const str
 	if (err)
 		return err;
 	out->present += answer.present;
-	if (a->o->ages)
-		clip_ages(a->o->ages + a->done, keys->n);
 	if (a->o->ages_of)
 		add_ages(a->o->ages_of, &answer);
 	return 0;

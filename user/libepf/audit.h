@@ -203,7 +203,9 @@ void epf_column_forget(__u64 serial);
 
 /* query/engine.c: the engines */
 
-/* Number of ages, 0 .. 254; an older key has age 254. EPF_AGE_ABSENT is no age. */
+/* Number of ages in answers. An older key than all that calls tell has age 253. EPF_AGE_ABSENT is
+ * no age.
+ */
 #define EPF_AGES_MAX 255u
 
 /**

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "epf/batch.h"
 #include "epf/kinds.h"
 #include "work.h"
 
@@ -92,10 +93,5 @@ __u64 epf_asked_rate_q56(const struct epf_asked *a, const struct epf_hash *hash)
 
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest)
 {
-	int verdict = a->f.ops->test(&a->f, digest, a->now_ns);
-
-	if (!verdict)
-		return EPF_AGE_ABSENT;
-	return verdict - EPF_PRESENT < (int)EPF_AGES_MAX ? (unsigned char)(verdict - EPF_PRESENT) :
-							   EPF_AGES_MAX - 1;
+	return epf_batch_age(EPF_BATCH_UNKNOWN, a->f.ops->test(&a->f, digest, a->now_ns));
 }
