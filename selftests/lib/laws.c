@@ -341,6 +341,39 @@ static const char *flood(const char *kind)
 	return wrong;
 }
 
+/* A kind that grows takes no more than @max_bytes, and what a new filter of it has, however many
+ * keys come; and it grows. No key is lost.
+ */
+static const char *capped(const char *kind)
+{
+	struct libepf_plan p = plan_of(kind, TIME);
+	uint64_t key, now = 1000, first, most = 0, bytes;
+	struct libepf_keys keys = keys_of(&key, 1);
+	struct libepf_filter *f;
+	uint8_t age;
+
+	p.error = 1e-4;
+	p.window_ns = UINT64_C(7000000000);
+	p.rate = 100;
+	p.max_bytes = 500000;
+	if (libepf_filter_new(&p, now, &f))
+		return libepf_error();
+	first = info_of(f, now).memory_bytes;
+	for (key = 0; key < 400000; key++) {
+		now += key % 500 ? 1000 : 100000000;
+		libepf_filter_insert(f, &keys, now);
+		bytes = key % 500 ? 0 : info_of(f, now).memory_bytes;
+		most = bytes > most ? bytes : most;
+	}
+	for (key -= 1000, age = 0; key < 400000 && age != LIBEPF_AGE_ABSENT; key++)
+		libepf_filter_test(f, &keys, now, &age);
+	libepf_filter_free(f);
+	if (age == LIBEPF_AGE_ABSENT)
+		return "a key of the window is absent";
+	return most <= first + p.max_bytes ? most > 4 * first ? NULL : "it does not grow" :
+					     "it grows above max_bytes";
+}
+
 /* Jumps of the program's clock by a window or more are counted, of windows that time ends. */
 static const char *jumps(const char *kind, int mode, uint64_t counted)
 {
@@ -421,7 +454,7 @@ int main(int argc, char **argv)
 
 	for (kinds = 0; libepf_kind(kinds); kinds++)
 		;
-	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 3);
+	tap_plan((argc > 1 ? 1 : (int)kinds) * (MODES + 3) + 5);
 	for (i = 0; (kind = libepf_kind(i)); i++) {
 		const char *wrong[MODES + 3];
 
@@ -440,6 +473,8 @@ int main(int argc, char **argv)
 		report(kind, "first seen: it does not", wrong[MODES + 1]);
 		report(kind, "too many keys", printed ? "the library prints" : wrong[MODES + 2]);
 	}
+	report("tlbf", "growth", capped("tlbf"));
+	report("chain", "growth", capped("chain"));
 	wrong_jumps = all_jumps();
 	tap_ok(!wrong_jumps, "jumps of the program's clock%s%s", wrong_jumps ? ": " : "",
 	       wrong_jumps ? wrong_jumps : "");

@@ -125,8 +125,8 @@ struct libepf_keys {
  *	always says that it does
  * @slack: keys may stay at most this share of the window after they have left it; default:
  *	as long as the kind keeps them
- * @max_bytes: limit for the memory that is planned; of kinds that grow with the rate, at the
- *	planned one
+ * @max_bytes: limit for the memory: what is planned, and what a kind that grows takes later
+ *	(default: half of the RAM), above which its error grows instead
  * @hash_key: 16 bytes; whoever knows them can make false positives. Default: random ones.
  *	Snapshots to be merged need the same
  */

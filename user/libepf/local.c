@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define PAST EPF_SNAP_PAST
 #define SCAN_LINES (1u << 20) /* of one call; the scan goes on until nothing is due */
@@ -46,6 +47,8 @@
  * @tend_ns: when a resizable kind is to be looked after again
  * @turns: epochs of a resizable kind that have been seen to end
  * @begun: keys it had taken at the last of these ends
+ * @bytes: memory of a resizable kind, its reserve too
+ * @most: what that may be
  * @waits: failed allocations
  * @starved: there was no memory; insertions do not ask again before @tend_ns
  * @step: insertions after which the error is estimated again
@@ -69,6 +72,8 @@ struct epf_local {
 	__u64 tend_ns;
 	__u64 turns;
 	__u64 begun;
+	__u64 bytes;
+	__u64 most;
 	__u32 waits;
 	bool starved;
 	__u64 step;
@@ -91,9 +96,14 @@ static __u64 clock_of(const struct epf_local *l)
 
 /* ------------------------------------------------------------ memory ---- */
 
+static __u64 line_bytes(__u64 words)
+{
+	return (words * sizeof(__u64) + EPF_LINE_BYTES - 1) & ~(__u64)(EPF_LINE_BYTES - 1);
+}
+
 static __u64 *words_new(__u64 words)
 {
-	size_t bytes = (words * sizeof(__u64) + EPF_LINE_BYTES - 1) & ~(size_t)(EPF_LINE_BYTES - 1);
+	size_t bytes = line_bytes(words);
 	void *word;
 
 	if (words > SIZE_MAX / sizeof(__u64) - EPF_LINE_BYTES)
@@ -102,20 +112,49 @@ static __u64 *words_new(__u64 words)
 	return word ? memset(word, 0, bytes) : NULL;
 }
 
+/* As in the module: what the shape allows, and never more than half of the RAM. */
+static __u64 local_most(const struct epf_locked *f)
+{
+	__u64 ram = (__u64)sysconf(_SC_PHYS_PAGES) * (__u64)sysconf(_SC_PAGESIZE) / 2;
+	__u64 slices, words, most;
+
+	slices = f->ops->resizable->most(f, &words);
+	most = slices * line_bytes(words);
+	return most < ram ? most : ram;
+}
+
+/* More memory of a resizable kind. Return: NULL: above the limit, or there is none. */
+static __u64 *local_grow(struct epf_local *l, __u64 words)
+{
+	__u64 bytes = line_bytes(words), *word;
+
+	if (bytes > l->most || l->bytes > l->most - bytes)
+		return NULL;
+	word = words_new(words);
+	l->bytes += word ? bytes : 0;
+	return word;
+}
+
+static void local_shrink(struct epf_local *l, __u64 *word, __u64 words)
+{
+	l->bytes -= word ? line_bytes(words) : 0;
+	free(word);
+}
+
 /* Give a resizable kind the memory that it needs next. Return: false: it needs none, or
  * there is none.
  */
 static bool local_supply(struct epf_local *l)
 {
 	__u64 words = resizable(l)->plan(&l->core, clock_of(l));
-	__u64 *word = words ? words_new(words) : NULL;
+	__u64 *word = words ? local_grow(l, words) : NULL;
 
 	l->waits += words && !word;
 	if (!word)
 		return false;
 	if (resizable(l)->add(&l->core, clock_of(l), word, words))
 		return true;
-	free(word);
+	local_shrink(l, word, words);
 	return false;
 }
 
@@ -154,6 +193,8 @@ static int init_core(struct epf_local *l, const struct epf_shape *shape)
 		return -EOPNOTSUPP;
 	if (epf_params_check_locked(p) || epf_locked_begin(&l->core, ops, p, shape, clock_of(l)))
 		return -EINVAL;
+	if (ops->resizable)
+		l->most = local_most(&l->core);
 	return epf_window_init_epochs(&l->window, p->mode, p->refresh, p->window_inserts,
 				      p->window_ns, l->core.epochs);
 }
@@ -347,7 +388,7 @@ static void local_tend(struct epf_local *l)
 	__u64 *word, words;
 
 	while ((word = resizable(l)->expired(&l->core, clock_of(l), &words)))
-		free(word);
+		local_shrink(l, word, words);
 	local_supply(l);
 	l->starved = false;
 	while (resizable(l)->scan && resizable(l)->scan(&l->core, SCAN_LINES))
@@ -568,14 +609,14 @@ void epf_local_info(struct epf_local *l, __u64 now_ns, struct epf_info *info)
 /* As the module does, see kmod/kinds/image.c. */
 static void local_save_state(struct epf_local *l, struct epf_snap_locked *s)
 {
-	__u64 e = l->state.epoch, *word, words;
+	__u64 e = l->state.epoch, *word, words = 0;
 	__u32 age;
 
 	memset(s, 0, sizeof(*s));
 	s->size = sizeof(*s);
 	if (resizable(l)) {
 		word = resizable(l)->spare(&l->core, &words);
-		free(word); /* a snapshot has no reserve */
+		local_shrink(l, word, words); /* a snapshot has no reserve */
 	}
 	l->core.ops->save(&l->core, s, clock_of(l));
 	if (resizable(l)) {
@@ -673,6 +714,7 @@ static int load_piece(struct epf_local *l, __u32 i, const __u64 *from, __u64 wor
 
 	if (!word)
 		return -ENOMEM;
+	l->bytes += line_bytes(words); /* a file has whatever its owner's limit was */
 	memcpy(word, from, words * sizeof(__u64));
 	ops->place(&l->core, i, word);
 	if (ops->sound && !ops->sound(&l->core, i, 0, words))

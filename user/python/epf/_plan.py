@@ -39,7 +39,8 @@ class Plan:
     limit: above this error, which more keys than planned cause, the filter does not know whether
         a key that it finds was inserted. Default: twice the error; 1: it always claims to know.
     slack: keys may stay at most this share of the window after they have left it.
-    max_bytes: limit for the memory that is planned.
+    max_bytes: limit for the memory: what is planned, and what a kind that grows takes later
+        (default: half of the RAM), above which its error grows instead.
     name: of the filter in snapshots. A filter of the kernel has the name that it is created with.
     hash_key: 16 bytes. Whoever knows them can make false positives. Snapshots that are to be merged
         need the same. Default: random.
