@@ -197,6 +197,24 @@ def killed():
     return None
 
 
+def share():
+    """Without clients-per-user a user has half of the connections, rounded up."""
+    a.needs_other_users()
+    faults = []
+    for all_of_them, most in (1, 1), (5, 3), (6, 3):
+        with agent("--clients", str(all_of_them)) as g:
+            os.chmod(g.path, 0o666)
+            clients = [a.as_user(g, 4242) for _ in range(most + 1)]
+            clients += [a.as_user(g, 4243) for _ in range(all_of_them - most + 1)]
+            got = ["version" in (c.ask({"op": "ping"}) or {}) for c in clients]
+            for c in clients:
+                c.socket.close()
+        want = [True] * most + [False] + [True] * (all_of_them - most) + [False]
+        if got != want:
+            faults.append(f"{all_of_them}: {got}")
+    return "\n".join(faults)
+
+
 def limited():
     with agent("--jobs-per-user", "2", "--clients-per-user", "4") as g:
         clients = [a.Client(g) for _ in range(4)]
@@ -425,6 +443,7 @@ CASES = [
     ("clients that hang up cost nothing", leaves),
     ("a client that is killed costs nothing", killed),
     ("limits of audits and connections are one line each", limited),
+    ("a user has half of the connections", share),
     ("SIGTERM with audits under way: all are told, nothing stays", stopped),
     ("SIGHUP: new limits, audits go on; a bad file changes nothing", reloaded),
     ("SIGHUP: more clients than descriptors", too_many_clients),

@@ -224,7 +224,7 @@ static const struct setting settings[] = {
 	{ "jobs", "N audits waiting or running, at most (256)", set_jobs, 0 },
 	{ "jobs-per-user", "N of them of one user, at most (32)", set_jobs_per_user, 0 },
 	{ "clients", "N connections, at most (128)", set_clients, 0 },
-	{ "clients-per-user", "N of them of one user, at most (64)", set_clients_per_user, 0 },
+	{ "clients-per-user", "N of them of one user, at most (half)", set_clients_per_user, 0 },
 	{ "step", "KEYS looked up in one turn, about (4194304)", set_step, 0 },
 	{ "threads", "N threads of an audit, at most (all CPUs)", conf_set_threads, 0 },
 	{ "watch", "DIR=FILTER[:OPTIONS]: audit new files; '\\' escapes", set_watch, 0 },
@@ -244,7 +244,6 @@ static void conf_defaults(struct conf *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->clients = 128;
-	c->clients_per_user = 64;
 	c->sched.jobs = 256;
 	c->sched.jobs_per_user = 32;
 	c->sched.step_keys = STEP_DEFAULT;

@@ -54,7 +54,7 @@ struct conf_watch {
  * @group: group of the socket; NULL: the agent's
  * @metrics: address of the metrics endpoint, or NULL
  * @clients: limit of connections
- * @clients_per_user: limit per user
+ * @clients_per_user: limit per user; 0: half of @clients
  * @uids: users who may use the agent. If @uids and @gids are empty, everybody who can
  *	connect may
  * @nr_uids: how many

@@ -438,6 +438,11 @@ static unsigned int clients_of(const struct server *s, uid_t uid)
 	return n;
 }
 
+static __u64 clients_per_user(const struct conf *conf)
+{
+	return conf->clients_per_user ? conf->clients_per_user : (conf->clients + 1) / 2;
+}
+
 static int admit(const struct server *s, int fd, const struct ucred *peer, struct rec_error *e)
 {
 	if (!server_allowed(s->c.conf, fd, peer))
@@ -447,7 +452,7 @@ static int admit(const struct server *s, int fd, const struct ucred *peer, struc
 				     "the agent has too many clients "
 				     "(%u)",
 				     s->nr);
-	if (clients_of(s, peer->uid) >= s->c.conf->clients_per_user)
+	if (clients_of(s, peer->uid) >= clients_per_user(s->c.conf))
 		return rec_error_set(e, -EBUSY, "too many connections of user %u", peer->uid);
 	return 0;
 }
