@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Check docs/CLAIMS.md: every claim names a test that exists.
+"""Check docs/CLAIMS.md: every claim names a test that exists; and selftests/limits: so does every limit.
 
 usage: claims.py [--list] [LEDGER]
 
@@ -65,6 +65,31 @@ def known(name, tests):
                test.startswith(f"{name}/") for test in tests)
 
 
+LIMIT = re.compile(r"^#[ \t]*define[ \t]+((?:\w+_)?(?:MAX|MIN)(?:_\w+)?)\b(?!\()|^\t(\w+_MAX) =", re.M)
+
+
+def limits(tests):
+    """Yield what is wrong with selftests/limits."""
+    table = pathlib.Path(os.environ.get("EPF_LIMITS", TOP / "selftests" / "limits"))
+    rows = dict(line.split(maxsplit=1) for line in table.read_text(encoding="utf-8").splitlines()
+                if line and line[0] != "#")
+    used = set()
+    for file in sorted(f for folder in ("include", "kmod", "bpf", "user") for f in (TOP / folder).rglob("*.[ch]")):
+        if "selftest" in file.parts:
+            continue
+        for found in LIMIT.finditer(file.read_text(encoding="utf-8")):
+            name, where = found[1] or found[2], file.relative_to(TOP)
+            row = next((r for r in (f"{where}:{name}", name) if r in rows), None)
+            used.add(row)
+            if not row:
+                yield f"{where}: {name}: no row in selftests/limits says which test has its exact value"
+    for row, test in rows.items():
+        if row not in used:
+            yield f"selftests/limits: {row}: there is no such limit"
+        elif test not in tests and not test.startswith("- "):
+            yield f"selftests/limits: {row}: there is no test {test}"
+
+
 def main():
     args = [a for a in sys.argv[1:] if a != "--list"]
     ledger = pathlib.Path(args[0]) if args else TOP / "docs" / "CLAIMS.md"
@@ -79,8 +104,11 @@ def main():
         if not found:
             without += 1
             print(f"claims: {ledger.name}:{number}: no test that exists: {claim[:80]}")
+    faults = [] if args else list(limits(tests))
+    for fault in faults:
+        print(f"claims: {fault}")
     print(f"claims: {claims} claims, {without} without a test")
-    return 1 if without or not claims else 0
+    return 1 if without or faults or not claims else 0
 
 
 if __name__ == "__main__":

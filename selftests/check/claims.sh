@@ -16,7 +16,14 @@ refused() {
 		[ "$(wc -l < "$tmp/says")" -eq 2 ] && grep -q ', 1 without a test$' "$tmp/says"
 }
 
-ktap_plan 5
+# usage: limits_refused EDIT TEXT: selftests/limits with this edit is refused, with that text
+limits_refused() {
+	sed "$1" selftests/limits > "$tmp/limits"
+	! EPF_LIMITS="$tmp/limits" scripts/claims.py > "$tmp/says" &&
+		[ "$(wc -l < "$tmp/says")" -eq 2 ] && grep -q "$2" "$tmp/says"
+}
+
+ktap_plan 8
 ktap_check 'every claim names a test' scripts/claims.py
 selftests/tests.sh > "$tmp/tests" && export EPF_TESTS="$tmp/tests"
 ktap_check 'a test that is gone is noticed' refused '| it works | `core/no_such_test` | |'
@@ -25,4 +32,9 @@ ktap_check 'a claim without a test is noticed' refused '| it works | by hand | o
 : > "$tmp/empty"
 empty_is_refused() { ! scripts/claims.py "$tmp/empty" > /dev/null; }
 ktap_check 'a ledger without claims is refused' empty_is_refused
+ktap_check 'a limit without a row is noticed' limits_refused '/^EPF_NS_MAX/d' \
+	'^claims: include/epf/window.h: EPF_NS_MAX: no row'
+ktap_check 'a row without a limit is noticed' limits_refused '$aNO_MAX - none' 'NO_MAX: there is no such limit'
+ktap_check 'a limit whose test is gone is noticed' limits_refused 's|core/params|core/gone|;T;:a;n;ba' \
+	'there is no test core/gone'
 ktap_finish
