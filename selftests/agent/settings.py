@@ -69,12 +69,18 @@ WHOLE = {
 files = None
 
 
+def agent(text):
+    """Return how an agent ends that has this configuration."""
+    conf = files.path("agent.conf")
+    a.write(conf, text)
+    return subprocess.run([a.AGENT, "--config", conf, "--socket", files.path("none")],
+                          capture_output=True, text=True, timeout=a.PATIENCE)
+
+
 def one_error(text, line):
     """Return None, or what is wrong."""
     conf = files.path("agent.conf")
-    a.write(conf, text)
-    ran = subprocess.run([a.AGENT, "--config", conf, "--socket", files.path("none")],
-                         capture_output=True, text=True, timeout=a.PATIENCE)
+    ran = agent(text)
     said = ran.stderr
     if ran.returncode == 2 and re.fullmatch(r"error: [^\n]+\n", said) and \
             said.startswith(f"error: {conf}:{line}: ") and said.count(conf) == 1 and \
@@ -87,6 +93,40 @@ def each(head, settings):
     faults = (one_error(f"{head}{name} = {value}\n", head.count("\n") + 1)
               for name, values in settings.items() for value in values)
     return next(filter(None, faults), None)
+
+
+def edges():
+    """Each limit at its exact value: behind it only the setting "none" is wrong; one more is
+    wrong itself."""
+    cluster = SOUND.replace("c]", "%d]")
+    # limit, its value, the settings with that many
+    limits = [
+        ("CONF_LIST_MAX", 32, lambda n: "allow-uid = 1\n" * n),
+        ("CONF_LIST_MAX", 32, lambda n: "allow-gid = 1\n" * n),
+        ("CONF_WATCHES_MAX", 16, lambda n: "".join(f"watch = /{i}=f\n" for i in range(n))),
+        ("MIRRORS_MAX", 16, lambda n: "".join(f"mirror = f{i}\n" for i in range(n))),
+        ("HOLD_NAMES_MAX", 64, lambda n: "".join(f"hold = f{i}\n" for i in range(n))),
+        ("EPF_AUDIT_THREADS_MAX", 1024, lambda n: f"threads = {n}\n"),
+        ("APPLY_THREADS_MAX", 32, lambda n: f"[cluster c]\nthreads = {n}\n"),
+        ("EPF_JOURNAL_ORDER_MAX", 24, lambda n: f"[cluster c]\njournal = {n}\n"),
+        ("CLUSTER_SERVERS_MAX", 8, lambda n: "[cluster c]\nserver =" + " s" * n + "\n"),
+        ("CLUSTER_ROSTER_MAX", 256,
+         lambda n: "[cluster c]\n" + "".join(f"roster = h{i}\n" for i in range(n))),
+        ("CLUSTER_HOST_BYTES", 63, lambda n: f"[cluster c]\nhost = {'h' * n}\n"),
+        ("LAG_MIN", -200, lambda n: f"[cluster c]\nlag = {-n}ms\n"),
+        ("BYTES_MIN", -(1 << 20), lambda n: f"[cluster c]\nbuffer = {-n}\n"),
+        ("CONF_CLUSTERS_MAX", 4, lambda n: "".join(cluster % i for i in range(n - 1)) +
+         "[cluster z]\n"),
+        ("CONFFILE_BYTES_MAX", 1 << 20, lambda n: "\n" * (n - len("none = 1\n"))),
+    ]
+    for name, most, text in limits:
+        fault = one_error(text(most) + "none = 1\n", text(most).count("\n") + 1)
+        ran = agent(text(most + 1) + "none = 1\n")
+        if not fault and (ran.returncode != 2 or "'none'" in ran.stderr):
+            fault = f"one more: {ran}"
+        if fault:
+            return f"{name}: {fault}"
+    return None
 
 
 def devices():
@@ -126,6 +166,7 @@ CASES = [
     ("settings of a cluster", lambda: each("# x\n[cluster c]\n", CLUSTER)),
     ("settings behind sound ones", lambda: each("jobs = 1\nclients = 1\n", GLOBAL)),
     ("sections as a whole", wholes),
+    ("limits at their exact values", edges),
     (devices.__doc__, devices),
     (controls.__doc__, controls),
     ("every setting that --help lists is tried", all_known),
