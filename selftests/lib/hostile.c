@@ -51,6 +51,36 @@ static int try_plan(const struct libepf_plan *p)
 		refused(try_plan(&p_), error);       \
 	} while (0)
 
+/* The errors that a kind is planned for, at both ends. */
+static void errors(void)
+{
+	static const struct {
+		const char *kind;
+		double least;
+	} rows[] = { { "lanes", 1e-9 },
+		     { "ge", 1e-9 },
+		     { "gebl", 1e-9 },
+		     { "dict", 1e-9 },
+		     { "elastic", 1e-5 } };
+	struct libepf_size size = { .size = sizeof(size) };
+	struct libepf_plan p = good_plan();
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		p.kind = rows[i].kind;
+		p.error = rows[i].least * (1 - 1e-9);
+		refused(libepf_plan_size(&p, &size), -EINVAL);
+		p.error = 0.5 * (1 + 1e-9);
+		refused(libepf_plan_size(&p, &size), -EINVAL);
+		p.error = 0.5;
+		if (libepf_plan_size(&p, &size))
+			strcat(wrong, libepf_error());
+		p.error = rows[i].least;
+		if (libepf_plan_size(&p, &size))
+			strcat(wrong, libepf_error());
+	}
+}
+
 static void plans(void)
 {
 	struct libepf_size size = { .size = sizeof(size) };
@@ -89,6 +119,11 @@ static void plans(void)
 	PLAN(-ENOSPC, slack, 0.01);
 	PLAN(-EINVAL, slack, NAN);
 	PLAN(-EINVAL, max_bytes, 1);
+	p.name = "31-characters-are-a-name-of-31.";
+	if (strlen(p.name) != LIBEPF_NAME_MAX || try_plan(&p))
+		strcat(wrong, " a name of 31 characters is refused");
+	PLAN(-EINVAL, name, "32-characters-are-longer-than-31");
+	p.name = NULL;
 	p.window_keys = 1000000;
 	p.max_bytes = 4096;
 	refused(try_plan(&p), -ENOSPC);
@@ -96,6 +131,7 @@ static void plans(void)
 	p.window_keys = (1ULL << 40) - 1;
 	p.error = 1e-9;
 	refused(try_plan(&p), -E2BIG);
+	errors();
 	p = good_plan();
 	refused(libepf_plan_size(&p, NULL), -EINVAL);
 	size.size = 8;
@@ -151,6 +187,7 @@ static void keys(void)
 	static unsigned char bytes[1000];
 	uint16_t lens[] = { 1, 256, 257 }, zero[] = { 0 };
 	struct libepf_keys good = { bytes, NULL, 3, 8 }, none = { NULL, NULL, 0, 0 };
+	struct libepf_keys most = { bytes, NULL, 1, LIBEPF_KEY_MAX }, each = { bytes, lens, 2, 0 };
 	struct libepf_keys bad[] = {
 		{ NULL, NULL, 1, 8 },
 		{ bytes, NULL, 1, 0 },
@@ -170,6 +207,8 @@ static void keys(void)
 		strcat(wrong, " no filter");
 		return;
 	}
+	if (libepf_filter_insert(f, &most, 0) || libepf_filter_test(f, &each, 0, NULL) != 1)
+		strcat(wrong, " a key of 256 bytes is refused");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		refused(libepf_filter_insert(f, &bad[i], 0), -EINVAL);
 		refused(libepf_filter_test(f, &bad[i], 0, NULL), -EINVAL);
@@ -189,8 +228,10 @@ static void keys(void)
 	refused(libepf_filter_save(NULL, temp_path("x"), 0, 0), -EINVAL);
 	if (libepf_filter_insert(f, &none, 0) || libepf_filter_test(f, &none, 0, NULL))
 		strcat(wrong, " no keys are refused");
-	if (info_of(f, 0).inserts)
+	if (info_of(f, 0).inserts != 1)
 		strcat(wrong, " a refused batch inserts");
+	if (libepf_filter_insert(f, &good, LIBEPF_TIME_MAX))
+		strcat(wrong, " the last time is refused");
 	libepf_filter_free(f);
 	libepf_filter_free(NULL);
 }
@@ -415,6 +456,9 @@ static void snapshots(void)
 	refused(libepf_snapshot_lines(locked, &lines), -EOPNOTSUPP);
 	lines.size = 4;
 	refused(libepf_snapshot_lines(s, &lines), -EINVAL);
+	a.threads = 1024;
+	if (libepf_snapshot_audit(s, &good, &a))
+		strcat(wrong, " 1024 threads are refused");
 	a.threads = 1025;
 	refused(libepf_snapshot_audit(s, &good, &a), -EINVAL);
 	a.threads = 0;
