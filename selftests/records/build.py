@@ -17,6 +17,7 @@ import sys
 import time
 
 from common import *
+from flows import NFDUMP, PLAIN, a_set, message, plain, template
 import pcap
 import tap
 from tool import epfctl, tmp
@@ -379,6 +380,36 @@ def stamps():
                   (START * 10**9, 1))
 
 
+def end_of(name, data):
+    """In ms; None: no record counts."""
+    report = built("t.epf", *SIZE, "--key", "flow", write(name, data), ok=False)
+    return report["end_ns"] / 10**6 if isinstance(report, dict) else None
+
+
+def flow_ends():
+    """A flow counts when it ended; else when it began and lasted, or was sent."""
+    sent, most = START * 10**3, (1 << 62) // 10**6  # most: no time is as late
+    for elements, ms, end in (((152, 153), (sent - 5, sent + 7), sent + 7),
+                              ((153, 152), (sent - 6, sent + 5), sent - 6),
+                              ((152,), (sent - 6,), sent - 6), ((152, 153), (sent - 6, 0), sent - 6),
+                              ((), (), sent), ((152, 153), (0, 0), sent), ((153,), (most,), sent),
+                              ((153,), (most - 1,), None)):
+        data = message(template(256, *PLAIN, *[(e, 8) for e in elements]),
+                       a_set(256, plain() + struct.pack(f">{len(ms)}Q", *ms)))
+        fault = differ((elements, ms), end_of("t.ipfix", data), end)
+        if fault:
+            return fault
+    at = "2023-11-14T22:13:20Z"
+    for first, last, lasts, end in ((at, at, 9, sent), (at, "", "0.000", sent), (at, "", "", sent),
+                                    (at, "", 1.5, sent + 1500), ("", at, "", sent),
+                                    ("", "", 1.5, None)):
+        line = f"{first},{last},{lasts},192.0.2.1,192.0.2.2,1,2,6,.\n"
+        fault = differ(line, end_of("t.nf", (NFDUMP + line).encode()), end)
+        if fault:
+            return fault
+    return None
+
+
 def merged():
     """Two hosts' logs, built apart and merged: the keys of both."""
     records = drawn(9000)
@@ -434,6 +465,7 @@ CASES = [
     ("what is refused", refused),
     ("an input that is a pipe and ends early", live),
     ("forms of time stamps", stamps),
+    ("when a flow ended", flow_ends),
     ("merged", merged),
     ("restored into a live filter", restored),
 ]
