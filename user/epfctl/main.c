@@ -83,13 +83,11 @@ static void print_help(void)
 	       program_name(), ranks ? "epfmpi(1)" : "epfctl(8)");
 }
 
-/* Edits (insert, delete, replace) between two short words. */
+/* Edits (insert, delete, replace) between a word and a verb. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[32], len = strlen(b), i, j;
 
-	if (len >= ARRAY_SIZE(row))
-		return len;
 	for (j = 0; j <= len; j++)
 		row[j] = j;
 	for (i = 1; a[i - 1]; i++) {
