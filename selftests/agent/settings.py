@@ -66,6 +66,30 @@ WHOLE = {
     "a line that is none, behind one that is": ("jobs = 1\njobs\n", 2),
     "a section without settings, behind one": (SOUND + "[watch w]\n", 7),
 }
+# setting, the last value that is taken, the first that is not
+GLOBAL_LIMITS = [
+    ("jobs", 65536, 65537), ("jobs-per-user", 65536, 65537), ("clients", 4096, 4097),
+    ("clients-per-user", 4096, 4097), ("step", 1 << 40, (1 << 40) + 1), ("threads", 1024, 1025),
+    ("memory", 1 << 50, (1 << 50) + 1), ("allow-uid", 0xfffffffe, 0xffffffff),
+    ("allow-gid", 0xfffffffe, 0xffffffff), ("mirror", "a:24", "a:25"),
+    ("mirror", "a" * 31, "a" * 32), ("hold", "a" * 31, "a" * 32),
+]
+WATCH_LIMITS = [
+    ("key-len", 256, 257), ("mode", "0666", "0667"), ("mode", "600", "577"), ("mode", "0600", "00600"),
+]
+CLUSTER_LIMITS = [
+    ("host", "a" * 63, "a" * 64), ("filter", "a" * 31, "a" * 32), ("all", "a" * 31, "a" * 32),
+    ("lag", "200ms", "199999us"), ("peer-rate", 1 << 40, (1 << 40) + 1),
+    ("buffer", 1 << 20, (1 << 20) - 1), ("stream-bytes", 1 << 20, (1 << 20) - 1),
+    ("journal", 24, 25), ("threads", 32, 33),
+]
+# so many are taken; what is one, by number
+LISTS = [
+    (32, "allow-uid = {0}\n"), (32, "allow-gid = {0}\n"), (16, "mirror = m{0}\n"),
+    (64, "hold = h{0}\n"), (16, "watch = /w{0}=f\n"), (16, "[watch w{0}]\ndir = /w{0}\nfilter = f\n"),
+    (4, SOUND.replace("[cluster c]", "[cluster c{0}]")),
+    (8, "server = s{0}\n"), (256, "roster = h{0}\n"),
+]
 files = None
 
 
@@ -95,38 +119,33 @@ def each(head, settings):
     return next(filter(None, faults), None)
 
 
-def edges():
-    """Each limit at its exact value: behind it only the setting "none" is wrong; one more is
-    wrong itself."""
-    cluster = SOUND.replace("c]", "%d]")
-    # limit, its value, the settings with that many
-    limits = [
-        ("CONF_LIST_MAX", 32, lambda n: "allow-uid = 1\n" * n),
-        ("CONF_LIST_MAX", 32, lambda n: "allow-gid = 1\n" * n),
-        ("CONF_WATCHES_MAX", 16, lambda n: "".join(f"watch = /{i}=f\n" for i in range(n))),
-        ("MIRRORS_MAX", 16, lambda n: "".join(f"mirror = f{i}\n" for i in range(n))),
-        ("HOLD_NAMES_MAX", 64, lambda n: "".join(f"hold = f{i}\n" for i in range(n))),
-        ("EPF_AUDIT_THREADS_MAX", 1024, lambda n: f"threads = {n}\n"),
-        ("APPLY_THREADS_MAX", 32, lambda n: f"[cluster c]\nthreads = {n}\n"),
-        ("EPF_JOURNAL_ORDER_MAX", 24, lambda n: f"[cluster c]\njournal = {n}\n"),
-        ("CLUSTER_SERVERS_MAX", 8, lambda n: "[cluster c]\nserver =" + " s" * n + "\n"),
-        ("CLUSTER_ROSTER_MAX", 256,
-         lambda n: "[cluster c]\n" + "".join(f"roster = h{i}\n" for i in range(n))),
-        ("CLUSTER_HOST_BYTES", 63, lambda n: f"[cluster c]\nhost = {'h' * n}\n"),
-        ("LAG_MIN", -200, lambda n: f"[cluster c]\nlag = {-n}ms\n"),
-        ("BYTES_MIN", -(1 << 20), lambda n: f"[cluster c]\nbuffer = {-n}\n"),
-        ("CONF_CLUSTERS_MAX", 4, lambda n: "".join(cluster % i for i in range(n - 1)) +
-         "[cluster z]\n"),
-        ("CONFFILE_BYTES_MAX", 1 << 20, lambda n: "\n" * (n - len("none = 1\n"))),
-    ]
-    for name, most, text in limits:
-        fault = one_error(text(most) + "none = 1\n", text(most).count("\n") + 1)
-        ran = agent(text(most + 1) + "none = 1\n")
-        if not fault and (ran.returncode != 2 or "'none'" in ran.stderr):
-            fault = f"one more: {ran}"
+def both_sides(head, taken, refused):
+    """The error is that of a line behind @taken, and of the first line of @refused."""
+    return one_error(f"{head}{taken}none = 1\n", (head + taken).count("\n") + 1) or \
+        one_error(head + refused, head.count("\n") + 1)
+
+
+def limits(head, settings):
+    return next(filter(None, (both_sides(head, f"{name} = {last}\n", f"{name} = {first}\n")
+                              for name, last, first in settings)), None)
+
+
+def lists():
+    """Lists take as many as they may have, and not one more."""
+    for most, entry in LISTS:
+        head = "[cluster c]\n" if entry.startswith(("server", "roster")) else ""
+        fault = both_sides(head + "".join(map(entry.format, range(most))), "", entry.format(most))
         if fault:
-            return f"{name}: {fault}"
+            return fault
     return None
+
+
+def size():
+    """The file may have 1 MiB, and no byte more."""
+    most = (1 << 20) - len("none = 1\n")
+    more = agent("\n" * (most + 1) + "none = 1\n")
+    return one_error("\n" * most + "none = 1\n", most + 1) or \
+        (f"one more: {more}"[:200] if more.returncode != 2 or "'none'" in more.stderr else None)
 
 
 def devices():
@@ -165,8 +184,12 @@ CASES = [
     ("settings of a watched directory", lambda: each("# x\n[watch w]\n", WATCH)),
     ("settings of a cluster", lambda: each("# x\n[cluster c]\n", CLUSTER)),
     ("settings behind sound ones", lambda: each("jobs = 1\nclients = 1\n", GLOBAL)),
+    ("limits of the agent", lambda: limits("", GLOBAL_LIMITS)),
+    ("limits of a watched directory", lambda: limits("[watch w]\n", WATCH_LIMITS)),
+    ("limits of a cluster", lambda: limits("[cluster c]\n", CLUSTER_LIMITS)),
+    (lists.__doc__, lists),
     ("sections as a whole", wholes),
-    ("limits at their exact values", edges),
+    (size.__doc__, size),
     (devices.__doc__, devices),
     (controls.__doc__, controls),
     ("every setting that --help lists is tried", all_known),
