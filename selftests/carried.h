@@ -38,13 +38,15 @@ enum carried_want {
 	OWN,   /* as before */
 	GIVEN, /* as in the other filter, or in the snapshot of it */
 	LONG,  /* at least that: a time that goes on */
+	LESS,  /* almost that: a snapshot lacks what CPUs had not yet passed on */
 	SHORT, /* a time since the operation began */
 	ZERO,
 	MORE, /* than its own before */
 	FIRST /* as in a new filter */
 };
 
-#define CARRIED_FIRST 8u /* number of the first epoch */
+#define CARRIED_FIRST 8u  /* number of the first epoch */
+#define CARRIED_KEPT 512u /* insertions that two CPUs pass on later */
 
 #define CARRIED(name, member, ...)                                     \
 	{                                                              \
@@ -87,7 +89,7 @@ static const struct carried_word {
 	CARRIED_FLAG("journal", EPF_INFO_JOURNAL,               ZERO,  ZERO,  OWN,   ZERO),
 	CARRIED_FLAG("aligned", EPF_INFO_ALIGNED,               GIVEN, OWN,   OWN,   OWN),
 	CARRIED("epoch",           info.epoch,                  GIVEN, GIVEN, MORE,  FIRST),
-	CARRIED("current epoch",   info.epochs[0].inserts,      GIVEN, GIVEN, ZERO,  ZERO),
+	CARRIED("current epoch",   info.epochs[0].inserts,      GIVEN, LESS,  ZERO,  ZERO),
 	CARRIED("epoch before",    info.epochs[1].inserts,      GIVEN, GIVEN, ZERO,  ZERO),
 	CARRIED("its age",         info.epochs[1].age_ns,       LONG,  LONG,  SHORT, ZERO),
 	CARRIED("insertions",      info.stats.inserts,          GIVEN, GIVEN, OWN,   OWN),
@@ -131,6 +133,8 @@ static inline bool carried_good(const struct carried_word *w, enum carried_want 
 		return carried_same(w, now, other);
 	case LONG:
 		return value >= carried_value(w, other);
+	case LESS:
+		return carried_value(w, other) - value <= CARRIED_KEPT;
 	case SHORT:
 		return value <= ns;
 	case ZERO:

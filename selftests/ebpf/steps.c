@@ -473,7 +473,7 @@ static bool side_make(struct side *s, __u32 nr)
 	return drive_start(&s->d, nr ? "steps-two" : "steps-one", &p, nr ? EPF_CREATE_ALIGN : 0);
 }
 
-/* A snapshot of it, or the end of one that was begun. */
+/* Take a snapshot of it. */
 static int side_save(struct side *s)
 {
 	struct epf_lanes lanes;
@@ -503,7 +503,7 @@ static bool side_fill(struct side *s, __u32 nr)
 	if (ebpf_rotate_now(s->d.filter, 1, NULL))
 		return false;
 	drive_run(s->d.laws, 0, nr ? 16 * FEW_LINES : 5);
-	return !side_save(s) && !ebpf_journal(s->d.filter, &j);
+	return !ebpf_journal(s->d.filter, &j);
 }
 
 static int apply(enum carried_op op)
@@ -544,6 +544,7 @@ static void carried(enum carried_op op)
 		good = side_make(&two[i], i) && side_fill(&two[i], i);
 		if (good)
 			two[i].before = look(two[i].d.filter);
+		good = good && !side_save(&two[i]);
 	}
 	began = now_ns();
 	good = good && !apply(op);
