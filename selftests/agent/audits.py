@@ -228,6 +228,21 @@ def by_tool():
     return f"{differ}" if differ else None
 
 
+def unsaid():
+    """What a message cannot say is one line, and the longest that it can is done."""
+    for how, why in ((["--format", "json", "--fields", "f" * 1023], None),
+                     (["--format", "json", "--fields", "f" * 1024], b"too long for the agent"),
+                     (["--format", "csv", "--header", "--fields", "\udcff"], b"names in UTF-8"),
+                     (["--format", "csv", "--fields", "2", "--separator", "\udcff"], b"in ASCII"),
+                     (["--format", "csv", "--fields", "2", "--joint", "\udcff"], b"in ASCII")):
+        out = subprocess.run([a.EPFCTL, "audit", "--agent", agent.path, *how, files.path("snap"),
+                              files.path("keys.json")], capture_output=True)
+        if why and (out.returncode != 2 or out.stderr.count(b"\n") != 1 or why not in out.stderr) or \
+                not why and out.returncode == 2:
+            return f"{how}: {out}"
+    return None
+
+
 def above_limit():
     """The agent, too, says that a snapshot is above its limit, and nothing of its error: that
     depends on the hash key."""
@@ -299,6 +314,7 @@ CASES = [
     ("a snapshot above its limit", above_limit),
     ("epfctl audit of an agent that is not there", without_agent),
     ("what was counted is what was done", without_cost),
+    ("epfctl audit of what no message says", unsaid),
 ]
 
 
