@@ -80,12 +80,14 @@ cut() {
 		sleep 0.1
 	done 2> /dev/null
 	sleep "0.$((RANDOM % 900 + 100))"
+	date +%s > "$EPF_OUT/clock"
 	echo b > /proc/sysrq-trigger # at once, without a sync
 	sleep 60
 }
 
 back() {
-	sleep 2 # longer than the window of moments
+	# The clock of each guest begins at the same moment. Later by more than the window of moments:
+	date -s "@$(($(cat "$EPF_OUT/clock") + 4))" > /dev/null || return
 	epf apply --restore --state "$disk/state" "$conf" || return
 	epf apply --restore --state "$disk/state" "$conf" || return
 	echo "saved $(tail -n 1 "$EPF_OUT/saved") inserted $(cat "$EPF_OUT/inserted")"
