@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 307
+ktap_plan 308
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -197,6 +197,21 @@ least_slacks() {
 	[ "$nr" = 9 ] && [ $bad = 0 ]
 }
 claim 'the least slacks of docs/THEORY.md' least_slacks
+# usage: compared BUDGET: kind and bits a key of each, the least first
+compared() {
+	"$EPFCTL" plan -W 1M -b "$1" --compare | awk '$3 == "MiB" { print $1, $4 + 0 }' | sort -k 2n
+}
+# Columns 2 and 3 there are what --compare prints, and so are the kinds with the least memory.
+bits_a_key() {
+	local column
+	for column in 3:1e-3 4:1e-6; do
+		awk -F ' *[|] *' -v column="${column%:*}" '/^\| \[/ && $column {
+			match($2, /[a-z]+/); print substr($2, RSTART, RLENGTH), $column + 0 }' ../../docs/THEORY.md |
+			sort -k 2n | cmp -s - <(compared "${column#*:}") || return
+	done
+	[[ $(compared 2.5e-4) = elastic* && $(compared 1e-4) = dict* ]]
+}
+claim 'the bits a key of docs/THEORY.md, and which kind takes the least' bits_a_key
 fails '--compare sizes each kind by itself' plan -W 1M --compare --kind ge
 fails 'is out of range' plan -W 1M --compare --slack 2
 fails '--compare sizes each kind by itself' plan -W 1M --compare --lines-per-key 2
