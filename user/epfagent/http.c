@@ -438,7 +438,7 @@ static bool too_many(const struct metrics *m, const struct client *new)
 
 	for (p = m->client; p < m->client + HTTP_CONNECTIONS_MAX; p++)
 		n += p->ns && p->user == new->user;
-	return new->user &&n > HTTP_USER_CONNECTIONS_MAX;
+	return n > HTTP_USER_CONNECTIONS_MAX && new->user;
 }
 
 /* The library has at most HTTP_CONNECTIONS_MAX connections, so one entry is free. */
