@@ -7,11 +7,14 @@
  * limit. The inserter whose key reaches that number sets t->answer to open. The trigger (table.h)
  * is set so that an inserter checks in time, and CPUs keep no insertions when it is near.
  *
- * Counted are keys that set bits in the lanes of their epoch, by each CPU. Their sum is taken when
- * an epoch ends and when the trigger is reached. Keys inserted while an epoch ends may count twice:
+ * Counted are keys that set bits in the lanes of their epoch, by each CPU. A sum reads a cache line
+ * of each possible CPU, so it is taken once when an epoch ends, by the worker without the lock, and
+ * by an inserter only beyond the mark (table.h): when what all CPUs may keep could be the rest.
  *
- *   keys_before  of the next epoch is summed before the epoch ends;
- *   share        of the epoch that ends is computed from a sum taken afterwards.
+ * Each CPU counts the keys of even and of odd epochs separately. So the one sum, taken after epoch
+ * e has ended, has the keys of e and of the epochs e-2, e-4, ..., without those that already came
+ * in e+1. With the keys of e-1, e-3, ..., summed when e-1 ended (keys_ended), they are keys_before
+ * of e+1, and what that exceeds keys_before of e by is the share of e.
  *
  * An inserter may see the new epoch with the old keys_before and room. It then takes the keys of
  * both epochs for those of one, and opens too early rather than too late: the error of two epochs
@@ -20,7 +23,8 @@
  * Not counted in time are: one insertion for each context that is between setting its bits and
  * counting, and one operation that read the answer before the opening. An insertion that a rotation
  * overtakes counts only for the epoch in which it ends, or for none if the previous epoch had the
- * key already: one for each context and rotation.
+ * key already; one that is counted only after its epoch was summed, for the epochs after that: one
+ * for each context and rotation.
  *
  * Closing. The worker judges with the lock held: it closes the filter if there is room left and the
  * sampled error is within the limit. It reads the answer first and the counts afterwards, and
@@ -54,36 +58,48 @@ int epf_table_set_limit(struct epf_table *t)
 	return 0;
 }
 
-/*
- * epf_table_keys() - number of keys that have set bits since the table was made. Context: any.
- */
-u64 epf_table_keys(const struct epf_table *t)
+/* Keys that have set bits since the table was made, by their epoch modulo 2. */
+struct epf_capacity_sum {
+	u64 keys[2];
+};
+
+static struct epf_capacity_sum epf_capacity_sum(const struct epf_table *t)
 {
-	u64 sum = 0;
+	struct epf_capacity_sum sum = {};
 	int cpu;
 
-	if (!t->limited)
-		return 0;
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(t->cpu, cpu)->inserts[1]);
+	for_each_possible_cpu(cpu) {
+		const u64 *grew = per_cpu_ptr(t->cpu, cpu)->inserts[1];
+
+		sum.keys[0] += READ_ONCE(grew[0]);
+		sum.keys[1] += READ_ONCE(grew[1]);
+	}
 	return sum;
+}
+
+static u64 epf_capacity_left(const struct epf_capacity_sum *sum, u64 before, u64 room)
+{
+	u64 keys = sum->keys[0] + sum->keys[1] - before;
+
+	return room > keys ? room - keys : 0;
 }
 
 /*
  * epf_table_left() - keys that the current epoch may still take; 0: the limit is near
- * Context: any; without the lock the result may be that of an epoch that is over.
+ * Context: any; without the lock the result may be that of an epoch that is over. Visits all CPUs.
  */
 u64 epf_table_left(const struct epf_table *t)
 {
 	u64 before = READ_ONCE(t->keys_before);
-	u64 keys, room;
+	struct epf_capacity_sum sum;
+	u64 room;
 
 	smp_rmb(); /* pairs with epf_capacity_set_room(): a new sum implies the new room */
 	room = READ_ONCE(t->room);
 	if (room == EPF_NO_LIMIT)
 		return EPF_NO_LIMIT;
-	keys = epf_table_keys(t) - before;
-	return room > keys ? room - keys : 0;
+	sum = epf_capacity_sum(t);
+	return epf_capacity_left(&sum, before, room);
 }
 
 /*
@@ -121,17 +137,24 @@ static void epf_capacity_set_room(struct epf_table *t, u64 before)
 }
 
 /*
- * epf_table_next_room() - set the room of a new epoch; @before: keys until then. Context: locked.
+ * epf_table_next_room() - set the room of a new epoch. Context: locked.
+ * Return: as epf_table_left().
  */
-void epf_table_next_room(struct epf_table *t, u64 before)
+u64 epf_table_next_room(struct epf_table *t)
 {
 	u64 over = t->state.epoch - 1;
+	struct epf_capacity_sum sum;
+	u64 before;
 
 	lockdep_assert_held(&t->lock);
 	if (!t->limited)
-		return;
-	t->share[over & 7] = epf_capacity_q56(&t->capacity, epf_table_keys(t) - t->keys_before);
+		return EPF_NO_LIMIT;
+	sum = epf_capacity_sum(t);
+	before = t->keys_ended + sum.keys[over & 1];
+	t->share[over & 7] = epf_capacity_q56(&t->capacity, before - t->keys_before);
+	t->keys_ended = sum.keys[over & 1];
 	epf_capacity_set_room(t, before);
+	return epf_capacity_left(&sum, before, t->room);
 }
 
 /*
@@ -142,6 +165,7 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 void epf_table_measured_room(struct epf_table *t)
 {
 	u64 e = t->state.epoch;
+	struct epf_capacity_sum sum;
 	u64 keys;
 	u32 i;
 
@@ -151,7 +175,9 @@ void epf_table_measured_room(struct epf_table *t)
 	for (i = 0; i < EPF_LANES; i++)
 		t->share[i] = epf_ppt_to_q56(t->est.lane_fpr[i]);
 	keys = epf_capacity_keys(&t->capacity, t->share[e & 7]);
-	epf_capacity_set_room(t, epf_table_keys(t) - keys);
+	sum = epf_capacity_sum(t);
+	t->keys_ended = sum.keys[(e - 1) & 1];
+	epf_capacity_set_room(t, sum.keys[0] + sum.keys[1] - keys);
 }
 
 /*

@@ -149,6 +149,7 @@ static void epf_lanes_estimate(struct epf_table *t, struct epf_estimates *est)
 	u64 random = get_random_u32();
 	struct epf_fill fill;
 
+	epf_table_recount(t);
 	memset(&fill, 0, sizeof(fill));
 	while (epf_fill_sample(&fill, &t->cover, &t->lanes, random, SAMPLE_LINES))
 		cond_resched();
@@ -171,7 +172,7 @@ static void epf_lanes_worked(struct epf_table *t, bool estimated)
 
 static bool epf_lanes_full(struct epf_table *t)
 {
-	return !epf_table_left(t);
+	return epf_table_at_limit(t);
 }
 
 static void epf_lanes_measured(struct epf_table *t)

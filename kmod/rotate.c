@@ -28,16 +28,50 @@ static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
 			;
 }
 
-/* Limit what CPUs and groups keep to what there is room for. @sum: the count of the current epoch.
- * If it is stale, or of an epoch that is over, batches become smaller than they need be, until the
+/* @left keys might come in epoch @e when its count was @sum, or later. */
+static void epf_rotate_set_mark(struct epf_table *t, u64 e, u64 sum, u64 left)
+{
+	WRITE_ONCE(t->mark, epf_count_pack(e, epf_pace_mark(&t->pace, sum, left)));
+}
+
+static u64 epf_rotate_mark(const struct epf_table *t, u64 e)
+{
+	return epf_count_of(READ_ONCE(t->mark), e);
+}
+
+/* As epf_table_left(), for epoch @e, whose count was @sum before. */
+static u64 epf_rotate_sum_keys(struct epf_table *t, u64 e, u64 sum)
+{
+	u64 left = epf_table_left(t);
+
+	epf_rotate_set_mark(t, e, sum, left);
+	return left;
+}
+
+/* Likewise, but below the mark nothing limits the keys until the mark, so they are not summed. */
+static u64 epf_rotate_left(struct epf_table *t, u64 e, u64 sum)
+{
+	return sum < epf_rotate_mark(t, e) ? EPF_NO_LIMIT : epf_rotate_sum_keys(t, e, sum);
+}
+
+/* When to look next: at the mark at the latest. */
+static u64 epf_rotate_next_trigger(const struct epf_table *t, u64 e, u64 sum, u64 left)
+{
+	u64 mark = epf_rotate_mark(t, e);
+	u64 next = epf_next_look(&t->pace, sum, left);
+
+	return epf_count_pack(e, sum < mark ? min(next, mark) : next);
+}
+
+/* Limit what CPUs and groups keep to what there is room for: @left keys at count @sum of epoch @e.
+ * If that is stale, or the epoch is over, batches become smaller than they need be, until the
  * next epoch. @raise: batches may grow. Only with the lock held, and with the trigger set anew
  * after that: a trigger that is set at the same time assumes smaller batches. Return: the keys that
- * may still come, by a count made after the last store.
+ * may still come, as epf_rotate_left(), by a count made after the last store.
  */
-static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
+static u64 epf_rotate_set_batches(struct epf_table *t, u64 e, u64 sum, u64 left, bool raise)
 {
 	const struct epf_pace *p = &t->pace;
-	u64 left = epf_table_left(t);
 	u64 rest = epf_pace_rest(p, sum, left);
 	u32 cpu, group;
 
@@ -48,11 +82,31 @@ static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 		epf_rotate_set_batch(&t->group_batch, group, raise);
 		raise = false;
 		smp_mb(); /* whoever counts a key from now on keeps no more */
-		left = epf_table_left(t);
+		left = epf_rotate_left(t, e, sum);
 		rest = epf_pace_rest(p, sum, left);
 	} while (epf_pace_batch(p, EPF_LEVEL_CPU, rest) < cpu ||
 		 epf_pace_batch(p, EPF_LEVEL_GROUP, rest) < group);
 	return left;
+}
+
+/* Set batches and trigger: @left keys might come when the count was @sum, or later. */
+static void epf_rotate_reset_trigger(struct epf_table *t, u64 sum, u64 left)
+{
+	u64 e = t->state.epoch;
+
+	left = epf_rotate_set_batches(t, e, sum, left, true);
+	WRITE_ONCE(t->trigger, epf_rotate_next_trigger(t, e, sum, left));
+	if (!left)
+		epf_table_open(t, e);
+}
+
+/* The insertions counted in epoch @e. Keys that are summed afterwards have all of these. */
+static u64 epf_rotate_count(const struct epf_table *t, u64 e)
+{
+	u64 sum = epf_count_of(epf_load(&t->state.count), e);
+
+	smp_rmb(); /* pairs with the CAS of epf_count_add() */
+	return sum;
 }
 
 /*
@@ -62,14 +116,31 @@ static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 void epf_table_reset_trigger(struct epf_table *t)
 {
 	u64 e = t->state.epoch;
-	u64 sum = epf_count_of(epf_load(&t->state.count), e);
-	u64 left = epf_rotate_set_batches(t, sum, true);
+	u64 sum = epf_rotate_count(t, e);
 
-	WRITE_ONCE(t->trigger, epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
-	if (!left)
-		epf_table_open(t, e);
+	epf_rotate_reset_trigger(t, sum, epf_rotate_sum_keys(t, e, sum));
 }
 EPF_EXPORT(epf_table_reset_trigger);
+
+/*
+ * epf_table_recount() - sum the keys, so that inserters seldom have to. Context: any; no lock.
+ */
+void epf_table_recount(struct epf_table *t)
+{
+	u64 e = epf_load(&t->state.epoch);
+
+	epf_rotate_sum_keys(t, e, epf_rotate_count(t, e));
+}
+
+/*
+ * epf_table_at_limit() - may the current epoch be at its limit, by count? Context: locked.
+ */
+bool epf_table_at_limit(struct epf_table *t)
+{
+	u64 e = t->state.epoch;
+
+	return !epf_rotate_left(t, e, epf_rotate_count(t, e));
+}
 
 /*
  * epf_table_end_epoch() - end the current epoch and begin the next, ready one. Context: locked.
@@ -77,7 +148,7 @@ EPF_EXPORT(epf_table_reset_trigger);
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
-	u64 keys = epf_table_keys(t);
+	u64 left;
 
 	lockdep_assert_held(&t->lock);
 	epf_state_rotate(&t->state, now_ns);
@@ -88,8 +159,9 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
 	t->est.lane_fpr[(e + 1) & 7] = 0;
-	epf_table_next_room(t, keys);
-	epf_table_reset_trigger(t);
+	left = epf_table_next_room(t);
+	epf_rotate_set_mark(t, e + 1, 0, left);
+	epf_rotate_reset_trigger(t, 0, left);
 	trace_epf_rotate(t->owner_id, e + 1, t->state.ring[e & 7].inserts,
 			 now_ns - t->state.ring[e & 7].start_ns);
 }
@@ -230,13 +302,16 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 
 	if (sum >= t->pace.full_at && epf_table_try_rotate(t))
 		return;
-	left = sum ? epf_rotate_set_batches(t, sum, false) : epf_table_left(t);
+	if (!sum && epf_load(&t->state.epoch) != e)
+		return;
+	left = sum ? epf_rotate_set_batches(t, e, sum, epf_rotate_left(t, e, sum), false) :
+		     epf_table_left(t);
 	if (!left)
 		epf_table_open(t, e);
 	if (!sum)
 		return;
 	/* Not over the trigger of a later epoch; two who look at once agree. */
-	cmpxchg(&t->trigger, seen, epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
+	cmpxchg(&t->trigger, seen, epf_rotate_next_trigger(t, e, sum, left));
 	if (epf_table_pinned(t, ktime_get_ns())) /* it may be to come at the end */
 		mod_delayed_work(epf_wq, &t->work, 1);
 	else

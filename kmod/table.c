@@ -241,7 +241,8 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	for_each_possible_cpu(cpu) {
 		const struct epf_cpu *c = per_cpu_ptr(t->cpu, cpu);
 
-		stats->inserts += READ_ONCE(c->inserts[0]) + READ_ONCE(c->inserts[1]);
+		stats->inserts += READ_ONCE(c->inserts[0][0]) + READ_ONCE(c->inserts[0][1]) +
+				  READ_ONCE(c->inserts[1][0]) + READ_ONCE(c->inserts[1][1]);
 		stats->hits += READ_ONCE(c->verdicts[1]);
 		stats->misses += READ_ONCE(c->verdicts[0]) + READ_ONCE(c->failed_open);
 		stats->failed_open += READ_ONCE(c->failed_open);

@@ -19,10 +19,13 @@
  *              calls epf_table_look(). Written under the lock by a rotation, and by inserters with
  *              cmpxchg; the epoch in it keeps a slow writer from overwriting the trigger of a later
  *              epoch. A stale value makes an inserter look too early, which is harmless.
+ *   mark       Packed likewise: up to this count the keys of the epoch need not be summed
+ *              (epf_pace_mark()). Whoever has summed them stores it; each value is right while its
+ *              epoch lasts, and that of another epoch only makes the next look sum again.
  *   batch, group_batch  How much CPUs and groups keep. Raised under the lock only, with the trigger
  *              set after that; inserters lower them with cmpxchg. Nothing is ordered by them.
- *              Whoever lowers one counts the keys after a full barrier, so keys kept by the
- *              previous value are either in that count or one for each CPU (rotate.c).
+ *              Whoever lowers one beyond the mark counts the keys after a full barrier, so keys
+ *              kept by the previous value are either in that count or one for each CPU (rotate.c).
  *   group->pending   Written by CAS, by the CPUs of one group; it carries its epoch. No ordering:
  *              only the numbers matter.
  *   late       The epoch whose rotation is overdue. Read without the lock as a hint.
@@ -63,7 +66,8 @@ struct epf_table_ops;
 struct epf_cpu {
 	u64 pending;     /* insertions not yet in state.count, see epf_pending_add() */
 	u64 verdicts[2]; /* absent, present */
-	u64 inserts[2];  /* [1]: the key set bits in the lanes of its epoch (locked: any) */
+	/* [1]: the key set bits in the lanes of its epoch (locked: any); by that epoch modulo 2 */
+	u64 inserts[2][2];
 	u64 failed_open; /* operations that returned -ENOSPC because of saturation */
 } ____cacheline_aligned_in_smp;
 
@@ -135,6 +139,7 @@ struct epf_table {
 	struct epf_capacity capacity; /* the error of an epoch as a function of its keys; lanes */
 
 	u64 trigger ____cacheline_aligned_in_smp; /* on one cache line with the count */
+	u64 mark;
 	struct epf_state state;
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
@@ -155,6 +160,7 @@ struct epf_table {
 	struct epf_estimates est;
 	u64 share[EPF_LANES]; /* error of each epoch that is over, by its keys, q56, by e mod 8 */
 	u64 keys_before;      /* keys counted before the current epoch; see capacity.c */
+	u64 keys_ended;       /* of them, those of the last epoch, of the third last, and so on */
 	u64 room;             /* keys that the current epoch may take, or EPF_NO_LIMIT */
 	struct epf_key_desc desc; /* how the keys are made */
 };
@@ -220,15 +226,16 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin);
 void epf_table_after_pin(struct epf_table *t);
 void epf_table_reset_trigger(struct epf_table *t);
+void epf_table_recount(struct epf_table *t);
+bool epf_table_at_limit(struct epf_table *t);
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
 u64 epf_table_epoch_tick_ns(const struct epf_table *t);
 
 /* capacity.c: */
 int epf_table_set_limit(struct epf_table *t);
-u64 epf_table_keys(const struct epf_table *t);
 u64 epf_table_left(const struct epf_table *t);
 void epf_table_open(struct epf_table *t, u64 e);
-void epf_table_next_room(struct epf_table *t, u64 before);
+u64 epf_table_next_room(struct epf_table *t);
 void epf_table_measured_room(struct epf_table *t);
 bool epf_table_judge(struct epf_table *t);
 
@@ -313,7 +320,7 @@ static __always_inline int epf_table_count(struct epf_table *t, u64 e, bool grew
 	u32 batch = READ_ONCE(t->batch);
 	u64 old, new, n;
 
-	this_cpu_inc(t->cpu->inserts[grew]);
+	this_cpu_inc(t->cpu->inserts[grew][e & 1]);
 	/* The steps may run on different CPUs; the exchange fails if an interrupt inserts. */
 	do {
 		old = this_cpu_read(t->cpu->pending);

@@ -353,6 +353,32 @@ EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
 }
 
 /**
+ * epf_pace_mark() - up to which count nobody has to know how many keys came
+ * @p: pace
+ * @sum: a count, at most EPF_INSERTS_MAX
+ * @left: keys that might come after it, as for epf_next_look(), but 0 too if it is open
+ *
+ * While the count is below the mark fewer than @left keys have come since, even if all were
+ * new and everybody keeps as much as ever: batches may rise and fall meanwhile.
+ *
+ * Return: a count, at most EPF_COUNT_MASK; 0: there is none.
+ */
+EPF_FN __u64 epf_pace_mark(const struct epf_pace *p, __u64 sum, __u64 left)
+{
+	__u64 kept = epf_pace_kept(p, ~0ULL);
+
+	if (left <= kept)
+		return 0;
+	return left - kept < EPF_COUNT_MASK - sum ? sum + left - kept : EPF_COUNT_MASK;
+}
+
+/* Is @pending of a later epoch than @e? Callers are late by less than eight (O3 of lanes.h). */
+EPF_FN bool epf_pending_later(__u64 pending, __u64 e)
+{
+	return (__u32)((pending >> 32) - e - 1) < EPF_LIVE_EPOCHS;
+}
+
+/**
  * epf_pending_add() - add an insertion to those that one CPU keeps
  * @pending: what the CPU keeps: a number of insertions, above it the low 32 bits of an
  *	epoch
@@ -360,7 +386,8 @@ EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
  * @batch: keep fewer than so many, 1 .. 2^31
  * @flush: set to the number to pass to epf_count_add() for @e now, or to 0
  *
- * Insertions kept for another epoch are dropped: under-counting is safe.
+ * Insertions kept for an earlier epoch are dropped: under-counting is safe. A late caller does
+ * not drop what is kept for a later epoch than @e, but its own insertion.
  *
  * Return: what the CPU keeps from now on.
  */
@@ -372,6 +399,8 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch, __u64 *flush)
 	*flush = 0;
 	if (n < batch - 1)
 		return pending + 1;
+	if (epf_pending_later(pending, e))
+		return pending;
 	n = n >> 32 ? 1 : n + 1;
 	if (n < batch)
 		return none + n;
@@ -379,16 +408,14 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch, __u64 *flush)
 	return none;
 }
 
-/* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. A late
- * caller does not drop what is kept for a later epoch than @e: its own are dropped.
- */
+/* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. */
 EPF_FN __u64 epf_pending_join(__u64 pending, __u64 e, __u64 n, __u64 batch, __u64 *flush)
 {
 	__u64 none = e << 32;
 	__u64 sum = pending - none; /* of another epoch: 2^32 and up */
 
 	*flush = 0;
-	if ((__s32)((pending >> 32) - (__u32)e) > 0)
+	if (epf_pending_later(pending, e))
 		return pending;
 	sum = sum >> 32 ? n : sum + n;
 	*flush = sum < batch ? 0 : sum;

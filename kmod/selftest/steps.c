@@ -31,6 +31,8 @@ void steps_filter(struct epf_table *t, struct epf_filter *f, struct epf_line *li
 		  void *cpu);
 void steps_epoch(struct epf_table *t, u64 e);
 void steps_packet(struct xdp_buff *xdp, void *data, u64 bytes);
+void steps_limit(struct epf_table *t, u32 cpus);
+void steps_look(struct epf_table *t);
 
 void steps_sizes(struct steps_sizes *s)
 {
@@ -74,6 +76,30 @@ void steps_epoch(struct epf_table *t, u64 e)
 	t->state.epoch = e;
 	t->state.count = epf_count_pack(e, 0);
 	t->trigger = epf_count_pack(e, EPF_COUNT_MASK);
+}
+
+static void steps_ended(struct epf_table *t, u64 e)
+{
+}
+
+/* From now on the error has a limit, and there are @cpus possible CPUs. */
+void steps_limit(struct epf_table *t, u32 cpus)
+{
+	static const struct epf_table_ops ops = { .ended = steps_ended };
+	static struct epf_capacity_work work;
+	u64 full_at = t->window.epoch_inserts;
+
+	t->ops = &ops;
+	t->limited = true;
+	epf_capacity_init(&t->capacity, &t->lanes.geom, EPF_Q56_ONE / 100, &work);
+	t->room = epf_capacity_room(&t->capacity, t->share);
+	epf_pace_init(&t->pace, full_at / 8, full_at, full_at, cpus);
+}
+
+/* As an inserter in the middle of an epoch. */
+void steps_look(struct epf_table *t)
+{
+	epf_table_look(t, t->state.epoch, t->pace.full_at / 2);
 }
 
 void steps_packet(struct xdp_buff *xdp, void *data, u64 bytes)

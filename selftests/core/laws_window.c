@@ -326,6 +326,12 @@ static void pending(void)
 	good &= !flush && epf_pending_of(kept, 10) == 5;
 	kept = epf_pending_join(kept, 9, 20, 2, &flush); /* late */
 	good &= !flush && epf_pending_of(kept, 10) == 5;
+	kept = epf_pending_add(kept, 3, 1, &flush); /* as late as can be */
+	good &= !flush && epf_pending_of(kept, 10) == 5;
+	kept = epf_pending_add(kept, 10 + (1ULL << 31), 32, &flush); /* long idle */
+	good &= !flush && epf_pending_of(kept, 10 + (1ULL << 31)) == 1;
+	kept = epf_pending_join(10ULL << 32 | 5, 11 + (1ULL << 31), 20, 32, &flush);
+	good &= !flush && epf_pending_of(kept, 11 + (1ULL << 31)) == 20;
 	tap_ok(good, "counts: what a CPU keeps is flushed, or dropped with its epoch");
 }
 

@@ -8,6 +8,7 @@
  *   shared   additions to the count, which all CPUs write
  *   group    additions to what a group keeps, which EPF_GROUP_CPUS CPUs write
  *   late     insertions after those that should have ended the epoch
+ *   summed   times that the keys were summed, which reads a word of each CPU
  */
 #include <stdlib.h>
 
@@ -20,25 +21,33 @@
 struct model {
 	struct epf_pace pace;
 	struct epf_state state;
-	__u64 trigger;
+	__u64 trigger, mark;
 	__u32 batch[EPF_LEVELS];
 	__u64 pending[CPUS_MAX];
 	__u64 group[CPUS_MAX / EPF_GROUP_CPUS];
 	__u64 keys, room; /* of this epoch; room ~0: no limit */
 	bool open;
 	__u64 inserted, late_most; /* in this epoch; most in any epoch */
-	__u64 shared, grouped;
+	__u64 shared, grouped, summed;
 };
 
-static __u64 keys_left(const struct model *m)
+/* Keys are summed beyond the mark only, and when an epoch begins. */
+static __u64 keys_left(struct model *m, __u64 sum, bool begins)
 {
-	return m->room == ~0ULL ? m->room : m->room > m->keys ? m->room - m->keys : 0;
+	__u64 left = m->room > m->keys ? m->room - m->keys : 0;
+
+	if (m->room == ~0ULL || (!begins && sum < m->mark))
+		return ~0ULL;
+	m->summed++;
+	m->mark = epf_pace_mark(&m->pace, sum, left);
+	return left;
 }
 
 /* Batches grow with each new epoch only. */
 static void set_trigger(struct model *m, __u64 sum, bool raise)
 {
-	__u64 rest = epf_pace_rest(&m->pace, sum, keys_left(m));
+	__u64 left = keys_left(m, sum, raise);
+	__u64 rest = epf_pace_rest(&m->pace, sum, left);
 	__u32 i;
 
 	for (i = 0; i < EPF_LEVELS; i++) {
@@ -47,8 +56,11 @@ static void set_trigger(struct model *m, __u64 sum, bool raise)
 		if (raise || batch < m->batch[i])
 			m->batch[i] = batch;
 	}
-	m->trigger = epf_next_look(&m->pace, sum, keys_left(m));
-	m->open |= !keys_left(m);
+	left = keys_left(m, sum, false);
+	m->trigger = epf_next_look(&m->pace, sum, left);
+	if (sum < m->mark && m->mark < m->trigger)
+		m->trigger = m->mark;
+	m->open |= !left;
 }
 
 static void look(struct model *m, __u64 sum)
@@ -187,9 +199,30 @@ static void opens(__u32 cpus)
 	tap_sound(broken, "%u CPUs: the filter opens before a key too many", cpus);
 }
 
+/* The property: where keys cannot reach the limit they are summed once an epoch. */
+static void sums(__u32 cpus)
+{
+	const char *broken = NULL;
+	int order;
+
+	for (order = 0; order < ORDERS && !broken; order++) {
+		struct model *m = model_new(100000, cpus, 100000 / 7 * 5 / 4);
+		__u64 i;
+
+		for (i = 0; i < 100000; i++)
+			insert(m, next_cpu(m, order, i, cpus));
+		if (m->summed != m->state.epoch - EPF_EPOCH_FIRST + 1)
+			broken = "more often";
+		if (m->open)
+			broken = "it opened";
+		free(m);
+	}
+	tap_sound(broken, "%u CPUs: keys that fit are summed once an epoch", cpus);
+}
+
 int main(void)
 {
-	tap_plan(9);
+	tap_plan(11);
 	touched(1000, 2, 1);
 	touched(100000, 8, 64);
 	touched(100000, 64, 64);
@@ -199,5 +232,7 @@ int main(void)
 	opens(1);
 	opens(8);
 	opens(64);
+	sums(8);
+	sums(64);
 	return tap_end();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * steps: prints the addresses of the instructions of calls that packets make, "CALL ADDRESS" for
- * each. The calls are those of the module's objects, which steps.sh links in; a child makes
+ * steps: prints the addresses of the instructions of calls that packets make, and of the end of an
+ * epoch, "CALL ADDRESS" for each. The calls are those of the module's objects, which steps.sh links in; a child makes
  * them, and this process lets it go on by one instruction at a time. Of equal calls the one
  * with the median number of instructions counts.
  */
@@ -22,6 +22,7 @@
 #define TIMES 31u
 #define STEPS 4096u
 #define FRAME 60u
+#define CPU_AT 1024u /* where the counters of a CPU are in its area */
 
 struct sizes {
 	uint64_t table, filter, xdp, map;
@@ -37,22 +38,36 @@ extern void steps_sizes(struct sizes *s);
 extern void steps_filter(void *table, void *filter, void *lines, uint64_t nr_lines, void *cpu);
 extern void steps_map(void *map, void *filter);
 extern void steps_epoch(void *table, uint64_t e);
+extern void steps_limit(void *table, uint32_t cpus);
+extern void steps_look(void *table);
+extern void epf_table_end_epoch(void *table, uint64_t now_ns);
 extern void steps_packet(void *xdp, void *data, uint64_t bytes);
 extern int bpf_epf_xdp_test_and_insert(void *filter, void *xdp, const void *opts, uint32_t bytes);
 extern int bpf_epf_xdp_test_and_insert_held(void *map, void *xdp, const void *opts, uint32_t bytes);
 
 enum { FLOW = 2, PACKET = 1 }; /* enum epf_pkt_key */
+enum { OWN, HELD, ROTATION, LOOK };
 
 static const struct call {
 	const char *name;
 	uint8_t key;
-	uint8_t held;
+	uint8_t how;
+	uint8_t cpus;
 } calls[] = {
 	/* of each two the second one repeats the keys of the first */
-	{ "flow-new", FLOW, 0 },          { "flow-repeated", FLOW, 0 },
-	{ "packet-new", PACKET, 0 },      { "packet-repeated", PACKET, 0 },
-	{ "held-flow-new", FLOW, 1 },     { "held-flow-repeated", FLOW, 1 },
-	{ "held-packet-new", PACKET, 1 }, { "held-packet-repeated", PACKET, 1 },
+	{ "flow-new", FLOW, OWN, 0 },
+	{ "flow-repeated", FLOW, OWN, 0 },
+	{ "packet-new", PACKET, OWN, 0 },
+	{ "packet-repeated", PACKET, OWN, 0 },
+	{ "held-flow-new", FLOW, HELD, 0 },
+	{ "held-flow-repeated", FLOW, HELD, 0 },
+	{ "held-packet-new", PACKET, HELD, 0 },
+	{ "held-packet-repeated", PACKET, HELD, 0 },
+	/* the same with many possible CPUs */
+	{ "rotation-2-cpus", 0, ROTATION, 2 },
+	{ "rotation-64-cpus", 0, ROTATION, 64 },
+	{ "look-2-cpus", 0, LOOK, 2 },
+	{ "look-64-cpus", 0, LOOK, 64 },
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -67,8 +82,10 @@ __attribute__((noinline)) void steps_end(void)
 	__asm__ volatile("" : : : "memory");
 }
 
-/* What the objects reach by the segment register: the counters of the CPU, and the canary. */
-static uint8_t cpu_area[4096] __attribute__((aligned(4096)));
+/* What the objects reach by the segment register: the counters of the CPU, and the canary. Then
+ * those of the other CPUs.
+ */
+static uint8_t cpu_area[8192] __attribute__((aligned(4096)));
 static uint8_t frame[64];
 
 /* A UDP packet over IPv4, whose flow is number @n. */
@@ -107,6 +124,46 @@ static void ask(void *filter, void *xdp, uint8_t key, uint32_t n)
 		exit(3);
 }
 
+/* The kernel's: which CPUs are possible, and where their counters are. */
+unsigned long __per_cpu_offset[8192];
+unsigned long __cpu_possible_mask[8192 / 64];
+unsigned int nr_cpu_ids;
+
+unsigned long _find_next_bit(const unsigned long *word, unsigned long end, unsigned long bit)
+{
+	while (bit < end && !(word[bit / 64] >> bit % 64 & 1))
+		bit++;
+	return bit;
+}
+
+static void set_cpus(void *table, uint32_t cpus)
+{
+	uint32_t i;
+
+	memset(cpu_area + CPU_AT, 0, sizeof(cpu_area) - CPU_AT);
+	nr_cpu_ids = cpus;
+	__cpu_possible_mask[0] = ~0UL >> (64 - cpus);
+	for (i = 0; i < cpus; i++)
+		__per_cpu_offset[i] = (uintptr_t)cpu_area + 64UL * i;
+	steps_limit(table, cpus);
+}
+
+static void measure_table(void *table, unsigned long c)
+{
+	unsigned long i;
+
+	set_cpus(table, calls[c].cpus);
+	for (i = 0; i < TIMES; i++) {
+		epf_table_end_epoch(table, 1);
+		steps_begin(c, i);
+		if (calls[c].how == ROTATION)
+			epf_table_end_epoch(table, 1);
+		else
+			steps_look(table);
+		steps_end();
+	}
+}
+
 static void measure(void *filter, void *map, void *xdp, unsigned long c, uint32_t first)
 {
 	const struct opts o = { .key = calls[c].key };
@@ -115,7 +172,7 @@ static void measure(void *filter, void *map, void *xdp, unsigned long c, uint32_
 	for (i = 0; i < TIMES; i++) {
 		packet(first + (uint32_t)i);
 		steps_begin(c, i);
-		if (calls[c].held)
+		if (calls[c].how == HELD)
 			bpf_epf_xdp_test_and_insert_held(map, xdp, &o, sizeof(o));
 		else
 			bpf_epf_xdp_test_and_insert(filter, xdp, &o, sizeof(o));
@@ -138,7 +195,7 @@ static void child(void)
 	steps_map(map, filter);
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, cpu_area))
 		exit(2);
-	steps_filter(table, filter, zeroed(LINES * 64ULL), LINES, (void *)1024);
+	steps_filter(table, filter, zeroed(LINES * 64ULL), LINES, (void *)(uintptr_t)CPU_AT);
 	steps_packet(xdp, frame, FRAME);
 	for (e = EPOCHS; e <= 2 * EPOCHS; e++) { /* the last one, by half */
 		steps_epoch(table, e);
@@ -149,7 +206,10 @@ static void child(void)
 		exit(4);
 	raise(SIGSTOP);
 	for (first = n, e = 0; e < CALLS; e++)
-		measure(filter, map, xdp, e, first + (uint32_t)e / 2 * TIMES);
+		if (calls[e].cpus)
+			measure_table(table, e);
+		else
+			measure(filter, map, xdp, e, first + (uint32_t)e / 2 * TIMES);
 	exit(0);
 }
 

@@ -5,7 +5,8 @@
 #
 # A packet costs no more instructions than steps.table says, in no part of the path: the module's
 # kfunc.o and kfunc_held.o are linked into a process, whose calls steps.c follows by single steps, natively and to the
-# instruction. The numbers hold for one compiler and one kernel, which the table names. --print
+# instruction. Likewise the end of an epoch, which reads the counters of each possible CPU once, and the looks of
+# packets (rotate.o, capacity.o), which read none. The numbers hold for one compiler and one kernel, which the table names. --print
 # prints the table anew.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -28,10 +29,10 @@ out=${BUILD:-$top/build}/selftests/module/steps.objects
 mkdir -p "$out"
 made() {
 	make -s -C "$top/kmod" KOUT="$out" KREL="$kernel" links &&
-		make -s -C "$headers" M="$out" kmod/kfunc.o kmod/kfunc_held.o kmod/selftest/steps.o
+		make -s -C "$headers" M="$out" kmod/{kfunc,kfunc_held,rotate,capacity}.o kmod/selftest/steps.o
 }
 made > "$out/log" 2>&1 || { cat "$out/log" >&2; ktap_skip_all 'the objects cannot be built'; }
-objects=("$out/kmod/kfunc.o" "$out/kmod/kfunc_held.o" "$out/kmod/selftest/steps.o")
+objects=("$out/kmod/"{kfunc,kfunc_held,rotate,capacity,selftest/steps}.o)
 
 # What the objects lack: returns where calls of the path go, traps where none may go.
 stubs() {
@@ -40,8 +41,11 @@ stubs() {
 		END { for (name in lack) if (!(name in has)) print name }' | sort | while read -r name; do
 		case $name in
 		mem* | __stack_chk_fail) continue ;; # the C library's
-		__fentry__ | __x86_return_thunk | __rcu_read_lock | __rcu_read_unlock) does=ret ;;
-		*pcpu_hot | __this_module | page_offset_base | vmemmap_base) does='.zero 4096' ;;
+		__fentry__ | __x86_return_thunk | __rcu_read_lock | __rcu_read_unlock | epf_journal_rotated | ktime_get | \
+			queue_delayed_work_on | __SCT__preempt_schedule_notrace) does=ret ;;
+		__x86_indirect_thunk_*) does="jmp *%${name##*_}" ;;
+		pcpu_hot) echo ".globl pcpu_hot; pcpu_hot = 512"; continue ;; # in the area of the CPU
+		__tracepoint_* | __this_module | page_offset_base | vmemmap_base) does='.zero 4096' ;;
 		*) does=ud2 ;;
 		esac
 		printf '.globl %s\n%s: %s\n' "$name" "$name" "$does"
@@ -61,6 +65,7 @@ addr2line -a -i -f -e "$out/steps" < "$out/addresses" | awk -v trace="$out/trace
 		if (chain ~ / epf_probe/) return "positions"
 		if (chain ~ / epf_(flow_plain|packet_plain|pkt_opts)/) return "parse"
 		if (chain ~ / epf_lanes_/) return "lanes"
+		if (chain ~ / (epf_capacity_sum|epf_table_keys|_find_next_bit)/) return "cpus"
 		if (chain ~ / epf_table_(count|verdict|flush)/) return "count"
 		return "frame"
 	}
@@ -85,8 +90,8 @@ if [ "${1:-}" = --print ]; then
 	ktap_finished=1
 	exit
 fi
-ktap_plan 8
-for call in {,held-}{flow,packet}-{new,repeated}; do
+ktap_plan 12
+for call in {,held-}{flow,packet}-{new,repeated} {rotation,look}-{2,64}-cpus; do
 	grown=$(awk -v call="$call" 'NR == FNR { if ($1 == call) may[$2] = $3; next }
 		$1 == call && $3 > may[$2] + 0 { printf "%s takes %d, not %d; ", $2, $3, may[$2] }
 		' "$table" "$out/parts")
