@@ -16,7 +16,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 121
+ktap_plan 122
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -107,8 +107,7 @@ sum_of() {
 		fread(b, 1, sizeof(b), stdin))); return 0; }' > "$tmp/sum.c"
 	"${CC:-cc}" "$tmp/sum.c" -o "$tmp/sum" -lxxhash && "$tmp/sum" < "$1"
 }
-claim 'audit -j: XXH3-64 of the bitmap' \
-	json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
+claim 'audit -j: XXH3-64 of the bitmap' json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
 epf -j audit "$few/snap" "$few/keys.csv" -F csv --header --fields 2
 claim 'the same of records without a bitmap' \
 	json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
@@ -164,32 +163,25 @@ fails 'give each output as often' audit "$few/snap" "$few/digests" "$few/digests
 
 # Usage
 fails 'either --key-len N or --digests' audit "$few/snap" "$few/column" -F column
-fails 'either --key-len N or --digests' audit "$few/snap" "$few/column" \
-	--key-len 12 --digests
-fails 'goes with --format column' audit "$few/snap" "$few/keys.csv" -F csv \
-	--key-len 3
+fails 'either --key-len N or --digests' audit "$few/snap" "$few/column" --key-len 12 --digests
+fails 'goes with --format column' audit "$few/snap" "$few/keys.csv" -F csv --key-len 3
 fails 'is none of auto, column' audit "$few/snap" "$few/keys.csv" -F xml
 fails 'too large: at most 256' audit "$few/snap" "$few/column" --key-len 257
-fails 'a column has no records' audit "$few/snap" "$few/digests" \
-	"${columns[@]}" -o "$dir/r"
+fails 'a column has no records' audit "$few/snap" "$few/digests" "${columns[@]}" -o "$dir/r"
 fails '--absent goes with' audit "$few/snap" "$few/keys.json" --absent
-fails 'is none of auto, scalar' audit "$few/snap" "$few/keys.json" \
-	--engine abacus
+fails 'is none of auto, scalar' audit "$few/snap" "$few/keys.json" --engine abacus
 mksnap --dict "$tmp/dict"
 fails 'supports only filters of kind lanes: use --engine scalar' audit "$tmp/dict" \
 	"$few/digests" "${columns[@]}" --engine ring
-fails 'is none of auto, copy, live' audit "$few/snap" "$few/keys.json" \
-	--place here
+fails 'is none of auto, copy, live' audit "$few/snap" "$few/keys.json" --place here
 fails 'place is for filters only' audit "$few/snap" "$few/keys.json" --place live
-fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" \
-	--threads 1025
+fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" --threads 1025
 fails 'is not one character' audit "$few/snap" "$few/keys.csv" --separator ab
 fails 'can be given only once' audit "$few/snap" - - -F csv
 fails 'both need standard output' -j audit "$few/snap" "$few/keys.json" -o -
 fails 'too few arguments' audit "$few/snap"
 fails 'goes with neither' audit "$few/snap" "$few/keys.json" --agent x --no-agent
-fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" \
-	--agent "$tmp/none"
+fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" --agent "$tmp/none"
 
 # Hostile input: one line for each, and no output file
 nothing_left() { [ -z "$(ls -A "$dir")" ]; }
@@ -202,15 +194,12 @@ hostile() {
 head -c 1001 "$few/digests" > "$tmp/cut"
 hostile 'cut: truncated, or not a column of 8-byte keys: 1 bytes' \
 	audit "$few/snap" "$tmp/cut" "${columns[@]}" -b "$dir/b"
-hostile 'keys.csv: .*field' audit "$few/snap" "$few/keys.csv" -F csv \
-	--fields 9 -b "$dir/b"
+hostile 'keys.csv: .*field' audit "$few/snap" "$few/keys.csv" -F csv --fields 9 -b "$dir/b"
 hostile 'keys.csv: .*no field.*nokey|keys.csv: .*nokey' audit "$few/snap" \
 	"$few/keys.csv" -F csv --header --fields nokey -b "$dir/b"
 truncate -s 2G "$tmp/line"
-hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F csv --fields 1 \
-	-b "$dir/b"
-hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F json --fields a \
-	-b "$dir/b"
+hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F csv --fields 1 -b "$dir/b"
+hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F json --fields a -b "$dir/b"
 mksnap "$tmp/other" version
 hostile 'is of a version this program does not know: use the epfctl' \
 	audit "$tmp/other" "$few/digests" "${columns[@]}" -b "$dir/b"
@@ -556,9 +545,13 @@ other_options() {
 }
 claim 'a state of other options' other_options
 other_bitmap() {
-	again
-	flip "$dir/b.partial" 100
-	refused 'b.partial is not what .*b.resume describes' || return
+	local answers
+
+	for answers in a b; do
+		again
+		flip "$dir/$answers.partial" 100
+		refused "$answers.partial is not what .*b.resume describes" || return
+	done
 	again
 	truncate -s 100 "$dir/a.partial"
 	refused 'more than the unfinished files have' || return
@@ -568,6 +561,13 @@ other_bitmap() {
 	one_line && grep -q 'more than the unfinished files have' "$tmp/err"
 }
 claim 'unfinished files that were changed' other_bitmap
+other_records() {
+	interrupted 6 "${csv_job[@]}" || return
+	flip "$dir/r.partial" 100
+	injected '' "${csv_job[@]}" --resume
+	one_line && grep -q 'r.partial is not what .*b.resume describes' "$tmp/err"
+}
+claim 'unfinished records that were changed' other_records
 planted() {
 	again
 	rm "$dir/b.resume" && mkfifo "$dir/b.resume"

@@ -177,7 +177,11 @@ static int audit_save_state(struct auditing *a)
 		return 0;
 	next.mark = a->r.state.mark;
 	next.bitmap = a->r.state.bitmap_xxh3;
-	err = audit_state_save(&next, a->state_path, a->out);
+	err = audit_out_sum(&a->out[OUT_AGES], next.mark.keys, &next.ages);
+	if (!err)
+		err = audit_out_sum(&a->out[OUT_RECORDS], next.mark.record_bytes, &next.records);
+	if (!err)
+		err = audit_state_save(&next, a->state_path, a->out);
 	if (!err)
 		a->state = next;
 	a->saved |= !err;

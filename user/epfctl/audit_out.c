@@ -2,6 +2,8 @@
 /* The files that an audit writes. */
 #include "cmd_audit.h"
 
+#include "jobs/sum.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,6 +34,8 @@ void audit_out_close(struct audit_out *o)
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
+	XXH3_freeState(o->sum);
+	o->sum = NULL;
 	if (o->kept)
 		epf_file_leave(&o->file);
 	else
@@ -84,6 +88,25 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 	}
 	o->fd = epf_file_open(&o->file, name, EPF_FILE_SHARED);
 	return o->fd < 0 ? audit_out_fails(name, o->fd) : 0;
+}
+
+int audit_out_sum(struct audit_out *o, __u64 bytes, __u64 *sum)
+{
+	int err;
+
+	*sum = 0;
+	if (o->fd < 0 || !bytes)
+		return 0;
+	if (!o->sum) {
+		o->sum = XXH3_createState();
+		if (!o->sum)
+			return -ENOMEM;
+		XXH3_64bits_reset(o->sum);
+	}
+	err = sum_bits(o->fd, o->summed, bytes - o->summed, o->sum);
+	o->summed = bytes;
+	*sum = XXH3_64bits_digest(o->sum);
+	return err;
 }
 
 int audit_out_sync(const struct audit_out *o)

@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 #define STATE_MAGIC 0x0044554146504545ULL /* "EEPFAUD\0" */
-#define STATE_VERSION 2
+#define STATE_VERSION 3
 
 /* The file; little-endian. @sum: XXH3-64 with this field zero. */
 struct state_file {
@@ -139,13 +139,26 @@ static ssize_t audit_state_read_all(int fd, void *to, size_t len)
 	return (ssize_t)got;
 }
 
-int audit_state_load(struct audit_state *s, const char *path, const struct audit_out *out)
+/* The unfinished file whose answers up to the mark are others; NULL: none. */
+static const char *audit_state_changed(const struct audit_state *s, struct audit_out *out)
+{
+	__u64 sum;
+
+	if (job_bitmap_sum(out[OUT_BITMAP].fd, s->mark.keys, &sum) || sum != s->bitmap)
+		return out[OUT_BITMAP].file.temp;
+	if (audit_out_sum(&out[OUT_AGES], s->mark.keys, &sum) || sum != s->ages)
+		return out[OUT_AGES].file.temp;
+	if (audit_out_sum(&out[OUT_RECORDS], s->mark.record_bytes, &sum) || sum != s->records)
+		return out[OUT_RECORDS].file.temp;
+	return NULL;
+}
+
+int audit_state_load(struct audit_state *s, const char *path, struct audit_out *out)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct state_file f = { 0 };
 	const char *why;
 	ssize_t got;
-	__u64 sum;
 	char past;
 
 	if (fd < 0 && errno == ENOENT)
@@ -162,10 +175,9 @@ int audit_state_load(struct audit_state *s, const char *path, const struct audit
 	why = unfit(&f, (size_t)got, s, out);
 	if (why)
 		return fail("%s %s: remove it to begin again", path, why);
-	if (job_bitmap_sum(out[OUT_BITMAP].fd, f.state.mark.keys, &sum) || sum != f.state.bitmap)
-		return fail("%s is not what %s describes: remove both to begin "
-			    "again",
-			    out[OUT_BITMAP].file.temp, path);
+	why = audit_state_changed(&f.state, out);
+	if (why)
+		return fail("%s is not what %s describes: remove both to begin again", why, path);
 	*s = f.state;
 	return 0;
 }

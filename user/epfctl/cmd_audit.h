@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include <xxhash.h>
+
 #include "jobs/job.h"
 #include "jobs/target.h"
 #include "cmd.h"
@@ -106,12 +108,15 @@ int audit_by_ranks(const struct audit_ask *ask, int ret) __attribute__((weak));
  * @file: where it goes
  * @kept: @file.temp is the name of an unfinished file, which stays
  * @fd: -1: none
+ * @sum: of its first @summed bytes; NULL: of none
  */
 struct audit_out {
 	const char *name;
 	struct epf_file file;
 	bool kept;
 	int fd;
+	XXH3_state_t *sum;
+	__u64 summed;
 };
 
 /* The suffixes of unfinished files and of their state. */
@@ -124,6 +129,10 @@ struct audit_out {
  * describes it. Return: 0, or EXIT_FAIL with an error printed.
  */
 int audit_out_open(struct audit_out *o, int what, const char *name, bool resume, bool known);
+/* The XXH3-64 of its first @bytes, not fewer than were summed before; 0: of no file or no bytes.
+ * Return: 0, or a negative errno: -EINVAL: it has fewer.
+ */
+int audit_out_sum(struct audit_out *o, __u64 bytes, __u64 *sum);
 /* Sync it. Return: 0, or a negative errno. */
 int audit_out_sync(const struct audit_out *o);
 /* The output is complete: sync and close it. Return: 0, or EXIT_FAIL with an error
@@ -151,6 +160,8 @@ void audit_out_close(struct audit_out *o);
  * @keys_mtime: its time of change, ns
  * @asked: sum of the options that matter
  * @bitmap: sum of the bitmap up to the mark
+ * @ages: audit_out_sum() of the ages up to the mark
+ * @records: likewise of the records
  * @mark: how far it is
  */
 struct audit_state {
@@ -160,10 +171,12 @@ struct audit_state {
 	__u64 keys_mtime;
 	__u64 asked;
 	__u64 bitmap;
+	__u64 ages;
+	__u64 records;
 	struct job_checkpoint mark;
 };
 
-/* Fill in what the audit is about, without @bitmap and @mark. */
+/* Fill in what the audit is about, without the sums and @mark. */
 void audit_state_of(struct audit_state *s, const struct audit_ask *ask, const struct target *t,
 		    const struct stat *keys, const struct audit_out *out);
 
@@ -176,7 +189,7 @@ void audit_state_of(struct audit_state *s, const struct audit_ask *ask, const st
  * Return: 0, or EXIT_FAIL with an error printed: it is damaged, or belongs to another
  * audit.
  */
-int audit_state_load(struct audit_state *s, const char *path, const struct audit_out *out);
+int audit_state_load(struct audit_state *s, const char *path, struct audit_out *out);
 
 /* Sync @out, then write the state completely or not at all. Return: 0, or a negative
  * errno.
