@@ -307,26 +307,43 @@ static int epf_batch_run(struct epf_file *file, struct epf_batch *args, enum op 
 	return err;
 }
 
-/*
- * epf_batch_test() - EPF_IOC_TEST; on return @a says how many keys were processed
- * Context: process; sleeps. The same holds for the next two functions.
- * Return: 0; -EINVAL: a length or flag; -E2BIG: too many keys; -ENOMEM; -EFAULT; -EINTR; -ENODEV.
+/**
+ * epf_batch_test() - EPF_IOC_TEST
+ * @file: open descriptor of a filter
+ * @none: unused: the operation takes the table itself
+ * @a: its batch: keys or digests, at most EPF_BATCH_MAX; set to how many were processed
+ *
+ * Context: process; sleeps.
+ * Return: 0; -EINVAL: a length or flag; -E2BIG: too many keys; -ENOMEM; -EFAULT: memory of the
+ * caller; -EINTR: a signal; -ENODEV: the filter was destroyed.
  */
 int epf_batch_test(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_TEST);
 }
 
-/*
- * epf_batch_insert() - EPF_IOC_INSERT; as epf_batch_test()
+/**
+ * epf_batch_insert() - EPF_IOC_INSERT
+ * @file: open descriptor of a filter
+ * @none: unused: the operation takes the table itself
+ * @a: as of epf_batch_test()
+ *
+ * Context: process; sleeps.
+ * Return: as epf_batch_test().
  */
 int epf_batch_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {
 	return epf_batch_run(file, &a->batch, OP_INSERT);
 }
 
-/*
- * epf_batch_test_and_insert() - EPF_IOC_TEST_AND_INSERT; as epf_batch_test()
+/**
+ * epf_batch_test_and_insert() - EPF_IOC_TEST_AND_INSERT
+ * @file: open descriptor of a filter
+ * @none: unused: the operation takes the table itself
+ * @a: as of epf_batch_test()
+ *
+ * Context: process; sleeps.
+ * Return: as epf_batch_test().
  */
 int epf_batch_test_and_insert(struct epf_file *file, struct epf_table *none, union epf_args *a)
 {

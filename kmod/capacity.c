@@ -37,8 +37,10 @@
 
 #include <linux/mm.h>
 
-/*
+/**
  * epf_table_set_limit() - compute how many keys an empty table of lanes may take
+ * @t: table, not yet published
+ *
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
  */
@@ -84,9 +86,12 @@ static u64 epf_capacity_left(const struct epf_capacity_sum *sum, u64 before, u64
 	return room > keys ? room - keys : 0;
 }
 
-/*
- * epf_table_left() - keys that the current epoch may still take; 0: the limit is near
+/**
+ * epf_table_left() - keys that the current epoch may still take
+ * @t: table of lanes
+ *
  * Context: any; without the lock the result may be that of an epoch that is over. Visits all CPUs.
+ * Return: keys; 0: the limit is near.
  */
 u64 epf_table_left(const struct epf_table *t)
 {
@@ -102,8 +107,11 @@ u64 epf_table_left(const struct epf_table *t)
 	return epf_capacity_left(&sum, before, room);
 }
 
-/*
- * epf_table_open() - fail open because epoch @e, the current one as the caller counted it, is full
+/**
+ * epf_table_open() - fail open because an epoch is full
+ * @t: table of lanes
+ * @e: the epoch, current as the caller counted it
+ *
  * Context: any; without the lock.
  */
 void epf_table_open(struct epf_table *t, u64 e)
@@ -136,8 +144,11 @@ static void epf_capacity_set_room(struct epf_table *t, u64 before)
 	WRITE_ONCE(t->keys_before, before);
 }
 
-/*
- * epf_table_next_room() - set the room of a new epoch. Context: locked.
+/**
+ * epf_table_next_room() - set the room of a new epoch
+ * @t: table of lanes
+ *
+ * Context: locked.
  * Return: as epf_table_left().
  */
 u64 epf_table_next_room(struct epf_table *t)
@@ -157,10 +168,14 @@ u64 epf_table_next_room(struct epf_table *t)
 	return epf_capacity_left(&sum, before, t->room);
 }
 
-/*
- * epf_table_measured_room() - compute the room of a restored table of lanes, estimated, not
- * published. The measured errors of the lanes are used instead of the counts in the snapshot: those
- * include repeats, and a merged snapshot has lanes with the keys of many. Context: locked.
+/**
+ * epf_table_measured_room() - compute the room of a restored table of lanes
+ * @t: table, estimated, not yet published
+ *
+ * The measured errors of the lanes are used instead of the counts in the snapshot: those
+ * include repeats, and a merged snapshot has lanes with the keys of many.
+ *
+ * Context: locked.
  */
 void epf_table_measured_room(struct epf_table *t)
 {
@@ -180,8 +195,11 @@ void epf_table_measured_room(struct epf_table *t)
 	epf_capacity_set_room(t, sum.keys[0] + sum.keys[1] - keys);
 }
 
-/*
- * epf_table_judge() - decide whether an estimated filter is saturated. Context: locked.
+/**
+ * epf_table_judge() - decide whether an estimated filter is saturated
+ * @t: table with an estimate
+ *
+ * Context: locked.
  * Return: true if that changed.
  */
 bool epf_table_judge(struct epf_table *t)

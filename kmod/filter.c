@@ -62,9 +62,12 @@ static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 	return rcu_dereference_protected(f->table, lockdep_is_held(&registry));
 }
 
-/*
- * epf_filter_find() - look up a filter by name or id; sleeps
- * Return: a reference, or an error pointer: -EINVAL: no valid name; -ENOENT.
+/**
+ * epf_filter_find() - look up a filter by name or id
+ * @name: as the caller gave it, unchecked
+ *
+ * Context: process; sleeps.
+ * Return: a reference, or an error pointer: -EINVAL: no valid name; -ENOENT: no such filter.
  */
 struct epf_filter *epf_filter_find(const struct epf_name *name)
 {
@@ -79,9 +82,12 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 }
 EPF_EXPORT(epf_filter_find);
 
-/*
- * epf_filter_get_id() - look up a filter by id. Context: any; never waits.
- * Return: a reference, or NULL.
+/**
+ * epf_filter_get_id() - look up a filter by id
+ * @id: 1 and up
+ *
+ * Context: any; never waits.
+ * Return: a reference, or NULL: no such filter.
  */
 struct epf_filter *epf_filter_get_id(u32 id)
 {
@@ -95,8 +101,12 @@ struct epf_filter *epf_filter_get_id(u32 id)
 	return f;
 }
 
-/*
- * epf_filter_put() - drop a reference; the last one only after a forced destruction
+/**
+ * epf_filter_put() - drop a reference
+ * @f: filter
+ *
+ * The last reference is dropped here only after a forced destruction.
+ *
  * Context: any; never waits.
  */
 void epf_filter_put(struct epf_filter *f)
@@ -106,10 +116,13 @@ void epf_filter_put(struct epf_filter *f)
 }
 EPF_EXPORT(epf_filter_put);
 
-/*
- * epf_filter_table() - get the table of a filter. Context: any; never waits.
+/**
+ * epf_filter_table() - get the table of a filter
+ * @f: filter, by reference
  *
  * A published table has a reference. One that has none left was replaced since it was read.
+ *
+ * Context: any; never waits.
  * Return: a reference; NULL if the filter was destroyed.
  */
 struct epf_table *epf_filter_table(struct epf_filter *f)
@@ -206,9 +219,14 @@ static int epf_filter_reserve(const char *name)
 	return err;
 }
 
-/*
- * epf_filter_create() - EPF_IOC_CREATE; sets @id. Context: as epf_table_new().
- * Return: 0; -EINVAL: parameters; -EEXIST: the name; -ENOSPC: too many; or as epf_table_new().
+/**
+ * epf_filter_create() - EPF_IOC_CREATE
+ * @args: unchecked
+ * @id: set to the number of the new filter
+ *
+ * Context: as epf_table_new().
+ * Return: 0; -EINVAL: parameters; -EEXIST: the name; -ENOSPC: too many filters; or as
+ * epf_table_new().
  */
 int epf_filter_create(const struct epf_create *args, u32 *id)
 {
@@ -261,10 +279,13 @@ static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool h
 		kfree_rcu(f, rcu);
 }
 
-/*
- * epf_filter_destroy() - EPF_IOC_DESTROY; @force: even if others hold references
+/**
+ * epf_filter_destroy() - EPF_IOC_DESTROY
+ * @name: name or id, unchecked
+ * @force: even if others hold references
+ *
  * Context: process; sleeps.
- * Return: 0; -EINVAL: no valid name; -ENOENT; -EBUSY: others hold references.
+ * Return: 0; -EINVAL: no valid name; -ENOENT: no such filter; -EBUSY: others hold references.
  */
 int epf_filter_destroy(const struct epf_name *name, bool force)
 {
@@ -309,8 +330,12 @@ void epf_filter_destroy_all(void)
 	xa_destroy(&filters);
 }
 
-/*
- * epf_filter_list() - list the ids of all filters, at most @room. Context: process; sleeps.
+/**
+ * epf_filter_list() - list the ids of all filters
+ * @ids: set to them, at most @room
+ * @room: number of ids that @ids has place for
+ *
+ * Context: process; sleeps.
  * Return: their number, which may exceed @room.
  */
 u32 epf_filter_list(u32 *ids, u32 room)
@@ -400,10 +425,14 @@ static int epf_filter_swap_two(struct epf_filter *a, struct epf_filter *b)
 	return err;
 }
 
-/*
- * epf_filter_swap() - EPF_IOC_SWAP; operations under way finish in the table in which they began
+/**
+ * epf_filter_swap() - EPF_IOC_SWAP
+ * @args: two names, unchecked
+ *
+ * Operations under way finish in the table in which they began.
+ *
  * Context: process; sleeps.
- * Return: 0; -EINVAL: no valid name, or a filter with itself; -ENOENT.
+ * Return: 0; -EINVAL: no valid name, or a filter with itself; -ENOENT: no such filter.
  */
 int epf_filter_swap(const struct epf_swap *args)
 {
@@ -443,12 +472,16 @@ static struct epf_table *epf_filter_publish_instead(struct epf_filter *f, struct
 	return old;
 }
 
-/*
- * epf_filter_replace() - give a filter the table @t, whose reference passes to it on success
+/**
+ * epf_filter_replace() - give a filter another table
+ * @f: filter, by reference
+ * @t: new table, whose reference passes to @f on success
  * @instead: the table to replace; NULL: whichever table @f has
  *
  * If the epochs of the old table are aligned to the wall clock, those of the new one become aligned
- * too, provided that its kind and mode allow it. Context: process; sleeps.
+ * too, provided that its kind and mode allow it.
+ *
+ * Context: process; sleeps.
  * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t, const struct epf_table *instead)

@@ -87,11 +87,16 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 	return err;
 }
 
-/*
- * epf_journal_begin() - begin a journal of a table of lanes, of @shards (a power of two) rings with
- * 2^@order records each. Context: process; sleeps for a grace period.
+/**
+ * epf_journal_begin() - begin a journal of a table of lanes
+ * @t: table, by reference
+ * @order: a ring has 2^@order records, 1 .. EPF_JOURNAL_ORDER_MAX
+ * @shards: number of rings, a power of two
+ *
+ * Context: process; sleeps for a grace period.
  * Return: the journal, which records all insertions that begin after this call; or an error
- * pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits; -ENOMEM.
+ * pointer: -EBUSY: the table has a journal; -E2BIG: the limit of one filter; -ENOSPC: that of all;
+ * -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards)
 {
@@ -109,8 +114,10 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order, u32 shards
 	return j;
 }
 
-/*
+/**
  * epf_journal_stop() - end a journal, if it still is that of its table
+ * @j: journal, by reference
+ *
  * Context: process; never sleeps: writers may use the journal for another grace period.
  */
 void epf_journal_stop(struct epf_journal *j)
@@ -124,8 +131,10 @@ void epf_journal_stop(struct epf_journal *j)
 	epf_table_unlock(t, flags);
 }
 
-/*
+/**
  * epf_journal_end() - end a journal and drop the descriptor's reference
+ * @j: journal
+ *
  * Context: process; sleeps for a grace period.
  */
 void epf_journal_end(struct epf_journal *j)
@@ -160,8 +169,14 @@ static const struct vm_operations_struct vma_ops = {
 	.fault = epf_journal_vma_fault,
 };
 
-/*
- * epf_journal_mmap() - map the rings, from EPF_MMAP_JOURNAL on; the mapping takes a reference
+/**
+ * epf_journal_mmap() - map the rings
+ * @j: journal, by reference
+ * @vma: from EPF_MMAP_JOURNAL on
+ *
+ * The mapping takes a reference.
+ *
+ * Context: process; with mmap_lock.
  * Return: 0; -EPERM: no CAP_NET_ADMIN; -EINVAL: beyond the rings.
  */
 int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma)

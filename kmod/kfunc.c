@@ -39,32 +39,57 @@ static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enu
 	}
 }
 
-/*
- * epf_kfunc_test_aside() - the path out of line, as the next two: for filters that are not plain
+/**
+ * epf_kfunc_test_aside() - bpf_epf_test() of a filter that is not plain
+ * @t: table
+ * @digest: of the key
+ *
+ * Out of line: the usual path needs no stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: as epf_table_op().
  */
 noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_TEST);
 }
 
-/*
- * epf_kfunc_insert_aside() - as epf_kfunc_test_aside()
+/**
+ * epf_kfunc_insert_aside() - bpf_epf_insert() of a filter that is not plain
+ * @t: table
+ * @digest: of the key
+ *
+ * Out of line: the usual path needs no stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: as epf_table_op().
  */
 noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_INSERT);
 }
 
-/*
- * epf_kfunc_test_and_insert_aside() - as epf_kfunc_test_aside()
+/**
+ * epf_kfunc_test_and_insert_aside() - bpf_epf_test_and_insert() of a filter that is not plain
+ * @t: table
+ * @digest: of the key
+ *
+ * Out of line: the usual path needs no stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: as epf_table_op().
  */
 noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
 {
 	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
 }
 
-/*
+/**
  * epf_table_op() - perform one operation on a table of any kind
+ * @t: table
+ * @digest: of the key
+ * @op: which
+ *
  * Context: the RCU section in which the caller found the table.
  * Return: the verdict, see above.
  */
@@ -78,9 +103,12 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 }
 EPF_EXPORT(epf_table_op);
 
-/*
- * epf_table_since() - as epf_state_since(), for a table of any kind; NULL: there is none
+/**
+ * epf_table_since() - as epf_state_since(), for a table of any kind
+ * @t: table; NULL: there is none
+ *
  * Context: an RCU section; a locked kind waits for its lock.
+ * Return: time, CLOCK_MONOTONIC in ns; EPF_BEGAN_NEVER: no table.
  */
 u64 epf_table_since(struct epf_table *t)
 {
@@ -144,8 +172,14 @@ static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *s
 	pkt->nr_segs += nr;
 }
 
-/*
- * epf_xdp_digest() - compute the digest of a packet in an XDP program; checks @opts
+/**
+ * epf_xdp_digest() - compute the digest of a packet in an XDP program
+ * @h: hash key
+ * @xdp: packet
+ * @opts: what of it is the key, checked here
+ * @digest: set on success
+ *
+ * Context: an XDP program.
  * Return: 0, or as bpf_epf_xdp_digest().
  */
 noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
@@ -181,8 +215,16 @@ static __always_inline int epf_kfunc_do_packet(struct epf_table *t, struct xdp_b
 	return err ?: epf_kfunc_do_digest(t, digest, op);
 }
 
-/*
- * epf_kfunc_xdp_test_aside() - for a packet that is no plain flow; out of line for its stack frame
+/**
+ * epf_kfunc_xdp_test_aside() - bpf_epf_xdp_test() of a packet that is no plain flow
+ * @t: table
+ * @xdp: packet
+ * @opts: what of it is the key, checked here
+ *
+ * Out of line for its stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: the verdict, or as bpf_epf_xdp_digest().
  */
 noinline int epf_kfunc_xdp_test_aside(struct epf_table *t, struct xdp_buff *xdp,
 				      struct epf_pkt_opts opts)
@@ -190,8 +232,16 @@ noinline int epf_kfunc_xdp_test_aside(struct epf_table *t, struct xdp_buff *xdp,
 	return epf_kfunc_do_packet(t, xdp, &opts, OP_TEST);
 }
 
-/*
- * epf_kfunc_xdp_insert_aside() - as epf_kfunc_xdp_test_aside()
+/**
+ * epf_kfunc_xdp_insert_aside() - bpf_epf_xdp_insert() of a packet that is no plain flow
+ * @t: table
+ * @xdp: packet
+ * @opts: what of it is the key, checked here
+ *
+ * Out of line for its stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: the verdict, or as bpf_epf_xdp_digest().
  */
 noinline int epf_kfunc_xdp_insert_aside(struct epf_table *t, struct xdp_buff *xdp,
 					struct epf_pkt_opts opts)
@@ -199,8 +249,16 @@ noinline int epf_kfunc_xdp_insert_aside(struct epf_table *t, struct xdp_buff *xd
 	return epf_kfunc_do_packet(t, xdp, &opts, OP_INSERT);
 }
 
-/*
+/**
  * epf_kfunc_xdp_test_and_insert_aside() - as epf_kfunc_xdp_test_aside()
+ * @t: table
+ * @xdp: packet
+ * @opts: what of it is the key, checked here
+ *
+ * Out of line for its stack frame.
+ *
+ * Context: the RCU section in which the caller found the table.
+ * Return: the verdict, or as bpf_epf_xdp_digest().
  */
 noinline int epf_kfunc_xdp_test_and_insert_aside(struct epf_table *t, struct xdp_buff *xdp,
 						 struct epf_pkt_opts opts)
@@ -273,8 +331,11 @@ __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 	epf_filter_put(f);
 }
 
-/*
+/**
  * bpf_epf_release_dtor() - drop a reference in a map that is freed
+ * @f: filter that the map has
+ *
+ * Context: any; never waits.
  */
 __bpf_kfunc void bpf_epf_release_dtor(void *f)
 {

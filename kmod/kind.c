@@ -32,13 +32,17 @@ static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 	return ops;
 }
 
-/*
- * epf_kind_get() - get the operations of any kind, with a reference to their module
+/**
+ * epf_kind_get() - get the operations of any kind
+ * @kind: EPF_KIND_*, unchecked
  *
- * Whoever may create or restore a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the
- * name is fixed, so such a caller can load this module and no other.
+ * Takes a reference to their module. Whoever may create or restore a filter has CAP_NET_ADMIN in
+ * the initial namespace (dev.c); the name is fixed, so such a caller can load this module and no
+ * other.
+ *
  * Context: sleeps; without locks that loading a module may need, such as @others_lock.
- * Return: the operations, or an error pointer: -EOPNOTSUPP.
+ * Return: the operations, or an error pointer: -EOPNOTSUPP: unknown kind, or its module cannot be
+ * loaded.
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
@@ -55,10 +59,12 @@ const struct epf_table_ops *epf_kind_get(u8 kind)
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/*
- * epf_params_check() - check whether the parameters are in range, but not the name
+/**
+ * epf_params_check() - check whether the parameters are in range
+ * @params: unchecked; the name is not looked at
+ *
  * Context: as epf_kind_get().
- * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
+ * Return: 0; -EINVAL: out of range; -EOPNOTSUPP: unknown kind, or its module cannot be loaded.
  */
 int epf_params_check(const struct epf_params *params)
 {
@@ -72,8 +78,11 @@ int epf_params_check(const struct epf_params *params)
 	return err;
 }
 
-/*
- * epf_kinds_fit() - do another module, built with @built, and this one have the same headers?
+/**
+ * epf_kinds_fit() - do another module and this one have the same headers?
+ * @built: sizes with which the other one was built
+ *
+ * Context: any.
  * Return: 0 or -ENOEXEC.
  */
 int epf_kinds_fit(const struct epf_sizes *built)
@@ -87,11 +96,13 @@ int epf_kinds_fit(const struct epf_sizes *built)
 }
 EPF_EXPORT(epf_kinds_fit);
 
-/*
- * epf_kinds_set() - add the locked kinds, or with NULL remove them
- * Context: loading of their module, which fits this one; or its unloading, so no table has one of
- * its kinds: each would have a reference to it.
- * Return: 0 or -EEXIST.
+/**
+ * epf_kinds_set() - add the locked kinds, or remove them
+ * @ops: their operations, of a module that fits this one; NULL: remove
+ *
+ * Context: loading of their module; or its unloading, so no table has one of its kinds: each would
+ * have a reference to it.
+ * Return: 0; -EEXIST: they are there.
  */
 int epf_kinds_set(epf_kinds_fn *ops)
 {

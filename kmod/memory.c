@@ -56,8 +56,11 @@ void epf_wait_freed(void)
 }
 EPF_EXPORT(epf_wait_freed);
 
-/*
- * epf_charge() - charge the memory of one filter against the limits. Context: as epf_wait_freed().
+/**
+ * epf_charge() - charge the memory of one filter against the limits
+ * @bytes: of whole pages
+ *
+ * Context: as epf_wait_freed().
  * Return: 0; -E2BIG: the limit of one filter; -ENOSPC: that of all.
  */
 int epf_charge(u64 bytes)
@@ -70,8 +73,11 @@ int epf_charge(u64 bytes)
 	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
-/*
- * epf_uncharge() - give back what was charged. Context: any.
+/**
+ * epf_uncharge() - give back what was charged
+ * @bytes: as charged
+ *
+ * Context: any.
  */
 void epf_uncharge(u64 bytes)
 {
@@ -92,11 +98,15 @@ static void *epf_memory_alloc(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | EPF_VMALLOC_HARD);
 }
 
-/*
- * epf_alloc_lines() - allocate zeroed memory, of whole pages, that is charged already
+/**
+ * epf_alloc_lines() - allocate zeroed memory
+ * @t: table whose memory it is
+ * @bytes: of whole pages, charged already
  *
  * Whoever allocates, a worker for example, the memory counts for the memory control group of the
- * process that made the table. Context: sleeps.
+ * process that made the table.
+ *
+ * Context: sleeps.
  * Return: the memory, or NULL.
  */
 struct epf_line *epf_alloc_lines(const struct epf_table *t, u64 bytes)
@@ -108,12 +118,15 @@ struct epf_line *epf_alloc_lines(const struct epf_table *t, u64 bytes)
 	return (struct epf_line *)lines;
 }
 
-/*
- * epf_table_grow() - allocate @words more 64-bit words for a table, zeroed and charged
+/**
+ * epf_table_grow() - allocate more memory for a table
+ * @t: table
+ * @words: number of 64-bit words, 1 and up
+ *
  * Context: sleeps. The worker of the table, or before it is published. For lanes, whose worker
  * needs no memory, callers serialize themselves.
- * Return: the memory, or an error pointer: -E2BIG: the limit of one filter, or of its shape;
- * -ENOSPC: that of all; -ENOMEM.
+ * Return: the memory, zeroed and charged, or an error pointer: -E2BIG: the limit of one filter, or
+ * of its shape; -ENOSPC: that of all; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
@@ -135,8 +148,13 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 EPF_EXPORT(epf_table_grow);
 
-/*
- * epf_table_shrink() - free memory of epf_table_grow() that nobody uses. Context: likewise.
+/**
+ * epf_table_shrink() - free memory of epf_table_grow() that nobody uses
+ * @t: table
+ * @word: the memory
+ * @words: number of 64-bit words, as allocated
+ *
+ * Context: as epf_table_grow().
  */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 {
@@ -151,12 +169,15 @@ EPF_EXPORT(epf_table_shrink);
 /* A fault maps the aligned 256 KiB around its address: a copy of gigabytes takes fewer faults. */
 #define AROUND_BYTES (64 * PAGE_SIZE)
 
-/*
+/**
  * epf_map() - prepare a mapping that is neither writable nor executable, for good
- * @first: page of the file that begins @bytes (whole pages) of memory
+ * @vma: mapping
+ * @first: page of the file that begins the memory
+ * @bytes: of the memory, whole pages
  * @ops: its fault calls epf_map_fault()
  * @owner: keeps the memory until the mapping is closed
  *
+ * Context: process; with mmap_lock.
  * Return: 0; -EINVAL: it extends beyond @bytes.
  */
 int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
@@ -172,11 +193,17 @@ int epf_map(struct vm_area_struct *vma, u64 first, u64 bytes,
 	return 0;
 }
 
-/*
- * epf_map_fault() - handle a fault of a mapping that epf_map() prepared; @mem: vmalloc memory
+/**
+ * epf_map_fault() - handle a fault of a mapping that epf_map() prepared
+ * @vmf: fault
+ * @mem: vmalloc memory
+ * @first: as of epf_map()
+ * @bytes: as of epf_map()
  *
  * Pages are mapped by number (PFN): the memory belongs to the filter and is charged to its creator,
  * so a reader is not charged again in its RSS, by which the OOM killer chooses.
+ *
+ * Context: process; sleeps.
  * Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: beyond @bytes; VM_FAULT_OOM: no memory for the
  * page tables of the faulting page itself.
  */

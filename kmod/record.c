@@ -21,9 +21,14 @@ static void epf_record_put(const struct epf_journal *j, u64 kind, u64 epoch, u64
 	preempt_enable();
 }
 
-/*
- * epf_journal_inserted() - record an insertion into epoch @e; @lanes, @grew: see
- * epf_lanes_insert_into()
+/**
+ * epf_journal_inserted() - record an insertion
+ * @j: journal
+ * @digest: of the key
+ * @e: epoch
+ * @lanes: see epf_lanes_insert_into()
+ * @grew: the key set bits
+ *
  * Context: a packet path, in the RCU section in which it found @j.
  */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 lanes, bool grew)
@@ -31,8 +36,12 @@ void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e, u64 la
 	epf_record_put(j, EPF_JOURNAL_INSERT, e, digest, lanes | (grew ? EPF_JOURNAL_NEW : 0));
 }
 
-/*
- * epf_journal_rotated() - record that an epoch has begun. Context: locked.
+/**
+ * epf_journal_rotated() - record that an epoch has begun
+ * @t: table; it may have no journal
+ * @now_ns: CLOCK_MONOTONIC
+ *
+ * Context: locked.
  */
 void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 {
@@ -44,12 +53,15 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 			       now_ns);
 }
 
-/*
- * epf_journal_over_locked() - end the journal, if there is one, of a table that its filter loses.
- * The descriptor and the mappings keep the journal, but nobody writes to it. Context: locked.
+/**
+ * epf_journal_over_locked() - end the journal of a table that its filter loses
+ * @t: table; it may have no journal
  *
- * An insertion that finds no journal may return before this function does. A reader that then looks
- * for the key must see that the journal is over, so @over is written first: explore, case end-late.
+ * The descriptor and the mappings keep the journal, but nobody writes to it. An insertion that
+ * finds no journal may return before this function does. A reader that then looks for the key must
+ * see that the journal is over, so @over is written first: explore, case end-late.
+ *
+ * Context: locked.
  */
 void epf_journal_over_locked(struct epf_table *t)
 {

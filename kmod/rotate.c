@@ -109,9 +109,11 @@ static u64 epf_rotate_count(const struct epf_table *t, u64 e)
 	return sum;
 }
 
-/*
+/**
  * epf_table_reset_trigger() - set trigger and batches for what is now in the epoch
- * Context: locked, or not yet published; the epoch is new or overdue.
+ * @t: table whose epoch is new or overdue
+ *
+ * Context: locked, or not yet published.
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
@@ -122,8 +124,11 @@ void epf_table_reset_trigger(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_reset_trigger);
 
-/*
- * epf_table_recount() - sum the keys, so that inserters seldom have to. Context: any; no lock.
+/**
+ * epf_table_recount() - sum the keys, so that inserters seldom have to
+ * @t: table of lanes
+ *
+ * Context: any; no lock.
  */
 void epf_table_recount(struct epf_table *t)
 {
@@ -132,8 +137,12 @@ void epf_table_recount(struct epf_table *t)
 	epf_rotate_sum_keys(t, e, epf_rotate_count(t, e));
 }
 
-/*
- * epf_table_at_limit() - may the current epoch be at its limit, by count? Context: locked.
+/**
+ * epf_table_at_limit() - may the current epoch be at its limit, by count?
+ * @t: table of lanes
+ *
+ * Context: locked.
+ * Return: true if so.
  */
 bool epf_table_at_limit(struct epf_table *t)
 {
@@ -143,7 +152,11 @@ bool epf_table_at_limit(struct epf_table *t)
 }
 
 /*
- * epf_table_end_epoch() - end the current epoch and begin the next, ready one. Context: locked.
+ * epf_table_end_epoch() - end the current epoch and begin the next
+ * @t: table whose next epoch is ready
+ * @now_ns: CLOCK_MONOTONIC
+ *
+ * Context: locked.
  */
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
@@ -225,13 +238,16 @@ static bool epf_rotate_due(struct epf_table *t)
 	return false;
 }
 
-/*
- * epf_table_after_pin() - queue the worker for when the pin expires (a hint without the lock)
+/**
+ * epf_table_after_pin() - queue the worker for when the pin expires
+ * @t: table; without the lock its pin is a hint
  *
  * A run that is queued for earlier stays. The worker is not queued at once, because it can do
  * nothing about an overdue rotation while the table is pinned. The timer, which finds the rotation
  * overdue each millisecond, could then requeue the worker during each of its runs. A pin that is
- * released before it expires queues the worker itself. Context: any.
+ * released before it expires queues the worker itself.
+ *
+ * Context: any.
  */
 void epf_table_after_pin(struct epf_table *t)
 {
@@ -252,8 +268,12 @@ static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 		t->ops->late(t);
 }
 
-/*
- * epf_table_try_rotate() - end the current epoch if it is due; a holder of the lock does so instead
+/**
+ * epf_table_try_rotate() - end the current epoch if it is due
+ * @t: table
+ *
+ * If the lock is contended, its holder ends the epoch instead.
+ *
  * Context: any except hardirq; never waits.
  * Return: true if the epoch ended here.
  */
@@ -278,10 +298,15 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 EPF_EXPORT(epf_table_try_rotate);
 
-/*
- * epf_table_full() - may insertions have filled the current epoch? The inserter that filled it may
- * have found the lock contended. The rotation is then up to the holder, which may not have
- * performed it yet, nor recorded that it is overdue. Context: any; without the lock.
+/**
+ * epf_table_full() - may insertions have filled the current epoch?
+ * @t: table
+ *
+ * The inserter that filled it may have found the lock contended. The rotation is then up to the
+ * holder, which may not have performed it yet, nor recorded that it is overdue.
+ *
+ * Context: any; without the lock.
+ * Return: true if they may.
  */
 bool epf_table_full(const struct epf_table *t)
 {
@@ -291,9 +316,13 @@ bool epf_table_full(const struct epf_table *t)
 	       epf_rotate_is_due(t, ktime_get_ns());
 }
 
-/*
- * epf_table_look() - act on a count that has reached the trigger: @sum insertions of epoch @e; 0:
- * @e is not the epoch that is counted (any more). Context: a packet path.
+/**
+ * epf_table_look() - act on a count that has reached the trigger
+ * @t: table
+ * @e: epoch of the insertions that were counted
+ * @sum: number of its insertions; 0: @e is not the epoch that is counted (any more)
+ *
+ * Context: a packet path.
  */
 void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 {
@@ -319,8 +348,12 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 }
 EPF_EXPORT(epf_table_look);
 
-/*
- * epf_table_epoch_tick_ns() - ns until the timer has to check again, at least TICK_MIN_NS
+/**
+ * epf_table_epoch_tick_ns() - time until the timer has to check again
+ * @t: table
+ *
+ * Context: any.
+ * Return: ns, at least TICK_MIN_NS.
  */
 u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 {
@@ -336,9 +369,15 @@ u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 }
 EPF_EXPORT(epf_table_epoch_tick_ns);
 
-/*
- * epf_table_tick() - timer callback, for the modes that involve time. Only it re-arms the timer.
- * After a rotation by count it fires once too early, and goes on from there. Context: softirq.
+/**
+ * epf_table_tick() - timer callback, for the modes that involve time
+ * @timer: of a table
+ *
+ * Only it re-arms the timer. After a rotation by count it fires once too early, and goes on from
+ * there.
+ *
+ * Context: softirq.
+ * Return: HRTIMER_RESTART; HRTIMER_NORESTART: the table is retired.
  */
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 {
@@ -354,8 +393,12 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/*
- * epf_table_rotate_now() - end the current epoch if possible now; @e: the epoch after that
+/**
+ * epf_table_rotate_now() - end the current epoch if possible now
+ * @t: table
+ * @e: set to the epoch after that
+ *
+ * Context: any except hardirq; takes the lock.
  * Return: 0; -EBUSY: pinned; -EAGAIN: see the wait operation.
  */
 int epf_table_rotate_now(struct epf_table *t, u64 *e)
@@ -370,10 +413,14 @@ int epf_table_rotate_now(struct epf_table *t, u64 *e)
 	return err;
 }
 
-/*
- * epf_table_settle() - wait for an overdue rotation: bulk loading keeps the pace of the window
+/**
+ * epf_table_settle() - wait for an overdue rotation
+ * @t: table, by reference
+ *
+ * So bulk loading keeps the pace of the window.
+ *
  * Context: process; sleeps.
- * Return: 0, also if a snapshot pins the table; -EINTR.
+ * Return: 0, also if a snapshot pins the table; -EINTR: a signal.
  */
 int epf_table_settle(struct epf_table *t)
 {
@@ -397,8 +444,13 @@ int epf_table_settle(struct epf_table *t)
 	return 0;
 }
 
-/*
- * epf_table_pin() - block rotation for a snapshot, for at most @pin_ns; sets @pin, except @moves
+/**
+ * epf_table_pin() - block rotation for a snapshot
+ * @t: table, by reference
+ * @pin_ns: for at most so long, 1 .. EPF_PIN_MAX_NS
+ * @pin: set, except @moves
+ *
+ * Context: process; takes the lock.
  * Return: 0; -EBUSY: another snapshot is under way and its pin has not expired.
  */
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
@@ -425,8 +477,12 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	return err;
 }
 
-/*
- * epf_table_unpin() - release the pin of a snapshot; that of a later one stays
+/**
+ * epf_table_unpin() - release the pin of a snapshot
+ * @t: table, by reference
+ * @pin: of it; a later one stays
+ *
+ * Context: process; takes the lock.
  */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
@@ -442,11 +498,15 @@ void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 		t->ops->unpinned(t);
 }
 
-/*
+/**
  * epf_table_unlock() - release the lock, and rotate for a CPU that found it contended
+ * @t: table, locked
+ * @flags: of epf_table_lock()
  *
- * The last function of this file: after its definition, sparse no longer applies the
- * __releases of the prototype to calls.
+ * The last function of this file: after its definition, sparse no longer applies the __releases of
+ * the prototype to calls.
+ *
+ * Context: any except hardirq.
  */
 void epf_table_unlock(struct epf_table *t, unsigned long flags) __releases(&t->lock)
 {

@@ -59,13 +59,17 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "compat.h"
 #include "table.h"
 
-/*
- * epf_skb_digest() - compute the digest of a packet under the hash key of @t
+/**
+ * epf_skb_digest() - compute the digest of a packet
+ * @t: table, whose hash key counts
+ * @skb: packet
  * @at: offset in @skb, within the linear part, of the header that @opts say is first
  * @iface: number of the interface, for EPF_PKT_IFACE
+ * @opts: what of the packet is the key, checked here
+ * @digest: set on success
  *
  * Context: any.
- * Return: 0; -EINVAL: bad @opts, which are checked here; or as epf_pkt_digest_in().
+ * Return: 0; -EINVAL: bad @opts; or as epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb, u32 at, u32 iface,
 		   const struct epf_pkt_opts *opts, u64 *digest)

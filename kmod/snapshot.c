@@ -56,10 +56,15 @@ static int epf_snapshot_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pi
 	return err;
 }
 
-/*
- * epf_snap_begin() - EPF_IOC_SNAP_BEGIN; sets the part of the header that is known already
+/**
+ * epf_snap_begin() - EPF_IOC_SNAP_BEGIN
+ * @file: open descriptor of a filter
+ * @t: its table
+ * @args: set to the part of the header that is known already
+ *
  * Context: process; sleeps.
- * Return: 0; -EINVAL: pin; -EINTR; -EBUSY: a snapshot is under way; -EAGAIN: @t was replaced.
+ * Return: 0; -EINVAL: pin; -EINTR: a signal; -EBUSY: a snapshot is under way; -EAGAIN: @t was
+ * replaced.
  */
 int epf_snap_begin(struct epf_file *file, struct epf_table *t, union epf_args *args)
 {
@@ -101,8 +106,13 @@ static struct epf_table *epf_snapshot_table(struct epf_file *file, u64 *moves)
 	return t;
 }
 
-/*
- * epf_snap_read() - EPF_IOC_SNAP_READ. Context: process; sleeps.
+/**
+ * epf_snap_read() - EPF_IOC_SNAP_READ
+ * @file: open descriptor of a filter
+ * @none: unused: the snapshot has its table
+ * @a: of the command
+ *
+ * Context: process; sleeps.
  * Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as the kind.
  */
 int epf_snap_read(struct epf_file *file, struct epf_table *none, union epf_args *a)
@@ -127,8 +137,13 @@ static void epf_snapshot_end(struct epf_file *file)
 	file->snap = NULL;
 }
 
-/*
- * epf_snap_end() - EPF_IOC_SNAP_END. Context: process; sleeps.
+/**
+ * epf_snap_end() - EPF_IOC_SNAP_END
+ * @file: open descriptor of a filter
+ * @none: unused: the snapshot has its table
+ * @a: of the command
+ *
+ * Context: process; sleeps.
  * Return: 0; -EINVAL: also if no snapshot was begun; -ESTALE: the snapshot is void, and has ended.
  */
 int epf_snap_end(struct epf_file *file, struct epf_table *none, union epf_args *a)
@@ -149,8 +164,11 @@ int epf_snap_end(struct epf_file *file, struct epf_table *none, union epf_args *
 	return err;
 }
 
-/*
- * epf_snap_cancel() - end the snapshot under way, if there is one. Context: process; sleeps.
+/**
+ * epf_snap_cancel() - end the snapshot under way, if there is one
+ * @file: open descriptor of a filter
+ *
+ * Context: process; sleeps.
  */
 void epf_snap_cancel(struct epf_file *file)
 {
@@ -207,9 +225,15 @@ static struct epf_table *epf_snapshot_restore_kind(const struct epf_restore *a)
 	return t;
 }
 
-/*
- * epf_restore() - EPF_IOC_RESTORE. Context: as epf_table_new().
- * Return: 0; -EBADMSG: not sound; -EFAULT; -ENODEV: destroyed; -EINTR; or as epf_table_new().
+/**
+ * epf_restore() - EPF_IOC_RESTORE
+ * @file: open descriptor of a filter
+ * @none: unused: a new table is made
+ * @args: of the command
+ *
+ * Context: as epf_table_new().
+ * Return: 0; -EBADMSG: not sound; -EFAULT: memory of the caller; -ENODEV: destroyed; -EINTR: a
+ * signal; or as epf_table_new().
  */
 int epf_restore(struct epf_file *file, struct epf_table *none, union epf_args *args)
 {
@@ -277,8 +301,12 @@ static int epf_snapshot_map_journal(struct epf_file *file, struct vm_area_struct
 	return err;
 }
 
-/*
+/**
  * epf_mmap() - map the lines of the snapshot under way, else the current ones; or the journal
+ * @filp: open descriptor of a filter
+ * @vma: mapping
+ *
+ * Context: process; with mmap_lock.
  * Return: 0; -EACCES: writable or executable; -EINVAL: beyond the lines or the journal; -ENODEV:
  * destroyed; -EOPNOTSUPP: a locked kind; -EPERM: a journal, without the capability.
  */

@@ -167,8 +167,13 @@ struct epf_table *epf_table_new(const struct epf_params *params, const struct ep
 }
 EPF_EXPORT(epf_table_new);
 
-/*
- * epf_table_start() - start the clock of a table that @owner, of number @id, is about to publish
+/**
+ * epf_table_start() - start the clock of a table
+ * @t: table, about to be published
+ * @owner: its filter
+ * @id: number of that
+ *
+ * Context: process.
  */
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 {
@@ -178,8 +183,11 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)), HRTIMER_MODE_REL_SOFT);
 }
 
-/*
- * epf_table_retire() - drop the publication and its reference. Context: process; sleeps.
+/**
+ * epf_table_retire() - drop the publication and its reference
+ * @t: table
+ *
+ * Context: process; sleeps.
  */
 void epf_table_retire(struct epf_table *t)
 {
@@ -195,9 +203,14 @@ void epf_table_retire(struct epf_table *t)
 	epf_table_put(t);
 }
 
-/*
- * epf_table_put() - drop a reference. Context: any. After the last one a worker frees the table, a
- * grace period later: packet paths may still be using it, and freeing many GiB takes long.
+/**
+ * epf_table_put() - drop a reference
+ * @t: table
+ *
+ * After the last one a worker frees the table, a grace period later: packet paths may still be
+ * using it, and freeing many GiB takes long.
+ *
+ * Context: any.
  */
 void epf_table_put(struct epf_table *t)
 {
@@ -249,8 +262,12 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
 	}
 }
 
-/*
- * epf_table_stats() - add the counters to @stats, zeroed; @t: by reference or under RCU
+/**
+ * epf_table_stats() - add the counters of a table
+ * @t: table, by reference or under RCU
+ * @stats: zeroed
+ *
+ * Context: any.
  */
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 {
@@ -302,10 +319,14 @@ static u64 epf_table_kept(const struct epf_table *t, u64 now_ns)
 	return (s64)since < (s64)now_ns ? now_ns - since : 0;
 }
 
-/*
- * epf_table_info() - fill in zeroed @info, except id, users and name; @t: as epf_table_stats()
+/**
+ * epf_table_info() - describe a table
+ * @t: table, by reference or under RCU
+ * @info: zeroed; all but id, users and name is set
  *
  * What is summed over CPUs is summed without the lock, for which packets of a locked kind wait.
+ *
+ * Context: process; takes the lock.
  */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
@@ -335,9 +356,12 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	epf_table_read_cpu_stats(t, &info->stats);
 }
 
-/*
+/**
  * epf_table_describe() - record how the keys of coming insertions are made
+ * @t: table, by reference
  * @desc: valid; set to the description that covers all keys of the table
+ *
+ * Context: process; takes the lock.
  */
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 {

@@ -37,8 +37,10 @@ static void epf_worker_notify(struct epf_table *t, __poll_t events)
 	rcu_read_unlock();
 }
 
-/*
+/**
  * epf_table_estimate() - sample the error rate and act on it
+ * @t: table
+ *
  * Context: sleeps; the worker, or before @t is published.
  */
 void epf_table_estimate(struct epf_table *t)
@@ -61,8 +63,11 @@ void epf_table_estimate(struct epf_table *t)
 	epf_worker_notify(t, events);
 }
 
-/*
- * epf_table_work() - what is due for the kind, then the estimate. Context: epf_wq; sleeps.
+/**
+ * epf_table_work() - what is due for the kind, then the estimate
+ * @work: of a table
+ *
+ * Context: epf_wq; sleeps.
  */
 void epf_table_work(struct work_struct *work)
 {

@@ -6,7 +6,8 @@
 # "FILE:LINE: NAME()". The kernel-doc may be beside the definition or the declaration.
 
 FNR == 1 { last = "" }
-/^ \* [a-z_0-9]+\(\) - / {
+/^\/\*/ { doc = /^\/\*\*$/ }
+doc && /^ \* [a-z_0-9]+\(\) - / {
 	name = $2
 	sub(/\(.*/, "", name)
 	documented[name]

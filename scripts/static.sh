@@ -52,7 +52,8 @@ check_clang() {
 check_kerneldoc() {
 	local release
 	release=$("$top/scripts/deps.sh" --kernel) || return
-	"/lib/modules/$release/build/scripts/kernel-doc" -none kmod/*.[ch] kmod/*/*.[ch]
+	"/lib/modules/$release/build/scripts/kernel-doc" -none kmod/*.[ch] kmod/*/*.[ch] \
+		include/uapi/linux/*.h
 }
 
 # Sparse lacks __has_include, cannot track a lock that is taken conditionally, and

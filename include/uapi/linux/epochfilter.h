@@ -411,8 +411,7 @@ struct epf_epoch_info {
 };
 
 /**
- * struct epf_stats - counters since creation; those of EPF_KIND_TLBF and _CHAIN
- * except @inserts since EPF_IOC_CLEAR
+ * struct epf_stats - counters since creation; of TLBF and CHAIN since EPF_IOC_CLEAR, but @inserts
  * @inserts: keys inserted
  * @hits: verdicts "present"
  * @misses: verdicts "absent"
@@ -447,7 +446,8 @@ struct epf_stats {
  * struct epf_info - EPF_IOC_INFO
  * @size: sizeof
  * @flags: out: EPF_INFO_*
- * @id, @params: out
+ * @id: out: number of the filter
+ * @params: out: as created
  * @users: out: descriptors, mappings and BPF references
  * @epoch: out: current epoch
  * @memory_bytes: out: lines and what belongs to them
@@ -456,9 +456,9 @@ struct epf_stats {
  * @fpr_ppt: out: false-positive rate as last estimated, from samples
  * @age_ns: out: since creation
  * @stats: out
- * @epochs: out: by age, the current one first; if a locked kind retains more,
- *	the youngest
- * @shape, @needs: out: of a locked kind, otherwise zero; EPF_NEEDS_*
+ * @epochs: out: by age, current first; of a locked kind with more the youngest
+ * @shape: out: of a locked kind, otherwise zero
+ * @needs: out: of a locked kind EPF_NEEDS_*, otherwise zero
  * @window_epochs: out: number of complete epochs in the window
  * @slices: out: segments, slices or generations that have memory
  * @waits: out: times memory was needed and could not be allocated
