@@ -61,6 +61,8 @@ static void epf_init_table(struct epf_table *t, const struct epf_params *params,
 {
 	int i;
 
+	t->created_ns = ktime_get_ns();
+	epf_state_init(&t->state, t->created_ns); /* first: some fields are in its gap */
 	t->params = *params;
 	memset(t->params.name, 0, sizeof(t->params.name));
 	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
@@ -68,9 +70,7 @@ static void epf_init_table(struct epf_table *t, const struct epf_params *params,
 			       params->window_ns, t->epochs);
 	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = epf_table_usual_answer(t);
-	t->created_ns = ktime_get_ns();
 	t->began_ns = t->created_ns;
-	epf_state_init(&t->state, t->created_ns);
 	t->serial = atomic64_inc_return(&last_serial);
 	t->lanes.epoch = &t->state.epoch;
 	refcount_set(&t->refs, 1);

@@ -95,23 +95,19 @@ union epf_answer_word {
 	u64 word;
 };
 
-/* With @cpu and the beginning of @hash, @lanes makes the first cache line. That line and the line
- * of @answer are all that most packets read here. The key words of EPF_HASH_NH have lines of their
- * own. What follows @lock is written under it, except for atomics and @told_flips. Some of that is
- * also read without it (READ_ONCE), and is a hint then.
+/* With @cpu and the beginning of @hash, @lanes makes the first cache line, which is constant. That
+ * line and the line of epoch and @answer are all that most packets read here. The key words of
+ * EPF_HASH_NH have lines of their own. What follows @lock is written under it, except for atomics
+ * and @told_flips. Some of that is also read without it (READ_ONCE), and is a hint then.
  */
 struct epf_table {
 	struct epf_lanes lanes; /* shape and lines; without parts if @locked is set */
 	struct epf_cpu __percpu *cpu;
 	struct epf_hash hash; /* keyed digest */
 
-	union epf_answer_word answer ____cacheline_aligned_in_smp;
-	u32 batch; /* keys that a CPU keeps (epf_pace_batch()); fewer: more cost, more precision */
-	bool retired;
-	bool plain; /* EPF_PARTS_MAX lines a key and no journal: all that the fast path checks */
 	struct epf_locked_state *locked; /* of a locked kind; NULL: lanes. Constant */
 	struct epf_journal __rcu *journal;
-	u32 group_batch;                 /* as @batch, for a group of CPUs */
+	bool retired;
 	bool limited;                    /* there is an error limit, so @capacity is in use */
 	struct epf_group *group;         /* as many as @pace says; NULL: no groups */
 	struct epf_pace pace;            /* determines both batches and @trigger */
@@ -140,7 +136,24 @@ struct epf_table {
 
 	u64 trigger ____cacheline_aligned_in_smp; /* on one cache line with the count */
 	u64 mark;
-	struct epf_state state;
+	union {
+		struct epf_state state;
+		/* In @state.apart: beside the count what else is written there, and beside the
+		 * epoch what packets read with it, and what changes as seldom.
+		 */
+		struct {
+			u64 apart_count;
+			u32 group_batch; /* as @batch, for a group of CPUs */
+			u32 apart[9];
+			union epf_answer_word answer;
+			/* Keys that a CPU keeps (epf_pace_batch()); fewer: more cost, more
+			 * precision.
+			 */
+			u32 batch;
+			/* EPF_PARTS_MAX lines a key and no journal: what the fast path checks */
+			bool plain;
+		};
+	};
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
 	u32 retry;
@@ -173,6 +186,12 @@ struct epf_table {
 static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(cpu));
 static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(hash.kind));
 static_assert(EPF_TABLE_LINE(state.count) == EPF_TABLE_LINE(trigger));
+static_assert(EPF_TABLE_LINE(state.epoch) == EPF_TABLE_LINE(answer));
+static_assert(EPF_TABLE_LINE(state.epoch) == EPF_TABLE_LINE(batch));
+static_assert(EPF_TABLE_LINE(state.epoch) == EPF_TABLE_LINE(plain));
+static_assert(EPF_TABLE_LINE(state.epoch) > EPF_TABLE_LINE(lanes));
+static_assert(EPF_TABLE_LINE(state.count) == EPF_TABLE_LINE(group_batch));
+static_assert(offsetofend(struct epf_table, plain) <= offsetof(struct epf_table, state.epoch));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(state.count));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(lock));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(cover));

@@ -73,7 +73,8 @@ struct epf_past {
 /**
  * struct epf_state - the changing part of a filter
  * @count: packed (epoch, insertions); all CPUs change it
- * @apart: keeps @count off the cache line of @epoch, which every operation reads
+ * @apart: keeps @count off the cache line of @epoch, which every operation reads; after
+ *	epf_state_init() the owner may keep words of its own there
  * @epoch: current epoch, from EPF_EPOCH_FIRST
  * @scanned: chunks scanned, on the scale of @epoch
  * @ring: epoch e is at e mod 8

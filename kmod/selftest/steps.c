@@ -57,6 +57,7 @@ void steps_map(struct steps_map *m, struct epf_filter *f)
 void steps_filter(struct epf_table *t, struct epf_filter *f, struct epf_line *line, u64 nr_lines,
 		  void *cpu)
 {
+	epf_state_init(&t->state, 1); /* first: see epf_init_table() */
 	t->lanes.line = line;
 	epf_geom_init(&t->lanes.geom, nr_lines, EPF_PARTS_MAX, 16);
 	t->plain = true;
@@ -64,7 +65,6 @@ void steps_filter(struct epf_table *t, struct epf_filter *f, struct epf_line *li
 	t->epochs = EPF_LIVE_EPOCHS;
 	epf_window_init(&t->window, EPF_MODE_COUNT, EPF_REFRESH, 1000000, 0);
 	epf_hash_init(&t->hash, 0x1234, 0x5678, EPF_HASH_NH);
-	epf_state_init(&t->state, 1);
 	t->lanes.epoch = &t->state.epoch;
 	t->batch = 256;
 	RCU_INIT_POINTER(f->table, t);
