@@ -69,10 +69,11 @@ class Endpoint:
 
     def ask_until_answered(self):
         """For an endpoint with a request limit so short that any request may be cut off.
-        Fail after LIMIT_S of silence."""
-        while True:
+        Fail after LIMIT_S of silence, and if it has ended."""
+        while self.process.poll() is None:
             with contextlib.suppress(http.client.HTTPException, ConnectionError):
                 return self.ask_once("/metrics", "GET", None, {})
+        raise AssertionError("the endpoint has ended")
 
     def ask_once(self, path, method, body, headers):
         c = http.client.HTTPConnection("localhost", timeout=LIMIT_S)
