@@ -91,13 +91,23 @@ def example_server(dir):
     return h.Server(path(dir), text)
 
 
+def evadable():
+    """Does this server's verify_and_map have CVE-2026-33248?"""
+    said = subprocess.run(["nats-server", "-v"], capture_output=True, text=True, check=True).stdout
+    version = tuple(int(n) for n in re.findall(r"\d+", said)[:3])
+    return version < (2, 11, 15) or (2, 12, 0) <= version < (2, 12, 6)
+
+
 def example():
     """The example configuration serves a cluster, and nothing that it denies is tried: h0 makes the
-    stream, and others may not."""
+    stream, and others may not. Each host warns once of a server that is too old for it."""
     server = example_server("s1")
     with Cluster("c1", server, f"tls://localhost:{server.port}", tls_keys, in_turn=True) as nodes:
         whole(nodes)
         log = server.log()
+        warned = [node.said().count(b"CVE-2026-33248") for node in nodes.values()]
+        if warned != [evadable()] * len(nodes):
+            return f"warned: {warned}"
         return log if "iolation" in log else None
 
 
@@ -217,7 +227,8 @@ def nkeys():
     server = h.Server(path("s4"), f"authorization {{ users: [ {users} ] }}")
     with Cluster("c4", server, f"nats://127.0.0.1:{server.port}",
                  lambda n: f"nkey = {path(n + '.nk')}") as nodes:
-        return whole(nodes)
+        whole(nodes)
+        return "warned" if any(b"CVE" in node.said() for node in nodes.values()) else None
 
 
 def passwords():

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cluster/nats_why.h"
 #include "cluster/wire.h"
+#include "common/array.h"
 
 #include "epf/hash.h"
 
@@ -237,13 +239,36 @@ static bool check_known(void)
 	return c[0] == 0xe6c387eea98fba46ULL && c[1] == 0x1e7ccc7d6ec49768ULL;
 }
 
+/* CVE-2026-33248 is mended in 2.11.15 and 2.12.6. */
+static bool evadable(void)
+{
+	static const struct {
+		const char *version;
+		bool evadable;
+	} of[] = { { "2.10.99", true }, { "2.11.14", true }, { "2.11.15", false },
+		   { "2.12.0", true },  { "2.12.5", true },  { "2.12.6", false },
+		   { "2.13.0", false }, { "1.99.99", true }, { "3.0.0", false },
+		   { "2.11", true },    { "", true } };
+	char info[128];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		snprintf(info, sizeof(info),
+			 "{\"config\":{\"name\":\"s\",\"metadata\":{\"_nats.ver\":\"%s\"}}}",
+			 of[i].version);
+		if (nats_evadable(info) != of[i].evadable)
+			return false;
+	}
+	return nats_evadable("{\"config\":{\"name\":\"s\"}}") && !nats_evadable("{\"error\":{}}");
+}
+
 int main(void)
 {
 	__u32 i;
 
 	for (i = 0; i < CLUSTER_DIGESTS_MAX; i++)
 		sent[i] = epf_word(i, 1);
-	tap_plan(25);
+	tap_plan(26);
 	tap_ok(there_and_back(0) && there_and_back(1) && there_and_back(CLUSTER_DIGESTS_MAX),
 	       "0, 1 and 65536 digests, there and back");
 	tap_ok(layout(), "each field is where the document has it, and the sum is CRC32C");
@@ -255,5 +280,6 @@ int main(void)
 	tap_ok(heartbeat(), "a heartbeat without a time");
 	tap_ok(check_known(), "the check is that of the model, in any byte order");
 	tap_ok(checks(), "the check tells key, hash, window and kind of keys apart");
+	tap_ok(evadable(), "versions of nats-server whose verify_and_map can be evaded");
 	return tap_end();
 }

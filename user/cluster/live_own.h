@@ -29,6 +29,7 @@
  * @wanted: another connection is to take the place of @nats
  * @secrets: secret_stamp() of the files that the last one was made by
  * @seen: the same at the last look: a change counts when two looks agree
+ * @warned: that the login can be evaded
  * @fault: why the last attempt with each server failed
  */
 struct live_link {
@@ -42,6 +43,7 @@ struct live_link {
 	bool wanted;
 	__u64 secrets;
 	__u64 seen;
+	bool warned;
 	char fault[CLUSTER_SERVERS_MAX][160];
 };
 

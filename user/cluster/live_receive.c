@@ -179,6 +179,13 @@ static int stay_joined(struct receiver *r, struct rec_error *e)
 	r->late = ret == -ETIMEDOUT ? r->late + 1 : 0;
 	if (ret)
 		return ret;
+	if (c->link.connections != r->connection && !c->link.warned &&
+	    cluster_nats_evadable(c->link.nats)) {
+		warn("cluster '%s': nats-server before 2.11.15, or 2.12.6, lets others log in as "
+		     "this host (CVE-2026-33248): use a later one, or nkeys",
+		     c->conf->name);
+		c->link.warned = true;
+	}
 	r->connection = c->link.connections;
 	r->waits = 0;
 	return 0;

@@ -492,6 +492,23 @@ int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	return s == NATS_OK ? 0 : stream_fault(n, s, e);
 }
 
+/* libnats does not tell the version of a server. */
+bool cluster_nats_evadable(struct cluster_nats *n)
+{
+	const struct cluster_login *l = n->conf.login;
+	char subject[128], info[8192];
+	natsMsg *msg = NULL;
+
+	if (!l->tls_cert || l->nkey || l->credentials || l->password)
+		return false;
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s", n->conf.stream);
+	if (natsConnection_RequestString(&msg, n->nc, subject, "", API_MS) != NATS_OK)
+		return false;
+	snprintf(info, sizeof(info), "%.*s", natsMsg_GetDataLength(msg), natsMsg_GetData(msg));
+	natsMsg_Destroy(msg);
+	return nats_evadable(info);
+}
+
 /* Messages */
 
 /* The time stamp of a message is in the subject that it could be acknowledged on. */

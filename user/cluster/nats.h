@@ -130,6 +130,17 @@ int cluster_nats_join(struct cluster_nats *n, __u64 from, struct rec_error *e)
 	__attribute__((weak));
 
 /**
+ * cluster_nats_evadable() - can others log in to the server as this host?
+ * @n: transport that has joined
+ *
+ * Context: waits for the server, some seconds at most.
+ *
+ * Return: true: it logged in by its certificate alone, and the server that has the stream is too
+ * old to be sure of that; false also if the server does not answer.
+ */
+bool cluster_nats_evadable(struct cluster_nats *n) __attribute__((weak));
+
+/**
  * cluster_nats_next() - receive one message
  * @n: transport that has joined
  * @wait_ms: time limit
