@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <epf/bucket.h>
+
 #include "cluster/coverage.h"
 
 #define MS 1000000ULL
@@ -127,6 +129,27 @@ static bool conf_refused(struct coverage_conf conf, const char *words)
 	return !c && strstr(error.text, words);
 }
 
+/* Is a roster of so many hosts taken? */
+static bool hosts_taken(__u32 nr)
+{
+	static char names[COVERAGE_HOSTS_MAX + 1][8];
+	static const char *all[COVERAGE_HOSTS_MAX + 1];
+	struct coverage_conf conf = conf_good();
+	struct coverage *c;
+	__u32 i;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(names[i], sizeof(names[i]), "h%u", i);
+		all[i] = names[i];
+	}
+	conf.roster = all;
+	conf.hosts = nr;
+	conf.self = "h7";
+	c = coverage_new(&conf, &error);
+	coverage_free(c);
+	return c;
+}
+
 static void configurations(void)
 {
 	static const char *const twice[] = { "a", "b", "b" }, *const dotted[] = { "a", "b.c", "d" };
@@ -136,21 +159,23 @@ static void configurations(void)
 	for (i = 0; i < 9; i++)
 		c[i] = conf_good();
 	c[0].hosts = 0;
-	c[1].hosts = COVERAGE_HOSTS_MAX + 1;
 	c[2].roster = twice;
 	c[3].roster = dotted;
 	c[4].self = "d";
 	c[5].lag_ns = 0;
 	c[6].lag_ns = WINDOW;
 	c[7].peer_rate = 0;
-	c[8].peer_rate = 2000000000;
-	tap_ok(conf_refused(c[0], "0 hosts") && conf_refused(c[1], "1025 hosts"),
+	c[1].peer_rate = EPF_BUCKET_RATE_MAX;
+	c[8].peer_rate = EPF_BUCKET_RATE_MAX + 1;
+	tap_ok(conf_refused(c[0], "0 hosts") && hosts_taken(COVERAGE_HOSTS_MAX) &&
+		       !hosts_taken(COVERAGE_HOSTS_MAX + 1) && strstr(error.text, "1025 hosts"),
 	       "a roster's size");
 	tap_ok(conf_refused(c[2], "'b' is twice"), "a host that is twice in the roster");
 	tap_ok(conf_refused(c[3], "'b.c'"), "a name that is no token");
 	tap_ok(conf_refused(c[4], "'d', is not in"), "an own host that is not in the roster");
 	tap_ok(conf_refused(c[5], "lag") && conf_refused(c[6], "lag"), "lags");
-	tap_ok(conf_refused(c[7], "rate") && conf_refused(c[8], "rate"), "rates");
+	tap_ok(conf_refused(c[7], "rate") && !conf_refused(c[1], "") && conf_refused(c[8], "rate"),
+	       "rates");
 }
 
 /* A message that differs in one field is refused for it, and changes nothing. */
