@@ -464,6 +464,15 @@ def ipfix_bounds():
     none = [message(template(256, *PLAIN), domain=i) for i in range(2, 256)] + \
         [message(a_set(2, b"\0\2\0\0" * 16000))] * 100
     domains = [message(domain=i) for i in range(257)]
+
+    def fields(nr):
+        """So many fields, where a template counts as 8 more: 16 of 1,008, one, and that of end."""
+        return [message(template(256 + i, *wide[:1008])) for i in range(16)] + \
+            [message(template(300, *wide[:nr - 16 * (1008 + 8) - 8 - len(PLAIN) - 8]))]
+
+    def elements(nr):
+        return [message(template(256, *[(1 + i, 4, 40000) for i in range(n, min(n + 1000, nr))]))
+                for n in range(0, nr, 1000)]
     end = [message(template(999, *PLAIN), a_set(999, plain()), domain=1)]
     small = [message(*[template(256 + i + j, (8, 4)) for j in range(1000)])
              for i in range(0, 2000, 1000)]
@@ -472,6 +481,11 @@ def ipfix_bounds():
                                   ("one template", again, 0),
                                   ("elements", odd, EBADMSG),
                                   ("all withdrawn, and again", none, 0),
+                                  ("16384 fields", fields(1 << 14), 0),
+                                  ("16385 fields", fields((1 << 14) + 1), EBADMSG),
+                                  ("4096 elements", elements(4096), 0),
+                                  ("4097 elements", elements(4097), EBADMSG),
+                                  ("256 domains", domains[:256], 0),
                                   ("domains", domains, EBADMSG)):
         got = read(b"".join(messages + end), "ipfix", "key=flow", "skip-bad")
         fault = expect(got, [] if error else [plain_key()], error)
