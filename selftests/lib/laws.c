@@ -36,6 +36,7 @@ static const char *const modes[] = { "count", "time", "either", "both" };
  * @at: when each was inserted, in ns
  * @epoch: an epoch that had begun by then
  * @seen: the epoch when it was looked at last
+ * @begin: when the filter was made
  * @now: time
  * @busy: the same, but that a silence is one generation long at most
  * @busy_at: when each was inserted, by that
@@ -50,7 +51,7 @@ struct law {
 	uint64_t nr;
 	uint64_t at[STEPS], epoch[STEPS], busy_at[STEPS];
 	uint64_t seen;
-	uint64_t now;
+	uint64_t begin, now;
 	uint64_t busy;
 	uint64_t state;
 };
@@ -137,6 +138,21 @@ static bool stale(const struct law *l, int mode, uint64_t i)
 	}
 }
 
+/* What the filter says that it covers: at least the window, at most its own life. */
+static const char *covers(const struct law *l, int mode, const struct libepf_info *info)
+{
+	uint64_t life = l->now - l->begin;
+	bool keys = mode == COUNT || mode == BOTH, ns = mode == TIME || mode == BOTH;
+
+	if (keys && info->covered_keys < (l->nr < W ? l->nr : W))
+		return "fewer keys are covered than the window has";
+	if (ns && info->covered_ns < (life < T ? life : T))
+		return "less time is covered than the window has";
+	if (info->covered_keys > l->nr || info->covered_ns > life)
+		return "more is covered than there was";
+	return NULL;
+}
+
 /* An absent key is found. Return: was that one too many? */
 static bool too_many(struct law *l)
 {
@@ -199,6 +215,7 @@ static void step(struct law *l)
 static const char *run(struct law *l, int mode)
 {
 	const char *wrong = NULL;
+	struct libepf_info info;
 	struct libepf_keys keys;
 
 	for (l->nr = 0; l->nr < STEPS && !wrong;) {
@@ -209,9 +226,12 @@ static const char *run(struct law *l, int mode)
 		if (libepf_filter_insert(l->f, &keys, l->now))
 			return libepf_error();
 		l->epoch[l->nr++] = l->seen;
-		if (l->nr % EVERY == 0)
-			l->seen = info_of(l->f, l->now).epoch;
-		if (l->nr % 4 == 0)
+		if (l->nr % EVERY == 0) {
+			info = info_of(l->f, l->now);
+			l->seen = info.epoch;
+			wrong = covers(l, mode, &info);
+		}
+		if (!wrong && l->nr % 4 == 0)
 			wrong = ask(l, mode);
 	}
 	return wrong;
@@ -260,7 +280,7 @@ static const char *law(const char *kind, int mode)
 
 	memset(&l, 0, sizeof(l));
 	l.state = 7 + (uint64_t)mode;
-	l.now = mode % 2 ? 0 : 1u << 30;
+	l.begin = l.now = mode % 2 ? 0 : 1u << 30;
 	err = libepf_plan_size(&p, &size);
 	if (err)
 		return err == -22 && mode != TIME ? "" : libepf_error();
