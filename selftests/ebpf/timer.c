@@ -208,6 +208,24 @@ static void window_of_time(void)
 	drive_end(&d);
 }
 
+static bool rests(void)
+{
+	return epf_load(&d.filter->shared->wait_ns) == 250000000;
+}
+
+/* With a long epoch and no work left a tick is four times a second. */
+static void seldom(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+
+	p.mode = EPF_MODE_TIME;
+	p.window_inserts = 0;
+	p.window_ns = EPF_LIVE_EPOCHS * 100000000000ULL;
+	tap_ok(begin("timer-seldom", &p) && comes(rests),
+	       "a long window of time: the timer comes seldom");
+	drive_end(&d);
+}
+
 /* By insertions only: no process asks for a rotation. */
 static bool full(void)
 {
@@ -473,19 +491,13 @@ static void carried(void)
 }
 
 static const struct drive_part parts[] = {
-	{ "section0", 2, section0 },
-	{ "section1", 2, section1 },
-	{ "stopped", 1, stopped },
-	{ "time", 1, window_of_time },
-	{ "count", 1, window_of_insertions },
-	{ "turns", 2, turns },
-	{ "flood", 1, flood },
-	{ "closes", 1, closes },
-	{ "snapshot", 1, snapshot },
-	{ "orphaned", 3, orphaned },
-	{ "changed", 1, changed },
-	{ "carried", 4, carried },
-	{ "refused", 1, refused },
+	{ "section0", 2, section0 }, { "section1", 2, section1 },
+	{ "stopped", 1, stopped },   { "time", 1, window_of_time },
+	{ "seldom", 1, seldom },     { "count", 1, window_of_insertions },
+	{ "turns", 2, turns },       { "flood", 1, flood },
+	{ "closes", 1, closes },     { "snapshot", 1, snapshot },
+	{ "orphaned", 3, orphaned }, { "changed", 1, changed },
+	{ "carried", 4, carried },   { "refused", 1, refused },
 };
 
 /* usage: timer [PART] */
