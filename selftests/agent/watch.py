@@ -529,6 +529,10 @@ def reload_watches():
         g.settle()
         if verdict(one, "late"):
             return "still watched"
+        with watching(dir=one, name="second") as (other, _):
+            if b"another agent is watching it" in other.text():
+                return "still held"
+            wait(one, "late")
     return whole(one, "a") or whole(two, "b") or whole(two, "c")
 
 
