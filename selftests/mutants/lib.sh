@@ -40,6 +40,32 @@ need_built() {
 	[ -e "$build/$1" ] || echo "build/$1 is not built"
 }
 
+# The module and the iptables match with all mutants of each, which ../xt/Makefile has built for the
+# stock kernel.
+edited=$build/selftests/xt/broken
+
+need_stock() {
+	if ! [ -e "$edited/xt_epf.ko" ]; then
+		echo "$edited/xt_epf.ko is not built"
+	elif [ -n "${EPF_KO:-}" ]; then
+		echo 'it is built for the stock kernel'
+	fi
+}
+
+# The memory of destroyed filters keeps the module for a grace period.
+unload() {
+	for _ in 1 2 3 4 5; do
+		rmmod xt_epf epochfilter_kinds epochfilter 2> /dev/null
+		[ -d /sys/module/epochfilter ] || return 0
+		sleep 0.2
+	done
+	return 1
+}
+
+need_unloaded() {
+	unload || echo 'the modules are in use'
+}
+
 # usage: need_linux VERSION
 need_linux() {
 	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ] ||
