@@ -7,6 +7,7 @@
  */
 #include "epftest.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #define NAME "mod-resizable"
@@ -335,26 +336,46 @@ static void stops_at_its_limit(const struct resizable *of)
 
 #define GROUPS "/sys/fs/cgroup"
 
+/* Return: how much more the group has when this process, of another, has filled a pipe of 1 MiB. */
+static long long more_by_a_pipe(const char *current)
+{
+	static const char text[1 << 20];
+	long long before = test_number(current, "");
+	int fd[2];
+
+	test_demand(!pipe(fd) && fcntl(fd[1], F_SETPIPE_SZ, sizeof(text)) == sizeof(text));
+	test_demand(write(fd[1], text, sizeof(text)) == sizeof(text));
+	before = test_number(current, "") - before;
+	close(fd[0]);
+	close(fd[1]);
+	return before;
+}
+
 /* The worker, which belongs to no group, allocates what the filter grows by. */
-#define CHARGED_POINTS 1
+#define CHARGED_POINTS 2
 static void charged_to_its_maker(const struct resizable *of)
 {
 	struct growth more = { .bytes = 1 << 20 };
 	long long charged;
-	char procs[128], stat[128];
+	char procs[128], stat[128], current[128];
 	struct epf_info info;
 
 	snprintf(stat, sizeof(stat), GROUPS "/" NAME "-%s", of->name);
 	if (test_write(GROUPS "/cgroup.subtree_control", "+memory") ||
 	    (mkdir(stat, 0755) && errno != EEXIST)) {
 		test_skip(of->name, "no memory control groups at " GROUPS);
+		test_skip(of->name, "no memory control groups at " GROUPS);
 		return;
 	}
 	snprintf(stat, sizeof(stat), GROUPS "/" NAME "-%s/memory.stat", of->name);
 	snprintf(procs, sizeof(procs), GROUPS "/" NAME "-%s/cgroup.procs", of->name);
 	test_demand(!test_write(procs, "0"));
+	snprintf(current, sizeof(current), GROUPS "/" NAME "-%s/memory.current", of->name);
 	more.fd = make(of, 3600 * SEC, 1 << 22);
 	test_demand(!test_write(GROUPS "/cgroup.procs", "0"));
+	charged = more_by_a_pipe(current);
+	tap_ok(charged < 1 << 19, "%s: not what its maker allocates later, in another group: %lld",
+	       of->name, charged);
 	test_demand(test_wait(has_grown, &more));
 	info = test_info(more.fd);
 	charged = test_number(stat, "vmalloc");
