@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 308
+ktap_plan 309
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -268,6 +268,8 @@ plan_claims 'plan: kept by both, insertions and time' \
 plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
 	-W 1M --lines-per-key 1
 
+claim 'the memory of the filter of all in docs/CLUSTER.md' grep -q "^| 1 M | $("$EPFCTL" -j plan -T 1m --rate 1M |
+	sed 's/.*"memory_bytes":\([0-9]*\).*/\1/' | awk '{ printf "%.0f", $1 / 1e6 }') MB |" ../../docs/CLUSTER.md
 plan_claims 'plan --cluster: digests of 8 bytes, heads of 152; a broker, or leaf nodes; 440 ns a key' \
 	'(c := d["cluster"])["new_keys_s"] == 1e6 and c["hosts"] == 100 and
 	c["publish_bytes_s"] == 8e4 + 1520 and c["receive_bytes_s"] == 100 * c["publish_bytes_s"] and
