@@ -4,6 +4,7 @@
 
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/secret.h"
@@ -35,11 +36,39 @@ static bool cert_ended(const struct cluster_login *l, const char *url)
 	return end && end < epf_wall_ns() / NS_PER_SEC;
 }
 
+/* The resolver may take minutes: it gets a second. What it does not answer by then stays with it,
+ * one question of each thread, and nothing is known meanwhile.
+ */
+static bool unresolved(const char *name)
+{
+	static _Thread_local struct gaicb *asked;
+	static const struct timespec most = { .tv_sec = 1 };
+	int err;
+
+	if (asked && gai_error(asked) == EAI_INPROGRESS)
+		return false;
+	if (asked)
+		freeaddrinfo(asked->ar_result);
+	free(asked);
+	asked = calloc(1, sizeof(*asked) + strlen(name) + 1);
+	if (!asked)
+		return false;
+	asked->ar_name = strcpy((char *)(asked + 1), name);
+	err = getaddrinfo_a(GAI_NOWAIT, &asked, 1, NULL);
+	if (err) {
+		free(asked);
+		asked = NULL;
+		return false;
+	}
+	gai_suspend((const struct gaicb *const *)&asked, 1, &most);
+	err = gai_error(asked);
+	return err && err != EAI_INPROGRESS;
+}
+
 /* Of "tls://HOST:PORT", where the port may be missing and HOST be "[ADDRESS]". */
 static bool no_address(const struct cluster_login *l, const char *url)
 {
 	const char *host = strstr(url, "://");
-	struct addrinfo *all = NULL;
 	char name[256];
 	int len;
 
@@ -48,10 +77,7 @@ static bool no_address(const struct cluster_login *l, const char *url)
 	host += *host == '[';
 	len = (int)strcspn(host, url[strcspn(url, "[")] ? "]" : ":");
 	snprintf(name, sizeof(name), "%.*s", len, host);
-	if (getaddrinfo(name, NULL, NULL, &all))
-		return true;
-	freeaddrinfo(all);
-	return false;
+	return unresolved(name);
 }
 
 /* The first row counts whose text is in that of libnats, and whose condition holds. */

@@ -15,7 +15,7 @@
  * @url: of the server
  * @text: what libnats says
  *
- * Context: may look up the name in @url.
+ * Context: may wait for the resolver to look up the name in @url, a second at most.
  *
  * Return: words; "cannot connect" if no mistake is known by that text.
  */
