@@ -460,6 +460,35 @@ def doctor(what):
     return [c for c in checks if c["check"] == what][0]
 
 
+def lose_pins():
+    """Return the program of ours on the interface, whose pins are removed."""
+    prog = json.loads(net.epfctl("-j", "status", net.B).stdout)["program"]
+    for where in os.listdir(net.PINS):
+        if where.startswith("@" + net.B):
+            shutil.rmtree(os.path.join(net.PINS, where))
+    return prog
+
+
+def in_dispatcher():
+    """The same inside libxdp's dispatcher, where it is removed by its number."""
+    with Filter():
+        net.epfctl("attach", net.B, "--filter", NAME)
+        well, prog = doctor("attachments"), lose_pins()
+        main = json.loads(net.in_b("ip", "-j", "-d", "link", "show", net.B).stdout)[0]["xdp"]
+        lost = doctor("attachments")
+        if main["prog"]["id"] == prog or not shutil.which("xdp-loader"):
+            net.in_b("ip", "link", "set", "dev", net.B, "xdp", "off")
+        else:
+            net.in_b("xdp-loader", "unload", net.B, "--id", str(prog))
+    if main["prog"]["id"] == prog:
+        raise tap.Skip("no dispatcher: this kernel or libxdp has none")
+    return net.unlike(
+        well=(well["ok"], True), after=(doctor("attachments")["ok"], True),
+        lost=((lost["ok"], f"program {prog} in the dispatcher of {net.B}" in lost["state"],
+               f"'xdp-loader unload {net.B} --id {prog}'" in lost.get("remedy", "")),
+              (False, True, True)))
+
+
 def in_the_way():
     """A program of ours without pins: attach names it, and doctor does; also one that went
     with its interface, or by others' hands. Another network namespace hides neither."""
@@ -475,10 +504,7 @@ def in_the_way():
             net.in_b("ip", "link", "set", "dev", net.B, "xdp", "off")
             off = doctor("attachments")
         net.epfctl("attach", net.B, "--filter", NAME, "--no-dispatcher")
-        prog = json.loads(net.epfctl("-j", "status", net.B).stdout)["program"]
-        for where in os.listdir(net.PINS):
-            if where.startswith("@" + net.B):
-                shutil.rmtree(os.path.join(net.PINS, where))
+        prog = lose_pins()
         fault = net.refused(f"one can be attached: program {prog} 'xdp_dedup' of epfctl", "attach",
                             net.B, "--filter", NAME, "--no-dispatcher") or \
             net.refused(f"program {prog} 'xdp_dedup' of epfctl", "attach", net.B, "--filter", NAME)
@@ -525,7 +551,8 @@ def of_kernel():
     """Cases that may differ between kernels; bpf/digest tests all keys there."""
     some = "frame", "packet without MACs and tags", "flow"
     out = [("keys, native", functools.partial(keys, "native", some)),
-           ("drop, generic", functools.partial(repeats, "--mode", "generic"))]
+           ("drop, generic", functools.partial(repeats, "--mode", "generic")),
+           ("doctor: our program without pins in a dispatcher", in_dispatcher)]
     if real_time():
         out.append(("epochs ended by the kernel: refused", timer_refused))
     if kernel() < (6, 6):
@@ -565,6 +592,7 @@ def cases():
         ("refused: attached already", twice),
         ("refused: no Ethernet headers", no_ethernet),
         ("refused, and doctor: our program without pins", in_the_way),
+        ("doctor: our program without pins in a dispatcher", in_dispatcher),
         ("refused: a program of others", foreign),
         ("destroy is refused while it is attached", destroy_refused),
     ]

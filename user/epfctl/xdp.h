@@ -226,6 +226,10 @@ bool xdp_has_ether(const char *ifname);
 __u32 xdp_link_on(__u32 ifindex);
 /* Is it one of ours, by its name? */
 bool xdp_link_ours(__u32 prog);
+/* The next program of ours whose link, behind @link, replaces a function of @prog, which then is
+ * libxdp's dispatcher; 0: none. @link: set to that link
+ */
+__u32 xdp_link_inside(__u32 prog, __u32 *link);
 /* "program 7 'name', link 3, pinned at PATH": the one on the interface */
 void xdp_link_tell(__u32 ifindex, char *text, size_t room);
 

@@ -75,21 +75,35 @@ static bool has_pins(char **names, __u32 prog)
 	return false;
 }
 
-/* Programs of ours that no pins belong to: nothing counts or detaches them. */
+/* Programs of ours that no pins belong to: nothing counts or detaches them. The kernel knows what
+ * is inside a dispatcher, whose other programs stay.
+ */
+static void look_at_link(char **names, const struct if_nameindex *on, struct report *r)
+{
+	__u32 main = xdp_link_on(on->if_index), link = 0, prog;
+
+	if (main && xdp_link_ours(main) && !has_pins(names, main)) {
+		xdp_doctor_add(r->gone, "%sthe pins of program %u on %s", *r->gone ? ", " : "",
+			       main, on->if_name);
+		xdp_doctor_add(r->detach, "%s'ip link set dev %s xdp off'",
+			       *r->detach ? ", " : "run ", on->if_name);
+	}
+	while (main && (prog = xdp_link_inside(main, &link))) {
+		if (has_pins(names, prog))
+			continue;
+		xdp_doctor_add(r->gone, "%sthe pins of program %u in the dispatcher of %s",
+			       *r->gone ? ", " : "", prog, on->if_name);
+		xdp_doctor_add(r->detach, "%s'xdp-loader unload %s --id %u'",
+			       *r->detach ? ", " : "run ", on->if_name, prog);
+	}
+}
+
 static void look_at_links(char **names, struct report *r)
 {
 	struct if_nameindex *all = if_nameindex(), *i;
 
-	for (i = all; i && i->if_name; i++) {
-		__u32 prog = xdp_link_on(i->if_index);
-
-		if (!prog || !xdp_link_ours(prog) || has_pins(names, prog))
-			continue;
-		xdp_doctor_add(r->gone, "%sthe pins of program %u on %s", *r->gone ? ", " : "",
-			       prog, i->if_name);
-		xdp_doctor_add(r->detach, "%s'ip link set dev %s xdp off'",
-			       *r->detach ? ", " : "run ", i->if_name);
-	}
+	for (i = all; i && i->if_name; i++)
+		look_at_link(names, i, r);
 	if (all)
 		if_freenameindex(all);
 }

@@ -78,23 +78,40 @@ __u32 xdp_link_on(__u32 ifindex)
 	return bpf_xdp_query_id((int)ifindex, 0, &id) ? 0 : id;
 }
 
+/* Return: false: there is no link of this number any more. */
+static bool link_info(__u32 link, struct bpf_link_info *info)
+{
+	int fd = bpf_link_get_fd_by_id(link), err;
+	__u32 len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (fd < 0)
+		return false;
+	err = bpf_obj_get_info_by_fd(fd, info, &len);
+	close(fd);
+	return !err;
+}
+
 /* The link that has attached @prog; 0: none. */
 static __u32 xdp_link_of(__u32 prog)
 {
+	struct bpf_link_info info;
 	__u32 id = 0;
 
-	while (!bpf_link_get_next_id(id, &id)) {
-		struct bpf_link_info info = { 0 };
-		__u32 len = sizeof(info);
-		int fd = bpf_link_get_fd_by_id(id), err;
-
-		if (fd < 0)
-			continue;
-		err = bpf_obj_get_info_by_fd(fd, &info, &len);
-		close(fd);
-		if (!err && info.type == BPF_LINK_TYPE_XDP && info.prog_id == prog)
+	while (!bpf_link_get_next_id(id, &id))
+		if (link_info(id, &info) && info.type == BPF_LINK_TYPE_XDP && info.prog_id == prog)
 			return id;
-	}
+	return 0;
+}
+
+__u32 xdp_link_inside(__u32 prog, __u32 *link)
+{
+	struct bpf_link_info info;
+
+	while (!bpf_link_get_next_id(*link, link))
+		if (link_info(*link, &info) && info.type == BPF_LINK_TYPE_TRACING &&
+		    info.tracing.target_obj_id == prog && xdp_link_ours(info.prog_id))
+			return info.prog_id;
 	return 0;
 }
 
