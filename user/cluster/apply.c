@@ -3,16 +3,18 @@
 #include "cluster/apply.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
+#include "libepf/kinds/compare.h"
 #include "libepf/rings.h"
 #include "records/rec_error.h"
 
-#include "epf/geometry.h"
+#define STEPS 40 /* of a bisection by ratios: exact to a key */
 
 static const char *apply_why(int err)
 {
@@ -89,24 +91,28 @@ static int open_threads(struct apply_filters *f, unsigned int threads, struct re
 	return ret ? rec_error_set(e, ret, "thread: %s", strerror(-ret)) : 0;
 }
 
-/* With how many keys a second does a filter reach its limit? Return: 0: that of its kind is not
- * predicted here, or there is none.
+/* With how many keys a second does a filter reach its limit? Return: 0: its memory follows the
+ * rate, or there is no limit.
  */
-static __u64 apply_rate_of(const struct epf_params *p)
+static __u64 apply_rate_of(const struct epf_info *f)
 {
-	double limit = (double)p->limit_ppt / (double)EPF_RATE_ONE, low = 0, high = 1e12, keys;
+	double limit = (double)f->params.limit_ppt / (double)EPF_RATE_ONE;
+	double low = 1, high = 1e13, keys = low, fpr;
 	int i;
 
-	if (p->kind != EPF_KIND_LANES || p->limit_ppt >= EPF_RATE_ONE)
+	if (f->params.limit_ppt >= EPF_RATE_ONE)
 		return 0;
-	for (i = 0; i < 64; i++) {
-		keys = (low + high) / 2;
-		if (epf_size_fpr(p->nr_lines, p->lines_per_key, p->bits_per_key, keys) <= limit)
+	for (i = 0; i < STEPS; i++) {
+		keys = sqrt(low * high);
+		fpr = epf_kind_fpr(&f->params, &f->shape, keys);
+		if (fpr < 0)
+			return 0;
+		if (fpr <= limit)
 			low = keys;
 		else
 			high = keys;
 	}
-	return (__u64)(low * EPF_LIVE_EPOCHS * (double)NS_PER_SEC / (double)p->window_ns);
+	return (__u64)(low * (double)NS_PER_SEC / (double)f->params.window_ns);
 }
 
 int apply_open(struct apply_filters *f, const char *local, const char *all, unsigned int threads,
@@ -125,7 +131,7 @@ int apply_open(struct apply_filters *f, const char *local, const char *all, unsi
 	ret = f->all < 0 ? f->all : apply_compare(&f->of.params, &info.params, f->key, key, e);
 	f->all_window_ns = info.params.window_ns;
 	f->all_epochs = info.window_epochs;
-	f->all_rate = ret ? 0 : apply_rate_of(&info.params);
+	f->all_rate = ret ? 0 : apply_rate_of(&info);
 	if (!ret)
 		ret = open_threads(f, threads, e);
 	if (ret)

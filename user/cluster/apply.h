@@ -22,7 +22,7 @@
  * @of: the local filter, when it was opened
  * @all_window_ns: window of the filter of all
  * @all_epochs: epochs in it
- * @all_rate: keys a second with which it reaches its limit; 0: not known
+ * @all_rate: keys a second with which it reaches its limit; 0: its memory follows the rate
  */
 struct apply_filters {
 	int local;

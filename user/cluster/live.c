@@ -22,7 +22,7 @@
 
 #define STACK_BYTES (1u << 20)
 #define SHUT_LOOKS 10u             /* without a step, and then again after as many */
-#define PEER_RATE_UNKNOWN 1000000u /* of a filter whose size says nothing about rates */
+#define PEER_RATE_UNKNOWN 1000000u /* of a filter whose memory follows the rate */
 #define STOP_TICK_NS 10000000L
 #define STOP_SHUT_TICKS 100u
 #define STOP_TICKS 3000u

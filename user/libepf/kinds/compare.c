@@ -422,3 +422,50 @@ int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf
 	compare_one(i, req, row);
 	return row->err;
 }
+
+double epf_kind_fpr(const struct epf_params *p, const struct epf_shape *s, double keys)
+{
+	struct epf_aged_load full = { .phase = 1 };
+
+	switch (p->kind) {
+	case EPF_KIND_LANES:
+		keys /= EPF_LIVE_EPOCHS;
+		return epf_size_fpr(p->nr_lines, p->lines_per_key, p->bits_per_key, keys);
+	case EPF_KIND_GE:
+		keys /= s->ge.epochs;
+		return epf_ge_fpr(&(struct epf_ge_shape){ s->ge.segment_bits, s->ge.epochs,
+							  s->ge.bits, s->ge.layout },
+				  keys, keys);
+	case EPF_KIND_GEBL:
+		keys /= s->gebl.epochs;
+		return epf_gebl_fpr(&(struct epf_gebl_shape){ s->gebl.blocks, s->gebl.block_bits,
+							      s->gebl.epochs, s->gebl.bits,
+							      s->gebl.offsets },
+				    keys, keys);
+	case EPF_KIND_APBF:
+		full.keys = keys / s->apbf.l;
+		return epf_apbf_fpr(&(struct epf_apbf_shape){ s->apbf.slice_bits, s->apbf.k,
+							      s->apbf.l },
+				    &full);
+	case EPF_KIND_APBBF:
+		full.keys = keys / s->apbbf.l;
+		return epf_apbbf_fpr(&(struct epf_apbbf_shape){ s->apbbf.blocks, s->apbbf.k,
+								s->apbbf.l, s->apbbf.block_bits,
+								s->apbbf.bits },
+				     &full);
+	case EPF_KIND_DICT:
+		keys /= s->dict.generations;
+		return epf_dict_fpr(&(struct epf_dict_shape){ s->dict.buckets, s->dict.yard,
+							      s->dict.generations, s->dict.tag_bits,
+							      s->dict.rem_bits, s->dict.slots,
+							      s->dict.lines },
+				    keys, keys);
+	case EPF_KIND_ELASTIC:
+		keys /= s->elastic.epochs;
+		return epf_elastic_fpr(&(struct epf_elastic_shape){ s->elastic.lines,
+								    s->elastic.line_words,
+								    s->elastic.epochs },
+				       keys, keys);
+	}
+	return -1;
+}

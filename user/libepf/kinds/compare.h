@@ -87,6 +87,19 @@ int epf_compare_kind(__u32 number, const struct epf_compare_req *req, struct epf
  */
 void epf_compare(const struct epf_compare_req *req, struct epf_compared rows[EPF_COMPARE_KINDS]);
 
+/**
+ * epf_kind_fpr() - predict the false-positive rate of a filter at the worst phase
+ * @p: its parameters
+ * @s: its shape, of a locked kind
+ * @keys: distinct keys of a window
+ *
+ * That of elastic takes about 0.1 s.
+ *
+ * Return: rate; 1 for a shape or number that is out of its range; -1: the memory of the kind
+ * follows the rate.
+ */
+double epf_kind_fpr(const struct epf_params *p, const struct epf_shape *s, double keys);
+
 #ifdef __cplusplus
 }
 #endif
