@@ -149,11 +149,14 @@ def size():
 
 
 def devices():
-    """A file that never ends is refused; /dev/null is an empty one."""
-    done = subprocess.run([a.AGENT, "--config", "/dev/zero", "--socket", files.path("none")],
-                          capture_output=True, text=True, timeout=a.PATIENCE, preexec_fn=lambda:
-                          resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
-    return None if done.returncode == 2 and "not a regular file" in done.stderr else f"{done}"
+    """A file that never ends is refused, and one that is not there; /dev/null is an empty one."""
+    for path, why in (("/dev/zero", "not a regular file"), (files.path("gone"), "No such file")):
+        done = subprocess.run([a.AGENT, "--config", path, "--socket", files.path("none/none")],
+                              capture_output=True, text=True, timeout=a.PATIENCE, preexec_fn=lambda:
+                              resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        if done.returncode != 2 or not re.search(f"{path}: .*{why}", done.stderr):
+            return f"{done}"
+    return None
 
 
 def controls():
