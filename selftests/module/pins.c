@@ -450,7 +450,7 @@ static void two_enders(int fd)
 		pthread_join(thread[i], NULL);
 }
 
-/* Return when the scan has done all that was due when the current epoch began, at once. @info: then.
+/* Wait until the scan has done all that was due when the current epoch began. @info: set then.
  * Return: was an epoch without keys ever shown with some?
  */
 static bool scan_ends(int fd, struct epf_info *info)
@@ -496,7 +496,7 @@ static void current_fill(void)
 	close(fd);
 }
 
-/* No worker runs, as in two_enders(). An overdue epoch ends before another snapshot can begin. */
+/* No worker runs, as in two_enders(). An overdue epoch ends before the next snapshot begins. */
 static void back_to_back(int fd)
 {
 	pthread_t thread;
