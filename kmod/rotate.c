@@ -151,7 +151,7 @@ bool epf_table_at_limit(struct epf_table *t)
 	return !epf_rotate_left(t, e, epf_rotate_count(t, e));
 }
 
-/*
+/**
  * epf_table_end_epoch() - end the current epoch and begin the next
  * @t: table whose next epoch is ready
  * @now_ns: CLOCK_MONOTONIC
