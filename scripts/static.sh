@@ -90,7 +90,7 @@ check_coccinelle() {
 check_checkpatch() {
 	kernel_source || return
 	perl "$source/scripts/checkpatch.pl" --no-tree --terse --show-types --no-summary \
-		--ignore COMPLEX_MACRO,MULTISTATEMENT_MACRO_USE_DO_WHILE,MACRO_ARG_UNUSED \
+		--ignore COMPLEX_MACRO,MULTISTATEMENT_MACRO_USE_DO_WHILE,MACRO_ARG_UNUSED,BRACKET_SPACE \
 		--ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON,BLOCK_COMMENT_STYLE \
 		-f kmod/*.[ch] kmod/selftest/*.c include/uapi/linux/*.h
 }
