@@ -94,8 +94,10 @@ static int read_existing(const char *name, struct existing *e)
 
 	if (filter == -ENOENT)
 		return 0;
-	if (filter < 0)
-		return fail_call(filter, "opening", name) ? -1 : -1;
+	if (filter < 0) {
+		fail_call(filter, "opening", name);
+		return -1;
+	}
 	err = epf_filter_info(filter, &e->info);
 	e->module = epf_is_module(filter);
 	e->has_key = !epf_filter_key(filter, e->key);

@@ -126,7 +126,7 @@ int cmd_hold(int argc, char **argv)
 	bool good = true;
 	int nr, i, ret;
 
-	while ((ret = next_option(argc, argv, &spec)) >= 0)
+	if (next_option(argc, argv, &spec) >= 0)
 		return EXIT_FAIL;
 	if (!operands(argc, argv, 1, 1024, &spec))
 		return EXIT_FAIL;
