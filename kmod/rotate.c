@@ -54,13 +54,19 @@ static u64 epf_rotate_left(struct epf_table *t, u64 e, u64 sum)
 	return sum < epf_rotate_mark(t, e) ? EPF_NO_LIMIT : epf_rotate_sum_keys(t, e, sum);
 }
 
-/* When to look next: at the mark at the latest. */
+/* When to look next: at the mark at the latest; at once if @left is without limit because of a mark
+ * that another has replaced since.
+ */
 static u64 epf_rotate_next_trigger(const struct epf_table *t, u64 e, u64 sum, u64 left)
 {
 	u64 mark = epf_rotate_mark(t, e);
 	u64 next = epf_next_look(&t->pace, sum, left);
 
-	return epf_count_pack(e, sum < mark ? min(next, mark) : next);
+	if (sum < mark)
+		next = min(next, mark);
+	else if (left == EPF_NO_LIMIT)
+		next = sum;
+	return epf_count_pack(e, next);
 }
 
 /* Limit what CPUs and groups keep to what there is room for: @left keys at count @sum of epoch @e.
