@@ -104,9 +104,15 @@ int audit_out_sum(struct audit_out *o, __u64 bytes, __u64 *sum)
 		XXH3_64bits_reset(o->sum);
 	}
 	err = sum_bits(o->fd, o->summed, bytes - o->summed, o->sum);
+	if (err) { /* some of them are in it: the next call begins again */
+		XXH3_freeState(o->sum);
+		o->sum = NULL;
+		o->summed = 0;
+		return err;
+	}
 	o->summed = bytes;
 	*sum = XXH3_64bits_digest(o->sum);
-	return err;
+	return 0;
 }
 
 int audit_out_sync(const struct audit_out *o)
