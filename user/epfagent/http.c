@@ -437,7 +437,7 @@ static bool too_many(const struct metrics *m, const struct client *new)
 	unsigned int n = 0;
 
 	for (p = m->client; p < m->client + HTTP_CONNECTIONS_MAX; p++)
-		n += p->ns && p->user == new->user;
+		n += p->ns && !p->refused && p->user == new->user;
 	return n > HTTP_USER_CONNECTIONS_MAX && new->user;
 }
 
