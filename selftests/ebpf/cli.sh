@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: completes the last word to this
 	)
 }
 
-ktap_plan 81
+ktap_plan 82
 
 # in a container's mount namespace, which hides the existing file system
 mounts() {
@@ -148,6 +148,12 @@ ktap_check 'clear' epf clear "$a"
 ktap_is 'nothing is there' "$(present "$a" 220001 221000)" 0
 ktap_check 'restore' epf restore "$a" "$tmp/snap"
 ktap_is 'it is there again' "$(present "$a" 220001 290000)" 70000
+
+seq 60000 | sed 's/.*/&,&/' > "$tmp/log"
+"$epfctl" build "$tmp/over" --force --time 1d --rate .01 --format csv --fields 2 --stamp 1 "$tmp/log" > /dev/null 2>&1
+ktap_is 'restore says who has to hold it, and that its error is above its limit' \
+	"$(epf restore "$b" "$tmp/over" 2>&1 | grep -cE "until 'epfctl hold $b' runs|error of .* is above its limit")" 2
+epf destroy "$b" > /dev/null
 
 epf create "$b" --time 10s --rate 1000 --hash siphash13 --rotate process > /dev/null
 ktap_is 'the hash is nh, or as asked for' "$(field "$a" "['hash']") $(field "$b" "['hash']")" 'nh siphash13'

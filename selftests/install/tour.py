@@ -73,7 +73,8 @@ SHOWN = [
     ("rotate, save, restore, which tells who has to hold it",
      "epfctl rotate seen && epfctl save seen seen.epf && epfctl restore copy seen.epf &&"
      "{ epfctl test copy a; echo $?; epfctl destroy copy; } 2>&1",
-     ["epoch 9", "saved seen: .*", "restored copy: .*", "a unknown",
+     ["epoch 9", "saved seen: .*", "restored copy: .*",
+      "copy is pure BPF: .* until 'epfctl hold copy' runs", "a unknown",
       "error: nobody ends .*'epfctl hold copy'", "3"]),
     ("keys from a stream", "printf 'a\\nc\\n' | epfctl test seen -; echo $?",
      ["a present age 1", "c absent", "1"]),

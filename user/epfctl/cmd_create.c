@@ -120,9 +120,9 @@ static bool can_rotate(const struct create_request *w, bool module)
 	return rotate_possible(w->rotate, module);
 }
 
-static void tell_backend(const struct create_request *w, const char *name)
+void create_tell_backend(enum rotate rotate, const char *name)
 {
-	if (w->rotate == ROTATE_KERNEL)
+	if (rotate == ROTATE_KERNEL)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
 	else
 		printf("%s is pure BPF: it answers 'do not know' until "
@@ -187,7 +187,7 @@ static int create_filter(struct create_request *w, const char *name)
 	if (!create_plan(w, name, &plan) || create_planned(w, &plan, &id, &module))
 		return EXIT_FAIL;
 	if (!module && out_mode == OUT_TEXT)
-		tell_backend(w, name);
+		create_tell_backend(w->rotate, name);
 	create_report(&plan, id);
 	pace_warn(&w->plan_request, &plan.params);
 	return EXIT_YES;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* epfctl save, restore: snapshot files. */
-#include "cmd.h"
+#include "create.h"
+#include "test_snapshot.h"
 
 #include <errno.h>
 #include <string.h>
@@ -153,6 +154,8 @@ static int restore_into(int dev, const char *name, const char *path,
 	epf_close(filter);
 	if (!err) {
 		save_report("restored", name, path, &file->header);
+		if (made && !epf_is_module(dev) && out_mode == OUT_TEXT)
+			create_tell_backend(ROTATE_PROCESS, name);
 		return EXIT_YES;
 	}
 	if (made)
@@ -188,7 +191,8 @@ int cmd_restore(int argc, char **argv)
 		.shorts = "",
 		.longs = longs,
 	};
-	struct epf_snap_file file;
+	struct snapshot s;
+	struct epf_info info;
 	bool existing = false;
 	__u32 flags = 0;
 	int opt, dev, ret;
@@ -201,17 +205,21 @@ int cmd_restore(int argc, char **argv)
 		else
 			return EXIT_FAIL;
 	if (!operands(argc, argv, 2, 2, &spec) || !parse_name(argv[optind]) ||
-	    !open_snapshot(argv[optind + 1], &file))
+	    !snapshot_open(&s, argv[optind + 1], &info))
 		return EXIT_FAIL;
-	if (flags && file.header.params.mode != EPF_MODE_TIME) {
-		epf_snap_close(&file);
+	if (flags && info.params.mode != EPF_MODE_TIME) {
+		snapshot_close(&s);
 		return fail("%s: --align needs a snapshot of a window of --time", argv[optind + 1]);
 	}
 	dev = open_device();
 	ret = dev < 0 ? EXIT_FAIL :
-			restore_into(dev, argv[optind], argv[optind + 1], &file, flags, existing);
+			restore_into(dev, argv[optind], argv[optind + 1], &s.file, flags, existing);
 	if (dev >= 0)
 		epf_close(dev);
-	epf_snap_close(&file);
+	if (ret == EXIT_YES && s.saturated)
+		warn("'%s' answers 'do not know' for what it finds, because its error of %s is above "
+		     "its limit of %s",
+		     argv[optind], fmt_ppt(s.fpr_ppt).s, fmt_ppt(info.params.limit_ppt).s);
+	snapshot_close(&s);
 	return ret;
 }

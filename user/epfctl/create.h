@@ -34,6 +34,9 @@ bool create_plan(const struct create_request *w, const char *name, struct epf_pl
 int create_planned(struct create_request *w, const struct epf_planned *plan, __u32 *id,
 		   bool *module);
 
+/* Print who ends the epochs of a new filter that is pure BPF. */
+void create_tell_backend(enum rotate rotate, const char *name);
+
 /* key_file.c: read a hash key. Prints errors, which do not show the key. */
 bool read_key_file(const char *path, __u64 key[2]);
 

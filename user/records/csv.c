@@ -135,6 +135,8 @@ static const char *parse_line(struct csv *c, const __u8 *line, size_t len, bool 
 	if (fini && csv_fini(&c->p, field, end_of_record, c))
 		return c->s->spec.multiline ?
 			       "the input ends inside a quoted field" :
+		       c->s->spec.separator && c->s->spec.separator != ',' ?
+			       "a quoted field does not end in its line" :
 			       "a quoted field does not end in its line: see --multiline";
 	if (c->ends > 1)
 		return "a carriage return before the end of the line";
