@@ -33,7 +33,7 @@ def agent_restarted(c):
     i = pick(c)
     c.hosts[i].ask("signal", signal.SIGTERM)
     c.start_agent(i)
-    yield [i]
+    yield []  # it may be back before a promise expires
 
 
 @contextlib.contextmanager
