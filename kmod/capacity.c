@@ -9,7 +9,8 @@
  *
  * Counted are keys that set bits in the lanes of their epoch, by each CPU. A sum reads a cache line
  * of each possible CPU, so it is taken once when an epoch ends, by the worker without the lock, and
- * by an inserter only beyond the mark (table.h): when what all CPUs may keep could be the rest.
+ * beyond the mark (table.h), when what all CPUs may keep could be the rest: by inserters, and with
+ * the lock by who sets batches or judges.
  *
  * Each CPU counts the keys of even and of odd epochs separately. So the one sum, taken after epoch
  * e has ended, has the keys of e and of the epochs e-2, e-4, ..., without those that already came
