@@ -8,7 +8,7 @@ what is in use (packages_guest.sh).
 
 The toolkit of /usr/local/cuda, if it is there, is mounted where the packages are built.
 
-Debian 13 is tried with EPF_THOROUGH only. Each release has a build of its own, made by whoever
+Debian 13 and Secure Boot are tried with EPF_THOROUGH only. Each release has a build of its own, made by whoever
 comes first: libnats, MPI and libwiretap have another name in each. All roots are layers (overlayfs) over those of root.sh, in a
 mount namespace of our own: what a killed run leaves is the upper folders below
 build/install.
@@ -383,6 +383,8 @@ def main():
     more = {"bookworm": [lintian, secure, upgrades], "trixie": [survives]}[suite]
     if not lends():  # a lent root has no lists of the archive
         more.insert(0, needs)
+    if not os.environ.get("EPF_THOROUGH"):
+        more = [case for case in more if case != secure]
     first, last = ([(case.__doc__.splitlines()[0], case) for case in cases]
                    for cases in ([builds, installs, clusters, python, mpi, card], more + [removes, purges]))
     tap.main(first + tour.cases(toured) + last)
