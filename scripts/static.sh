@@ -65,8 +65,12 @@ check_sparse() {
 	return "${PIPESTATUS[0]}"
 }
 
+# That it is unpacked is no finding.
 kernel_source() {
-	[ -n "${source:-}" ] || source=$("$top/scripts/kernel.sh" --source)
+	[ -n "${source:-}" ] || source=$("$top/scripts/kernel.sh" --source 2> "$out/source") || {
+		cat "$out/source"
+		return 1
+	}
 }
 
 # The kernel's semantic patches, except those that need OCaml.
