@@ -72,9 +72,10 @@ static const struct call {
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
 /* The parent counts from the first address to the second; the numbers are in registers. */
+/* Stops the child, so that it is followed from here to steps_end() only. */
 __attribute__((noinline)) void steps_begin(unsigned long call, unsigned long time)
 {
-	__asm__ volatile("" : : "r"(call), "r"(time) : "memory");
+	__asm__ volatile("int3" : : "D"(call), "S"(time) : "memory");
 }
 
 __attribute__((noinline)) void steps_end(void)
@@ -230,16 +231,16 @@ static int follow(pid_t pid)
 		if (WSTOPSIG(status) != SIGSTOP && WSTOPSIG(status) != SIGTRAP)
 			return 2;
 		ptrace(PTRACE_GETREGS, pid, NULL, &r);
-		if (r.rip == (uintptr_t)steps_begin) {
-			inside = r.rdi < CALLS && r.rsi < TIMES;
-			c = r.rdi;
-			t = r.rsi;
-		} else if (r.rip == (uintptr_t)steps_end) {
+		if (r.rip == (uintptr_t)steps_end) {
 			inside = 0;
 		} else if (inside && lens[c][t] < STEPS) {
 			steps[c][t][lens[c][t]++] = r.rip;
+		} else if (!inside && WSTOPSIG(status) == SIGTRAP) {
+			inside = r.rdi < CALLS && r.rsi < TIMES;
+			c = r.rdi;
+			t = r.rsi;
 		}
-		ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+		ptrace(inside ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, NULL);
 	}
 }
 
