@@ -388,7 +388,8 @@ static bool client_end(struct inet_diag_req_v2 *r, int fd)
 }
 
 /* The user of the client's socket, by sock_diag(7): the kernel answers before send() returns.
- * Return: root if the kernel cannot be asked, so that nobody is refused then.
+ * Return: root if there is no socket to ask by, so that nobody is refused then; UNKNOWN_USER, which
+ * all such clients share, if the kernel does not tell.
  */
 static uid_t tcp_user(int fd)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The checksum of a bitmap: of its full bytes, and at the end of what is left. */
+/* The checksum of answers: of full bytes, and at the end of what is left of a bitmap. */
 #ifndef JOBS_SUM_H
 #define JOBS_SUM_H
 
 #include <linux/types.h>
 #include <xxhash.h>
 
-/* Add @n bytes of bitmap @fd, from offset @at on. Return: 0; -EINVAL: it has fewer. */
+/* Add @n bytes of file @fd, from offset @at on. Return: 0; -EINVAL: not so many can be read. */
 int sum_bits(int fd, __u64 at, __u64 n, XXH3_state_t *sum);
 /* Read the last byte of a bitmap of @keys keys, if it is not full; else 0. Return: likewise. */
 int sum_read_tail(int fd, __u64 keys, unsigned char *tail);
