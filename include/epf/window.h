@@ -373,10 +373,13 @@ EPF_FN __u64 epf_pace_mark(const struct epf_pace *p, __u64 sum, __u64 left)
 	return left - kept < EPF_COUNT_MASK - sum ? sum + left - kept : EPF_COUNT_MASK;
 }
 
-/* Is @pending of a later epoch than @e? Callers are late by less than eight (O3 of lanes.h). */
+/*
+ * Are there insertions in @pending, of a later epoch than @e? Callers are late by less than eight
+ * (O3 of lanes.h). Without any its epoch says nothing: a CPU begins with 0.
+ */
 EPF_FN bool epf_pending_later(__u64 pending, __u64 e)
 {
-	return (__u32)((pending >> 32) - e - 1) < EPF_LIVE_EPOCHS;
+	return (__u32)pending && (__u32)((pending >> 32) - e - 1) < EPF_LIVE_EPOCHS;
 }
 
 /**

@@ -332,6 +332,10 @@ static void pending(void)
 	good &= !flush && epf_pending_of(kept, 10 + (1ULL << 31)) == 1;
 	kept = epf_pending_join(10ULL << 32 | 5, 11 + (1ULL << 31), 20, 32, &flush);
 	good &= !flush && epf_pending_of(kept, 11 + (1ULL << 31)) == 20;
+	kept = epf_pending_add(0, (1ULL << 32) - 3, 32, &flush); /* nothing is of no epoch */
+	good &= !flush && epf_pending_of(kept, (1ULL << 32) - 3) == 1;
+	kept = epf_pending_join(0, (1ULL << 32) - 3, 20, 32, &flush);
+	good &= !flush && epf_pending_of(kept, (1ULL << 32) - 3) == 20;
 	tap_ok(good, "counts: what a CPU keeps is flushed, or dropped with its epoch");
 }
 
