@@ -106,27 +106,61 @@ static void stable(unsigned int k, unsigned int p, unsigned int max)
 	epf_sbf_free(&f);
 }
 
-static void refused(void)
+static bool cbf_takes(const struct epf_cbf_shape *shape)
+{
+	struct epf_cbf f;
+	int ret = epf_cbf_init(&f, shape);
+
+	if (!ret)
+		epf_cbf_free(&f);
+	return ret != -EINVAL; /* memory may lack */
+}
+
+static bool sbf_takes(const struct epf_sbf_shape *shape)
+{
+	struct epf_sbf f;
+	int ret = epf_sbf_init(&f, shape);
+
+	if (!ret)
+		epf_sbf_free(&f);
+	return ret != -EINVAL;
+}
+
+#define NR(table) (sizeof(table) / sizeof((table)[0]))
+
+static void limits(void)
 {
 	static const struct epf_cbf_shape cbf[] = {
+		{ 64, 1, 1 },
+		{ 1ULL << 40, 1, 1 },
+		{ 64, 1ULL << 32, 1 },
+		{ 64, 1, 64 },
+	};
+	static const struct epf_sbf_shape sbf[] = {
+		{ 64, 1, 1, 1 },     { 1ULL << 40, 1, 1, 1 }, { 64, 64, 1, 1 },
+		{ 64, 1, 65535, 1 }, { 64, 1, 1, 15 },
+	};
+	static const struct epf_cbf_shape bad_cbf[] = {
 		{ 63, 1, 1 }, { (1ULL << 40) + 1, 1, 1 },
 		{ 64, 0, 1 }, { 64, (1ULL << 32) + 1, 1 },
 		{ 64, 1, 0 }, { 64, 1, 65 },
 	};
-	static const struct epf_sbf_shape sbf[] = {
+	static const struct epf_sbf_shape bad_sbf[] = {
 		{ 63, 1, 1, 1 }, { (1ULL << 40) + 1, 1, 1, 1 }, { 64, 0, 1, 1 }, { 64, 65, 1, 1 },
 		{ 64, 1, 0, 1 }, { 64, 1, 65536, 1 },           { 64, 1, 1, 0 }, { 64, 1, 1, 16 },
 	};
-	struct epf_cbf c;
-	struct epf_sbf s;
-	int taken = 0;
+	bool right = true;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(cbf) / sizeof(cbf[0]); i++)
-		taken += epf_cbf_init(&c, &cbf[i]) != -EINVAL;
-	for (i = 0; i < sizeof(sbf) / sizeof(sbf[0]); i++)
-		taken += epf_sbf_init(&s, &sbf[i]) != -EINVAL;
-	tap_ok(!taken, "numbers out of their ranges are refused");
+	for (i = 0; i < NR(cbf); i++)
+		right &= cbf_takes(&cbf[i]);
+	for (i = 0; i < NR(sbf); i++)
+		right &= sbf_takes(&sbf[i]);
+	for (i = 0; i < NR(bad_cbf); i++)
+		right &= !cbf_takes(&bad_cbf[i]);
+	for (i = 0; i < NR(bad_sbf); i++)
+		right &= !sbf_takes(&bad_sbf[i]);
+	tap_ok(right, "numbers at their limits are taken, and refused beyond them");
 }
 
 int main(void)
@@ -138,6 +172,6 @@ int main(void)
 	stable(2, 60, 15);
 	stable(3, 54, 14);
 	stable(3, 10, 3);
-	refused();
+	limits();
 	return tap_end();
 }
