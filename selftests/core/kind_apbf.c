@@ -10,6 +10,7 @@
 #include "aged_sim.h"
 #include "apbf_vectors.h"
 
+#include <float.h>
 #include <kinds/apbf.h>
 
 static const char *tell(const SHAPE *s)
@@ -252,7 +253,7 @@ static void sizes(void)
 {
 	static const struct epf_aged_req req[] = {
 		{ 1e6, .0222, .25, 0, 0, 0 }, { 1e6, .01, 0, .2, 0, 0 }, { 1e3, .001, 0, .1, 0, 0 },
-		{ 5e7, 1e-6, .5, 0, 0, 0 },   { 1, .5, 0, 0, 0, 0 },     { 1e6, .01, 0, .5, 0, 16 },
+		{ 5e7, 1e-9, .5, 0, 0, 0 },   { 1, .5, 0, 0, 0, 0 },     { 1e6, .01, 0, .5, 0, 16 },
 	};
 	int i;
 
@@ -274,9 +275,14 @@ static void sizes(void)
 static void bad_sizes(void)
 {
 	static const struct epf_aged_req bad[] = {
-		{ 0, .1, 0, 0, 0, 0 },    { 1e6, 0, 0, 0, 0, 0 },    { 1e6, .6, 0, 0, 0, 0 },
-		{ 1e6, .1, -1, 0, 0, 0 }, { 1e6, .1, 0, -1, 0, 0 },  { INFINITY, .1, 0, 0, 0, 0 },
-		{ 1e6, NAN, 0, 0, 0, 0 }, { 1e6, .1, 0, 0, 0, 129 },
+		{ 0, .1, 0, 0, 0, 0 },
+		{ 1e6, 1e-9 * (1 - DBL_EPSILON), 0, 0, 0, 0 },
+		{ 1e6, .5 * (1 + DBL_EPSILON), 0, 0, 0, 0 },
+		{ 1e6, .1, -1, 0, 0, 0 },
+		{ 1e6, .1, 0, -1, 0, 0 },
+		{ INFINITY, .1, 0, 0, 0, 0 },
+		{ 1e6, NAN, 0, 0, 0, 0 },
+		{ 1e6, .1, 0, 0, 0, 129 },
 	};
 	static const struct epf_aged_req none[] = {
 		{ 1e6, .001, 0, 0, 1000000, 0 }, { 1e6, .1, .001, 0, 0, 0 },

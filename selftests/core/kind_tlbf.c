@@ -286,14 +286,17 @@ static void shapes(void)
 		{ 99, 2, 1, 9, 3, 4, 3, 2 },
 		{ 99, 2, 1, 9, 45, 4, 45, 1 },
 		{ 999, 9, 9, 9, 64, 65, 64, 1 },
-		{ ~0ULL, 2, 1, 9, 3, 4, 3, 1 },
+		{ EPF_TLBF_NS_MAX + 1, 2, 1, 9, 3, 4, 3, 1 },
 		{ 999, 9, 9, 9, 2, ~0u, 2, 1 },
 		{ 999, 9, 9, 9, ~0u, 2, 2, 1 },
 		{ 999, 9, 9, EPF_TLBF_WORDS_MAX + 1, 3, 4, 3, 1 },
 	};
+	static const struct epf_tlbf_shape most = {
+		EPF_TLBF_NS_MAX, 9, 9, EPF_TLBF_WORDS_MAX, 3, 4, 3, 1
+	};
 	static const struct epf_tlbf_shape good = { 128, 3, 3, 3, 127, 1, 128, 1 };
 	static struct epf_tlbf f;
-	bool right = !epf_tlbf_init(&f, &good, 5);
+	bool right = !epf_tlbf_init(&f, &most, 5) && !epf_tlbf_init(&f, &good, 5);
 	__u64 word[3] = { 0 }, c;
 	int i;
 
@@ -348,14 +351,20 @@ static void sizes(void)
 static void bad_sizes(void)
 {
 	static const struct epf_tlbf_req bad[] = {
-		{ 0, 1, .1, 0, 0 },     { SPAN, 0, .1, 0, 0 },   { SPAN, 1, 0, 0, 0 },
-		{ SPAN, 1, .6, 0, 0 },  { SPAN, 1, .1, -1, 0 },  { SPAN, 1, .1, 0, 129 },
-		{ ~0ULL, 1, .1, 0, 0 }, { SPAN, NAN, .1, 0, 0 },
+		{ 0, 1, .1, 0, 0 },      { SPAN, 0, .1, 0, 0 },
+		{ SPAN, 1, 0, 0, 0 },    { SPAN, 1, .6, 0, 0 },
+		{ SPAN, 1, .1, -1, 0 },  { SPAN, 1, .1, 0, 129 },
+		{ SPAN, NAN, .1, 0, 0 }, { EPF_TLBF_NS_MAX + 1, 1, .1, 0, 0 },
 	};
 	static const struct epf_tlbf_req none[] = {
 		{ SPAN, 1, .1, 0, 3 },
 		{ SPAN, 1, .001, .001, 0 },
-		{ SPAN, 1e18, .1, 0, 0 },
+		{ 1000000000, 95265423099, .5, 0, 3 },
+	};
+	/* of the greatest T; of the greatest slice, by floor(2^38 ln 2 / 2) keys */
+	static const struct epf_tlbf_req most[] = {
+		{ EPF_TLBF_NS_MAX, 1, .1, 0, 0 },
+		{ 1000000000, 95265423098, .5, 0, 3 },
 	};
 	struct epf_tlbf_owner o;
 	struct epf_tlbf_size z;
@@ -366,6 +375,9 @@ static void bad_sizes(void)
 		good &= epf_tlbf_size(&bad[i], &z) == -EINVAL;
 	for (i = 0; i < NR(none); i++)
 		good &= epf_tlbf_size(&none[i], &z) == -ENOSPC;
+	for (i = 0; i < NR(most); i++)
+		good &= !epf_tlbf_size(&most[i], &z);
+	good &= z.shape.words_first == EPF_TLBF_WORDS_MAX;
 	z.shape = tlbf_scripts[0].shape;
 	good &= epf_tlbf_open(&o, &z.shape, 7, 0) == -ENOMEM;
 	z.shape.k = 0;
