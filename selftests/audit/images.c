@@ -364,18 +364,44 @@ static void hostile(__u32 kind, __u32 states)
 	       taken, sound);
 }
 
+static bool takes(__u64 epoch, __u64 taken, __u64 turn)
+{
+	struct epf_asked a = { 0 };
+	struct epf_snap_locked s;
+	struct epf_params p;
+	__u32 i;
+
+	sound_state(&s, &p, EPF_KIND_CHAIN);
+	s.epoch = epoch;
+	s.taken = taken;
+	s.turn = turn;
+	for (i = 0; i < s.nr; i++)
+		s.table[i].last = turn - i;
+	return !epf_asked_init(&a, &p, &s);
+}
+
+static void limits(void)
+{
+	const __u64 e = EPF_EPOCH_MAX, keys = EPF_IMAGE_KEYS_MAX;
+
+	tap_ok(takes(e, keys, e) && !takes(e + 1, keys, e) && !takes(e, keys + 1, e) &&
+		       !takes(e, keys, e + 1),
+	       "epochs and keys of a state are taken up to their limits");
+}
+
 int main(int argc, char **argv)
 {
 	__u32 states = argc > 1 ? (__u32)atoi(argv[1]) : STATES;
 	__u32 kinds[EPF_KIND_MAX], kind;
 
 	tap_plan((int)locked_fixed_kinds(kinds) * LAW_POINTS + NOTICED_POINTS +
-		 EPF_KIND_MAX * HOSTILE_POINTS);
+		 EPF_KIND_MAX * HOSTILE_POINTS + 1);
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
 		if (locked_is_fixed(kind))
 			law(kind);
 	noticed();
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
 		hostile(kind, states);
+	limits();
 	return tap_end();
 }

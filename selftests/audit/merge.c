@@ -578,7 +578,18 @@ static enum epf_merge_fault fault_of(struct host *h, struct host *with)
 		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault); \
 	} while (0)
 
-#define REFUSALS 17
+/* Renumber the epochs: the last is @e. */
+static void renumber(struct epf_snap_header *h, __u64 e)
+{
+	const struct epf_snap_header was = *h;
+	__u32 age;
+
+	h->epoch_end = e;
+	for (age = 0; age < EPF_EPOCHS; age++)
+		h->epochs[(e - age) % EPF_EPOCHS] = was.epochs[(was.epoch_end - age) % EPF_EPOCHS];
+}
+
+#define REFUSALS 18
 static void refusals(void)
 {
 	const struct scene s = { .align = true };
@@ -598,7 +609,8 @@ static void refusals(void)
 	REFUSES(EPF_MERGE_TIMES, head->epochs[0].age_ns = ~0ULL);
 	REFUSES(EPF_MERGE_TIMES, head->realtime_ns = 5);
 	REFUSES(EPF_MERGE_TIMES, head->epoch_end = ~0ULL - 3);
-	REFUSES(EPF_MERGE_TIMES, head->epoch_end += 1ULL << 60);
+	REFUSES(EPF_MERGE_OK, renumber(head, EPF_EPOCH_MAX));
+	REFUSES(EPF_MERGE_TIMES, renumber(head, EPF_EPOCH_MAX + 1));
 	REFUSES(EPF_MERGE_TIMES, head->epochs[3].inserts = EPF_INSERTS_MAX + 1);
 	REFUSES(EPF_MERGE_OK, head->epochs[3].inserts = EPF_INSERTS_MAX);
 	REFUSES(EPF_MERGE_UNALIGNED, head->realtime_ns += pitch / 2);

@@ -6,6 +6,7 @@
 #include <epf/batch.h>
 #include <epf/bpf_rotate.h>
 #include <epf/room.h>
+#include <epf/snapshot.h>
 #include <epf/window.h>
 
 #include <errno.h>
@@ -141,14 +142,30 @@ static void ages(void)
 	tap_ok(!wrong, "an age above all that are told is the oldest of them: %u wrong", wrong);
 }
 
+static void header(void)
+{
+	struct epf_snap_header h = {
+		.magic = EPF_SNAP_MAGIC,
+		.version = EPF_SNAP_VERSION,
+		.header_bytes = sizeof(h),
+		.epoch_begin = EPF_EPOCH_FIRST,
+		.epoch_end = EPF_EPOCH_MAX,
+	};
+	bool taken = epf_snap_sound(&h, EPF_EPOCH_MAX);
+
+	h.epoch_end++;
+	tap_ok(taken && !epf_snap_sound(&h, EPF_EPOCH_MAX), "a header may end with the last epoch");
+}
+
 int main(void)
 {
-	tap_plan(6);
+	tap_plan(7);
 	may_rotate();
 	open_at();
 	room();
 	covered();
 	due();
 	ages();
+	header();
 	return tap_end();
 }

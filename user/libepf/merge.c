@@ -12,7 +12,6 @@
 #include "epf/keydesc.h"
 
 #define CHUNK_LINES (1u << 14) /* 1 MiB */
-#define EPOCH_MAX (1ULL << 60) /* the module's limit */
 /* The first number for which all eight epochs of the result have valid numbers. */
 #define EPOCH_LEAST (EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS)
 
@@ -59,7 +58,7 @@ static bool times_sound(const struct epf_snap_header *h)
 	__u64 before = h->realtime_ns;
 	__u64 x;
 
-	if (h->realtime_ns > EPF_NS_MAX || h->epoch_end > EPOCH_MAX)
+	if (h->realtime_ns > EPF_NS_MAX || h->epoch_end > EPF_EPOCH_MAX)
 		return false;
 	for (x = merge_oldest(h); x <= h->epoch_end; x++) {
 		__u64 age = h->epochs[x % EPF_EPOCHS].age_ns;
