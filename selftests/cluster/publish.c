@@ -19,6 +19,7 @@
 #define AIR 256 /* sendings whose end is not told yet; more than the publisher has under way */
 #define SEQS 4096
 #define BUFFER 20000
+#define SENTS 4096 /* that a publisher remembers */
 
 static __u64 seed;
 
@@ -220,6 +221,34 @@ static bool foreign(struct world *w)
 	return !s.waiting;
 }
 
+static int taking(void *ctx, const char *id, const void *data, size_t bytes)
+{
+	(void)data;
+	(void)bytes;
+	strcpy(ctx, id);
+	return 0;
+}
+
+/* Sendings are remembered until SENTS later ones. */
+static bool remembered(void)
+{
+	char first[CLUSTER_ID_BYTES], id[CLUSTER_ID_BYTES];
+	const struct publish_conf conf = { .head = { .host = "a" }, .send = taking, .ctx = id };
+	struct publisher *p = publish_new(&conf);
+	__u64 ns, sent;
+	bool known;
+
+	publish_hello(p, 1);
+	strcpy(first, id);
+	for (ns = 2; ns <= SENTS; ns++)
+		publish_hello(p, ns);
+	known = publish_sent_ns(p, first, &sent) && sent == 1;
+	publish_hello(p, ns);
+	known &= !publish_sent_ns(p, first, &sent) && publish_sent_ns(p, id, &sent) && sent == ns;
+	publish_free(p);
+	return known;
+}
+
 int main(void)
 {
 	static struct world w;
@@ -228,7 +257,7 @@ int main(void)
 	struct publish_state s;
 	unsigned int run, most = 0;
 
-	tap_plan(5);
+	tap_plan(6);
 	seed = tap_seed() << 32;
 	for (run = 0; run < RUNS; run++) {
 		live(&w);
@@ -249,5 +278,6 @@ int main(void)
 	tap_ok(lost && resent && most == 64,
 	       "%llu messages sent again, %llu insertions lost, %u messages under way at most",
 	       (unsigned long long)resent, (unsigned long long)lost, most);
+	tap_ok(remembered(), "the last %d sendings are remembered", SENTS);
 	return tap_end();
 }

@@ -19,7 +19,7 @@ import sys
 import pcap
 import tap
 import tool
-from ng import IP4, ETHER
+from ng import IP4, ETHER, Writer
 from tap import Skip
 
 THERE = os.environ.get("EPF_WIRETAP") or os.path.join(
@@ -238,6 +238,21 @@ def kinds():
     return None
 
 
+def links():
+    """Up to 64 link types of one file are taken."""
+    need()
+
+    def ran(links):
+        ng = Writer()
+        return subprocess.run([THERE, write("links.pcapng", ng.section() + b"".join(
+            map(ng.interface, links)) + b"".join(
+                ng.packet(i, 1, frame(i)) for i in range(len(links))))], capture_output=True)
+    known = [link for link in range(200) if ran([link]).stdout[36:38] == struct.pack("<H", link)]
+    most, more = ran(known[:64]), ran(known[:65])
+    return differ("64", (most.returncode, most.stderr), (0, b"")) or \
+        differ("65", (more.returncode, more.stderr), (1, b"packet 65: more than 64 link types\n"))
+
+
 def whole(ran, left):
     """Is it done, or one error without an output?"""
     text = ran.stderr.decode()
@@ -305,6 +320,7 @@ CASES = [
     ("every format with a magic number is detected", detected),
     ("no text is taken for a capture", texts),
     ("link types, records that are not packets", kinds),
+    ("64 link types of a file, not 65", links),
     ("files that are cut off or garbled", broken),
     ("no epf-wiretap: its package; pcap does without", missing),
 ]

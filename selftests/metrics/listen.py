@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import socket
 import stat
 import subprocess
@@ -322,6 +323,20 @@ def share(listen):
     return run
 
 
+def connections():
+    """Sixteen connections are served. One more waits, and is served when another ends."""
+    needs_root()
+    with limited(LOOPBACK, head_ms=3600000) as e:
+        held = [e.socket() for _ in range(16)]
+        last = e.socket()
+        last.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        for s in held * 2:  # new connections are accepted before each of the second answers
+            first_request(s)
+        waits = not select.select([last], [], [], 0)[0]
+        held.pop().close()
+        return same((waits, last.recv(4)), (True, b"HTTP"))
+
+
 def closed_clients():
     """The time limit of a connection ends with it: nothing is shut down then (serve.c)."""
     with limited(LOOPBACK, 100, 100) as e:
@@ -436,6 +451,7 @@ CASES = [
     ("a user has 8 connections by TCP, not 9", share(LOOPBACK)),
     ("a user has 8 connections by IPv6, not 9", share("[::1]:0")),
     ("a user has 8 connections of the socket, not 9", share(path_of("share"))),
+    ("16 connections are served, not 17", connections),
     ("clients that were there", closed_clients),
     ("the format by weights", weights),
     ("clients that go away", half_clients),

@@ -686,6 +686,21 @@ def many_interfaces():
     return next((f"case {i}: {f}" for i, f in enumerate(faults) if f), None)
 
 
+def without_packets():
+    """Of sections and interfaces without a packet, up to 2 MiB wait, less the piece that is read next."""
+    number, some = [(n, s) for _, n, s in model_packets()][0]
+    keys = keys_of(some, 0, packets.ETHER)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "in")
+        pcap.Capture(some, number).save_ng(path)
+        whole = open(path, "rb").read()
+    one = pcap.block(1, struct.pack("<HHIHH", number, 0, 1 << 18, 1, 65532) + bytes(65536))
+    least, most = (((2 << 20) + more * (64 << 10)) // len(one) for more in (-2, 1))
+    got = read(whole + one * most + whole, "pcap", "key=frame")
+    return expect(read(whole + one * least + whole, "pcap", "key=frame"), keys * 2) or \
+        expect(got, keys, EBADMSG) or differ("why", "more than 2 MiB" in got.why, True)
+
+
 def odd_blocks():
     """Blocks that are not packets, between packets: skipped if valid, of any length and
     number, and cut at any place of a read."""
@@ -771,6 +786,7 @@ CASES = [
     ("captures of other links, of large packets, none", odd_captures),
     ("a capture of packets most of which have no key", mostly_keyless),
     ("captures of many interfaces", many_interfaces),
+    ("captures of long interfaces without a packet", without_packets),
     ("captures with blocks that are no packets", odd_blocks),
     ("files cut off anywhere", cut_anywhere),
 ]

@@ -221,12 +221,13 @@ def barren():
     none = gzip.compress(b"")
     few = none * 1000 + gzip.compress(b"a\n")
     many = none * ((17 << 20) // len(none))
-    skipped = struct.pack("<II", 0x184D2A50, 17 << 20) + bytes(17 << 20)
     got = read(many, "csv")
+    most, more = (struct.pack("<II", 0x184D2A50, n - 8) + bytes(n - 8)
+                  for n in (16 << 20, (16 << 20) + 1))
     return expect(read(few, "csv"), [b"a"]) or \
         expect(got, [], EBADMSG) or \
         differ("why", "unpack to nothing" in got.why, True) or \
-        expect(read(skipped + zstd(b"a\n"), "csv"), [], EBADMSG)
+        expect(read(most, "csv"), []) or expect(read(more, "csv"), [], EBADMSG)
 
 
 def wide():
