@@ -65,6 +65,27 @@ def retention():
             os.path.exists(at("o.bitmap")) and os.path.exists(at("v.bitmap")) else f"{own_names(own)}"
 
 
+def busy():
+    """The old results of a file that is being audited again stay; those of another file go."""
+    conf, own = files.path("kept.conf"), files.path("watched")
+    section = f"[watch w]\ndir = {own}\nfilter = {files.path('snap')}\nkey-len = 12\n"
+    a.write(conf, section)
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    with a.Agent(files.dir, "--config", conf, "--step", "64", name="busy") as g:
+        for name in "file", "other":
+            put(own, name)
+            wait(own, name)
+        with open(os.path.join(own, "file"), "ab") as f:
+            f.truncate(12 << 30)
+        a.poll(lambda: ".epfagent.bitmap" in own_names(own))
+        a.write(conf, section + "keep-bytes = 1\n")
+        g.reload()
+        g.wait_log(rb": results of . files removed")
+        left = [name for name in own_names(own) if name.endswith(".bitmap")]
+    return None if left == [".epfagent.bitmap", "file.bitmap"] else f"{left}"
+
+
 HOOK = """#!/bin/sh
 for last; do :; done
 { id -u; id -G; pwd; printf '%s\\n' "$#" "$1" "$last"; env | sort; ls /proc/self/fd; } > "${0%/*}/said.new"
@@ -124,6 +145,7 @@ def refused(options):
 
 CASES = [
     ("results that are kept", retention),
+    ("results of a file that is audited again", busy),
     ("a program after each audit", hooks),
 ]
 
