@@ -93,6 +93,19 @@ follows_dangling() {
 	writes $writer "$dir/far/two"
 	written far/file && [ -L "$dir/one" ] && [ -L "$dir/far/two" ]
 }
+# The kernel follows so many links of a path.
+follows_many() {
+	local i
+
+	fresh
+	ln -s file "$dir/1"
+	for i in {2..41}; do
+		ln -s $((i - 1)) "$dir/$i"
+	done
+	writes $writer "$dir/41"
+	[ "$status" = 2 ] && grep -q 'Too many levels of symbolic links' "$tmp/err" &&
+		[ ! -e "$dir/file" ] && writes $writer "$dir/40" && written file
+}
 # refused TEXT FILE NAMES: refused in one line, and FILE is unchanged
 refused() {
 	local before after
@@ -211,7 +224,7 @@ mknod "$tmp/char" c 1 3 2> /dev/null && mknod "$tmp/block" b 240 255 2> /dev/nul
 make_char() { mknod "$dir/it" c 1 3; }
 make_block() { mknod "$dir/it" b 240 255; }
 
-ktap_plan 89
+ktap_plan 90
 for writer in $writers; do
 	case $writer in
 	save | merge) new=600 kept=600 owner=0:0 ;;
@@ -256,6 +269,7 @@ for writer in $writers; do
 	fi
 done
 writer=merge
+claim 'a chain of 40 dangling links is followed, of 41 refused' follows_many
 export EPF_PLAIN=1
 claim 'where files cannot be exchanged a new one is made' makes_new 600
 claim 'an old one is replaced' replaces 664 600

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -234,6 +235,29 @@ def audited():
     return None
 
 
+def listed():
+    """Of 257 filters, here without maps, 256 are listed."""
+    places = [os.path.join(PINS, f"{i:031}") for i in range(257)]
+
+    def names():
+        return [f["name"] for f in agent.status()["filters"]]
+
+    def make(place):
+        for part in "rotator", "table":
+            os.makedirs(os.path.join(place, part))
+    try:
+        with started() as agent:
+            for place in places[:256]:
+                make(place)
+            a.poll(lambda: len(names()) == 256)
+            make(places[256])
+            a.poll(lambda: os.path.basename(places[256]) in names())  # the newest one is the first
+            return None if len(names()) == 256 else f"{len(names())} are listed"
+    finally:
+        for place in filter(os.path.exists, places):
+            shutil.rmtree(place)
+
+
 def not_mirrored():
     said = rb"^warning: mirror of 'm': the filter is pure BPF and has no journal"
     with made("m"), started("--mirror", "m") as agent:
@@ -313,6 +337,7 @@ CASES = [
     ("one that is locked makes no other late", alone_late),
     ("where BPF is not allowed the agent runs", not_allowed),
     ("an audit by the agent is that by epfctl", audited),
+    ("256 filters are listed, not 257", listed),
     ("a mirror is refused in one line", not_mirrored),
     ("its numbers are collected", in_metrics),
     ("verdicts without a holder are counted apart", in_metrics_overdue),

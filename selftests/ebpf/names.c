@@ -2,11 +2,12 @@
 /*
  * Names and directories of pure BPF filters: two processes create a filter at once,
  * stopped when one has made a directory but not yet locked it; names that no filter may
- * have.
+ * have; the last descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <epf.h>
@@ -14,6 +15,8 @@
 #include "../params.h"
 #include "backend.h"
 #include "drive.h"
+
+#define LAST_FD 4095
 
 static int stops; /* how many more locks of a directory wait for another creator */
 static char other[EPF_NAME_LEN];
@@ -132,6 +135,21 @@ static void try_names(void)
 	epf_close(dev);
 }
 
+/* The last descriptor that is known, and the first that is not. */
+static void try_descriptors(void)
+{
+	const struct rlimit most = { 8192, 8192 };
+	int last, err, fd = setrlimit(RLIMIT_NOFILE, &most);
+
+	while (fd >= 0 && fd < LAST_FD - 1)
+		fd = dup(0);
+	last = epf_dev_open();
+	err = epf_dev_open();
+	tap_ok(last == LAST_FD && epf_dev_find(last, "none") == -ENOENT && err == -EMFILE,
+	       "descriptor %d is taken, the next one refused: %d, %s", LAST_FD, last,
+	       strerror(-err));
+}
+
 int main(void)
 {
 	if (!drive_possible())
@@ -139,11 +157,12 @@ int main(void)
 	drive_name(other, "other");
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();
-	tap_plan(14);
+	tap_plan(15);
 	try_creators(1);
 	try_creators(3);
 	try_same_number();
 	try_names();
 	try_sweep();
+	try_descriptors(); /* which leaves none */
 	return tap_end();
 }

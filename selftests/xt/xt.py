@@ -330,7 +330,7 @@ def saved(program, version):
         "OUTPUT -m epf --name peers --key flow --learn",
         "INPUT -m epf --name peers --key flow --reverse --errors --frags accept "
         "--recent --within 10s --unknown accept",
-        "INPUT -m epf --name peers --key peer --prefix 24,64 --new --within 2 "
+        "INPUT -m epf --name peers --key peer --prefix 24,64 --new --within 254 "
         "--learn-new --unknown drop --if-malformed pass",
         "FORWARD -m epf --name peers --key conversation --new --learn --unknown drop",
         "INPUT -m epf --name peers --key peer-port --frags drop --recent --within 1500ms "
