@@ -207,15 +207,17 @@ def not_allowed():
 
 
 def audit(*args):
-    """Return the answers about the keys, and where they were computed."""
+    """Return the answers about the keys and what was asked, and where they were computed."""
     bits, ages = os.path.join(dir, "bits"), os.path.join(dir, "ages")
     out = epfctl("-j", "audit", *args, "--format", "csv", "--bitmap", bits,
                  "--ages", ages, "au", os.path.join(dir, "keys"), check=False)
     if out.returncode == 2:
         raise AssertionError(out)
     report = json.loads(out.stdout)
+    asked = report["asked"]["filter"], report["asked"]["epoch"], report["asked"]["as_of_ns"] > 0, \
+        [(age["keys"], "began_ago_ns" in age) for age in report["ages"]]
     with open(bits, "rb") as b, open(ages, "rb") as g:
-        return (report["keys"], report["present"], b.read(), g.read()), report["work"]
+        return (report["keys"], report["present"], asked, b.read(), g.read()), report["work"]
 
 
 def audited():
@@ -229,7 +231,7 @@ def audited():
         for place in ("copy", "live"):
             mine, _ = audit("--no-agent", "--place", place)
             if mine != theirs:
-                return f"{place}: {mine[:2]}, the agent: {theirs[:2]}"
+                return f"{place}: {mine[:3]}, the agent: {theirs[:3]}"
         if not KEYS <= theirs[1] <= KEYS + ABSENT // 100:
             return f"{theirs[1]} keys are present"
     return None

@@ -269,23 +269,18 @@ static int open_copy(struct target *t, const struct target_ask *ask, struct rec_
 	return ret ? ret : target_all_steps(t, ask, e);
 }
 
-/* Fill in the members of a snapshot header that are known of a live filter. */
+/* Fill in what is known of a live filter. */
 static void header_of(struct epf_snap_header *h, const struct epf_info *info)
 {
 	unsigned int i;
 
-	memset(h, 0, sizeof(*h));
 	h->params = info->params;
-	h->epoch_begin = h->epoch_end = info->epoch;
-	h->inserts = info->stats.inserts;
 	h->realtime_ns = epf_wall_ns();
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		const struct epf_epoch_info *e = &info->epochs[i];
 
-		if (!e->epoch)
-			continue; /* none yet */
-		h->epochs[e->epoch % EPF_EPOCHS].inserts = e->inserts;
-		h->epochs[e->epoch % EPF_EPOCHS].age_ns = e->age_ns;
+		if (e->epoch)
+			h->epochs[e->epoch % EPF_EPOCHS].age_ns = e->age_ns;
 	}
 }
 

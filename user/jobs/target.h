@@ -27,8 +27,7 @@ enum target_place {
  * @why: phrase that gives the reason for @place and @engine
  * @view: view to look keys up in; it refers to what this struct holds
  * @header: of a snapshot or a copy, with its checksums. Of a filter in place only
- *	@params, @epoch_begin, @epoch_end, @inserts and @realtime_ns as of the time
- *	when it was opened, without checksums
+ *	@params, @realtime_ns and the ages of @epochs, as of the time when it was opened
  * @keyed: the hash key is known, so keys can be looked up and not only digests
  * @saturated: the filter fails open, because its error may exceed the limit; the error of
  *	the snapshot is above it. The lines are read all the same: a key that is not in them
