@@ -464,10 +464,11 @@ def changes_meanwhile():
         a.poll(lambda: (verdict(own, "file") or {}).get("inode") ==
                os.stat(os.path.join(own, "file")).st_ino)
         g.settle()
-        told = [line for line in g.text().splitlines() if own.encode() in line]
-        done = sum(b"changed during the audit" not in line for line in told)
-        if g.status()["files_done"] != done:
-            return f"{g.status()['files_done']} files done, {done} told of"
+
+        def all_told_of():  # an event that came late may have started one more audit
+            told = [line for line in g.text().splitlines() if own.encode() in line]
+            return g.status()["files_done"] == sum(b"changed during the audit" not in line for line in told)
+        a.poll(all_told_of)
     return whole(own, "file") or strays(own, ["file", "last"])
 
 
