@@ -23,10 +23,10 @@ torture/*) kernel=stock cpus=4 programs=${1//,/ } ;;
 esac
 [ -n "${programs:-}" ] || { echo "boot.sh: no line '${1:-}' in $here/boots" >&2; exit 2; }
 
-tests=$("$here/tests.sh") || exit 2
+tests=$("$here/tests.sh" --guest) || exit 2
 paths=()
 for program in $programs; do
-	found=$(awk -v name="$program" '$1 == name && $2 == "guest" { print $3 }' <<< "$tests")
+	found=$(awk -v name="$program" '$1 == name { print $3 }' <<< "$tests")
 	[ -n "$found" ] || { echo "boot.sh: $1: no test $program for a guest" >&2; exit 2; }
 	paths+=("$found")
 done
@@ -35,8 +35,8 @@ if [ "$kernel" != stock ]; then
 	EPF_VM_OPTIONS="--smp $cpus ${EPF_VM_OPTIONS:-}" exec "$here/kernels.sh" --together \
 		"${paths[@]}" -- "$kernel"
 fi
-# Boots that begin together build one after another.
-if [ -z "${EPF_KO:-}" ]; then
+# Boots that begin together build one after another. EPF_BUILT: check.sh has built the module.
+if [ -z "${EPF_KO:-}${EPF_BUILT:-}" ]; then
 	mkdir -p "$here/../build" && flock "$here/../build" make -s --no-print-directory -C "$here/../kmod" >&2 || exit 125
 fi
 # shellcheck disable=SC2086 # a list of options

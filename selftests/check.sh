@@ -60,8 +60,8 @@ boots() {
 # Prints the boots, and for each program that is in no boot a guest of its own.
 guests() {
 	boots check
-	"$here/tests.sh" | while read -r name where path; do
-		[ "$where" != guest ] || grep -v '^#' "$here/boots" | grep -qE " $name( |\$)" ||
+	"$here/tests.sh" --guest | while read -r name _ path; do
+		grep -v '^#' "$here/boots" | grep -qE " $name( |\$)" ||
 			echo "vm:$path"
 	done
 }
@@ -69,7 +69,7 @@ guests() {
 run() {
 	local programs
 	mapfile -t programs < <(longest_first)
-	"$here/runner.sh" -j "$jobs" "${programs[@]}"
+	EPF_BUILT=1 "$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
 # Does this suite need the user space tools?

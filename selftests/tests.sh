@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: tests.sh [PATTERN]
+# usage: tests.sh [PATTERN | --guest]
 #
-# Lists all test programs, or those whose names match the shell pattern, one per line:
-# name, where it runs (native or guest), path. If none matches, it prints one line with
+# Lists all test programs, or those whose names match the shell pattern, or those for a guest, one
+# per line: name, where it runs (native or guest), path. If none matches, it prints one line with
 # similar names on stderr, exit status 1.
 
 set -u
@@ -22,9 +22,13 @@ named() {
 	done
 }
 
+guest() {
+	make -s --no-print-directory -C "$here" list_guest | named guest
+}
+
 all() {
 	make -s --no-print-directory -C "$here" list | named native
-	make -s --no-print-directory -C "$here" list_guest | named guest
+	guest
 }
 
 # usage: near PATTERN; reads names
@@ -39,6 +43,7 @@ print(", ".join((near + [n for n in difflib.get_close_matches(want, names, 9, 0.
 ' "$1"
 }
 
+[ "${1:-}" != --guest ] || { guest; exit; }
 list=$(all) || exit 1
 [ $# -gt 0 ] || { echo "$list"; exit 0; }
 found=
