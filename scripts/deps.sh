@@ -172,7 +172,7 @@ shown() {
 	case ${3:--} in
 	-) false ;;
 	pc:*) pkg-config --exists "${3#pc:}" ;;
-	py:*) python3 -c "import ${3#py:}" ;;
+	py:*) "${PYTHON:-/usr/bin/python3}" -c "import ${3#py:}" ;;
 	*.h) "${CC:-cc}" -fsyntax-only -include "$3" -xc /dev/null ;;
 	*) command -v "$3" ;;
 	esac > /dev/null 2>&1
