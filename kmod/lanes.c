@@ -46,7 +46,7 @@ static bool epf_lanes_may_end(const struct epf_table *t)
 
 static void epf_lanes_ended(struct epf_table *t, u64 e)
 {
-	t->cookie[e & 7] = start_poll_synchronize_rcu();
+	t->cookie[e & 7] = get_state_synchronize_rcu(); /* epf_lanes_work() starts it */
 }
 
 /* The worker can only poll the grace period again. A queued run is not postponed: frequent calls
@@ -138,8 +138,15 @@ static void epf_lanes_scan_chunk(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
+/* A grace period must be started with interrupts enabled, so not where an epoch ends. Each end
+ * queues the worker, without which the next one has no empty lane either.
+ */
 static void epf_lanes_work(struct epf_table *t)
 {
+	u64 e = epf_load(&t->state.epoch);
+
+	if (!poll_state_synchronize_rcu(READ_ONCE(t->cookie[(e - 1) & 7])))
+		start_poll_synchronize_rcu();
 	while (!READ_ONCE(t->retired) && t->state.scanned < epf_load(&t->state.epoch))
 		epf_lanes_scan_chunk(t);
 }
