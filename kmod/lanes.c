@@ -138,8 +138,9 @@ static void epf_lanes_scan_chunk(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
-/* A grace period must be started with interrupts enabled, so not where an epoch ends. Each end
- * queues the worker, without which the next one has no empty lane either.
+/* A grace period must be started with interrupts enabled, so not where an epoch ends, with the
+ * lock held. The end of an epoch queues the worker afterwards. If it comes late, so does the
+ * rotation that waits for this grace period, which must wait for the worker's scan, too.
  */
 static void epf_lanes_work(struct epf_table *t)
 {

@@ -11,6 +11,7 @@
 ko=${EPF_KO:-$(dirname "$0")/../../build/kmod/epochfilter.ko}
 command -v objdump > /dev/null || ktap_skip_all 'no objdump'
 [ -f "$ko" ] || ktap_skip_all "$ko is not built"
+! grep -qE '__(asan|tsan)_' "$ko" || ktap_skip_all 'code with checks of KASAN or KCSAN'
 tmp=$(mktemp) || exit 1
 ktap_cleanup rm -f "$tmp"
 objdump -dr --no-show-raw-insn "$ko" | awk '

@@ -71,8 +71,9 @@ static const struct call {
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
-/* The parent counts from the first address to the second; the numbers are in registers. */
-/* Stops the child, so that it is followed from here to steps_end() only. */
+/* Stops the child: the parent reads the two numbers from its registers, and counts the instructions
+ * from here to steps_end().
+ */
 __attribute__((noinline)) void steps_begin(unsigned long call, unsigned long time)
 {
 	__asm__ volatile("int3" : : "D"(call), "S"(time) : "memory");
