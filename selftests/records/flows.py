@@ -687,7 +687,9 @@ def many_interfaces():
 
 
 def without_packets():
-    """Of sections and interfaces without a packet, up to 2 MiB wait, less the piece that is read next."""
+    """Of sections and interfaces without a packet, up to 2 MiB wait, less the piece that is read
+    next. A piece may begin with the packet before them, and another end with the one behind.
+    """
     number, some = [(n, s) for _, n, s in model_packets()][0]
     keys = keys_of(some, 0, packets.ETHER)
     with tempfile.TemporaryDirectory() as folder:
@@ -695,7 +697,7 @@ def without_packets():
         pcap.Capture(some, number).save_ng(path)
         whole = open(path, "rb").read()
     one = pcap.block(1, struct.pack("<HHIHH", number, 0, 1 << 18, 1, 65532) + bytes(65536))
-    least, most = (((2 << 20) + more * (64 << 10)) // len(one) for more in (-2, 1))
+    least, most = (((2 << 20) + more * (64 << 10)) // len(one) for more in (-2, 3))
     got = read(whole + one * most + whole, "pcap", "key=frame")
     return expect(read(whole + one * least + whole, "pcap", "key=frame"), keys * 2) or \
         expect(got, keys, EBADMSG) or differ("why", "more than 2 MiB" in got.why, True)
