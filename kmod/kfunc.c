@@ -149,7 +149,7 @@ static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *ke
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (likely(t))
-		ret = epf_kfunc_do_digest(t, epf_digest(&t->hash, key, len), op);
+		ret = epf_kfunc_do_digest(t, data_race(epf_digest(&t->hash, key, len)), op);
 	rcu_read_unlock();
 	return ret;
 }
@@ -378,7 +378,7 @@ __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 ke
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (t)
-		*digest = epf_digest(&t->hash, key, key__sz);
+		*digest = data_race(epf_digest(&t->hash, key, key__sz));
 	rcu_read_unlock();
 	return t ? 0 : -ENODEV;
 }

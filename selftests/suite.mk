@@ -35,7 +35,7 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra \
 	$(addprefix -idirafter $(SYSROOT)/usr/include/,$(MULTIARCH))
 LIBEPF := $(BUILD)/user/libepf.a
 
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover -O1
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover -Og
 has = $(shell command -v $(1) >/dev/null 2>&1 && echo y)
 # FAST=y: as if there were no sanitizers ("make check-fast").
 compiles = $(if $(FAST),,$(shell echo 'int main(void){}' | $(1) -x c - -o /dev/null 2>/dev/null && echo y))

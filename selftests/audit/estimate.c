@@ -116,13 +116,14 @@ static const struct {
 static void make(struct sim *s, __u32 parts, __u32 k, unsigned int i)
 {
 	sim_init(s, LINES, parts, k, i % 2 ? 32 : 0);
-	s->per_epoch = (__u32)(fills[i].load * FULL * LINES / k);
 	if (fills[i].load >= 1) /* sparse filters keep stale lanes */
 		s->epoch = fills[i].epoch - 9;
-	if (fills[i].load < 0)
+	if (fills[i].load < 0) {
 		sim_noise(s, fills[i].epoch);
-	else
+	} else {
+		s->per_epoch = (__u32)(fills[i].load * FULL * LINES / k);
 		sim_stream(s, fills[i].epoch);
+	}
 }
 
 static const char *one(__u32 parts, __u32 k, unsigned int i)
