@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl audit of snapshots, without the module: answers against the expected ones
-# (mkaudit.c), interruption, faults, hostile input.
+# epfctl audit of snapshots: answers (mkaudit.c has the expected ones), interruption, hostile input.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -16,7 +15,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 122
+ktap_plan 123
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -41,6 +40,7 @@ answers "$few" <(tail -n +2 "$few/keys.csv") -F csv --fields 2
 answers "$many" "$many/keys.csv" -F csv --header --fields key
 answers "$few" "$few/keys.json"
 answers "$few" "$few/keys.json" -F json --fields key
+answers "$few" <(od -An -v -w8 -tx8 "$few/digests" | tr -d ' ') -F csv --digests
 answers "$few" "$few/keys.pcap"
 answers "$many" "$many/keys.pcap" -F pcap --key frame
 for engine in scalar ring avx2 avx512; do

@@ -475,11 +475,11 @@ def race(*options):
                       reasons=(sorted(counters), ["absent", "recent"]))
 
 
-def others_filter(hook, prio):
+def others_filter(hook, prio, handle=1):
     """Another user's program, as a filter."""
     path = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o")
-    net.in_b("tc", "filter", "add", "dev", net.B, hook, "prio", prio, "bpf", "da",
-             "obj", path, "sec", "tc")
+    net.in_b("tc", "filter", "add", "dev", net.B, hook, "prio", prio, "handle", handle, "bpf",
+             "da", "obj", path, "sec", "tc")
 
 
 def marks(*options):
@@ -521,18 +521,26 @@ def beside(*options):
                       ours=("reflex_learn" in shown, False))
 
 
-def half():
-    """If the inserting program was removed, status says so, and detach removes the rest.
+def half(replaced):
+    """If the inserting program was removed, status says so, and detach removes the rest; but not
+    what another user has put at the program's place since.
 """
     with Filter():
         net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP,
                    "--clsact")
         net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
+        if replaced:
+            net.in_b("tc", "qdisc", "add", "dev", net.B, "clsact")
+            others_filter("egress", 60000, "0x657066")
         shown = net.epfctl("status", net.B, check=False)
         told = json.loads(net.epfctl("-j", "status", net.B, check=False).stdout)
         net.epfctl("detach", net.B)
+        kept = net.in_b("tc", "filter", "show", "dev", net.B, "egress", check=False).stdout
+        if replaced:
+            net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
     return net.unlike(code=(shown.returncode, 1),
                       warned=("the learning program is gone" in shown.stdout, True),
+                      theirs=("reflex_other" in kept, replaced),
                       sides=((told["reflexive"]["ask"]["attached"],
                               told["reflexive"]["learn"]["attached"]),
                              (True, False)))
@@ -768,7 +776,8 @@ def cases():
         ("zones", of(zones, flows(0))), ("zones, tc", of(zones, flows(0), "--ask", "tc")),
         ("marks leave other bits alone", of(marks, "--clsact")),
         ("the qdisc of others stays", beside),
-        ("what is left of half an attachment", half),
+        ("what is left of half an attachment", of(half, False)),
+        ("a program of another at its place", of(half, True)),
         ("detached from another network namespace", elsewhere),
         ("the rule is shown as it was given", told),
         ("refused", refusals),

@@ -142,11 +142,13 @@ def run(name, limit):
 
 def digest(path):
     """Return the hash of an object without its lines and types."""
-    with tempfile.NamedTemporaryFile() as bare:
-        done = subprocess.run(["objcopy", "--strip-debug", "-R", ".note.gnu.build-id", path, bare.name],
-                              capture_output=True, check=False)
-        text = bare.read()
-    return hashlib.sha256(text).digest() if text and not done.returncode else os.urandom(8)
+    with tempfile.TemporaryDirectory() as folder:  # where it fails, objcopy removes its output
+        bare = os.path.join(folder, "bare")
+        if subprocess.run(["objcopy", "--strip-debug", "-R", ".note.gnu.build-id", path, bare],
+                          capture_output=True, check=False).returncode:
+            return os.urandom(8)
+        with open(bare, "rb") as file:
+            return hashlib.sha256(file.read()).digest()
 
 
 def objects_of(path):

@@ -314,7 +314,7 @@ def interface_gone(*options):
         net.make_net()
         # The kernel frees namespaces later, so the new one seldom has another number.
         if os.stat(f"/run/netns/{net.NS_B}").st_ino != before:
-            net.epfctl("detach", states[0]["interface"])
+            net.epfctl("detach", f"{net.B}@{before}")
         fault = net.unlike(attached=([s["attached"] for s in states],
                                      [False]))
         with net.Attached(*options) as on: # takes over the leftovers

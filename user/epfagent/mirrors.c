@@ -322,7 +322,6 @@ static void make_target(const struct mirror *m, const struct epf_info *info, str
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 	t->place = TARGET_COPY;
-	t->keyed = true;
 	t->saturated = info->flags & EPF_INFO_SATURATED;
 	t->fpr_ppt = info->fpr_ppt;
 	epf_mirror_view(m->lines, &t->view);

@@ -264,7 +264,6 @@ static int share_snapshot(struct shared *s)
 	ranks_tell(&t->mtime_ns, sizeof(t->mtime_ns));
 	if (t->header.params.kind == EPF_KIND_LANES) {
 		t->place = TARGET_FILE;
-		t->keyed = true;
 		return share_lines(s);
 	}
 	return ranks->rank ? open_snapshot_file(s) : 0;

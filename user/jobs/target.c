@@ -99,7 +99,6 @@ static int begin_view(struct target *t, const struct target_ask *ask, struct rec
 	if (ret)
 		return rec_error_set(e, ret, "'%s': %s", ask->name, strerror(-ret));
 	t->header = t->file.header;
-	t->keyed = true;
 	return 1;
 }
 
@@ -289,7 +288,6 @@ static int open_live(struct target *t, const struct target_ask *ask, struct rec_
 	struct epf_info info;
 	int ret = epf_view_filter(&t->view, t->filter, true, &info);
 
-	t->keyed = !ret;
 	if (ret == -EPERM && ask->digests)
 		ret = epf_view_filter(&t->view, t->filter, false, &info);
 	if (ret == -EPERM)

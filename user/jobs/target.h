@@ -28,7 +28,6 @@ enum target_place {
  * @view: view to look keys up in; it refers to what this struct holds
  * @header: of a snapshot or a copy, with its checksums. Of a filter in place only
  *	@params, @realtime_ns and the ages of @epochs, as of the time when it was opened
- * @keyed: the hash key is known, so keys can be looked up and not only digests
  * @saturated: the filter fails open, because its error may exceed the limit; the error of
  *	the snapshot is above it. The lines are read all the same: a key that is not in them
  *	was not inserted
@@ -43,7 +42,6 @@ struct target {
 	char why[EPF_WHY_LEN];
 	struct epf_view view;
 	struct epf_snap_header header;
-	bool keyed;
 	bool saturated;
 	__u64 fpr_ppt;
 	__u64 mtime_ns;

@@ -330,7 +330,6 @@ static const char *check_data(struct ipfix *p, const __u8 *set, size_t n)
 	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, (uint16_t)epf_be16(set), NULL);
 	size_t least, at = SET_HEADER;
 
-	p->left = 0;
 	if (!t)
 		return "a data set without a template";
 	least = record_least(t);
