@@ -24,9 +24,9 @@ static __always_inline bool measure(struct ingress *in, bool judged)
 	return epf_meter_above(rate, &in->shared->level, now);
 }
 
-static __always_inline bool drops(const struct ingress *in, __u32 reason)
+static __always_inline bool drops(const struct ingress *in, __u32 outcome)
 {
-	return in->rule->drops >> reason & 1;
+	return in->rule->drops >> outcome & 1;
 }
 
 /* Above the rate: is the packet passed on and its key inserted? @found: verdict. */
@@ -34,10 +34,10 @@ static __always_inline bool admitted(struct ingress *in, int found)
 {
 	if (found > 0)
 		return true;
-	return found ? !drops(in, ingress_reason(found)) : ingress_token(in);
+	return found ? !drops(in, epf_outcome_of(found)) : ingress_token(in);
 }
 
-/* Return: enum epf_ingress_reason. */
+/* Return: enum epf_outcome. */
 static __always_inline __u32 look(struct epf_ctx *ctx, struct ingress *in,
 				  const struct ingress_packet *p, bool above)
 {
@@ -46,14 +46,14 @@ static __always_inline __u32 look(struct epf_ctx *ctx, struct ingress *in,
 	if (above) {
 		found = ingress_cluster(ctx, in->rule, p, ingress_test(p));
 		if (!admitted(in, found))
-			return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;
+			return found ? epf_outcome_of(found) : EPF_OUT_LEFT_OUT;
 	}
 	ret = ingress_insert(ctx, in->rule, p);
 	if (!above)
 		found = ingress_cluster(ctx, in->rule, p, ret);
 	if (found > 0)
-		return EPF_INGRESS_RECENT;
-	return found ? ingress_reason(found) : EPF_INGRESS_NEW;
+		return EPF_OUT_RECENT;
+	return found ? epf_outcome_of(found) : EPF_OUT_ABSENT;
 }
 
 SEC("xdp")
@@ -61,19 +61,19 @@ int xdp_admit(struct xdp_md *ctx)
 {
 	struct ingress_packet p;
 	struct ingress in;
-	__u32 reason;
+	__u32 outcome;
 	bool above;
 	int err;
 
 	if (!ingress_maps(&in))
 		return XDP_PASS;
 	err = ingress_find(ctx, in.rule, &p);
-	reason = err ? ingress_reason(err) : EPF_INGRESS_NEW;
-	above = measure(&in, !err || reason >= EPF_INGRESS_KEYLESS);
+	outcome = err ? epf_outcome_of(err) : EPF_OUT_ABSENT;
+	above = measure(&in, !err || outcome >= EPF_OUT_HIDDEN);
 	if (!err)
-		reason = look(ctx, &in, &p, above);
-	ingress_count(ctx, &in, above, reason);
-	return above && drops(&in, reason) ? XDP_DROP : XDP_PASS;
+		outcome = look(ctx, &in, &p, above);
+	ingress_count(ctx, &in, above, outcome);
+	return above && drops(&in, outcome) ? XDP_DROP : XDP_PASS;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

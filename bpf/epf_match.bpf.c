@@ -25,41 +25,19 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct epf_match_counts);
-} match_counts SEC(".maps");
+	__type(value, struct epf_counts);
+} epf_counts SEC(".maps");
 
-/* The reason for a result of look(). */
-static __always_inline __u32 reason_of(int ret, bool asks)
-{
-	switch (ret) {
-	case 0:
-		return asks ? EPF_MATCH_NEW : EPF_MATCH_INSERTED;
-	case -ENOSPC:
-		return EPF_MATCH_SATURATED;
-	case -ETIME:
-		return EPF_MATCH_OVERDUE;
-	case -ENODEV:
-		return EPF_MATCH_GONE;
-	case -ENOMSG:
-		return EPF_MATCH_FRAGMENT;
-	case -ENODATA:
-		return EPF_MATCH_TRUNCATED;
-	case -EBADMSG:
-		return EPF_MATCH_MALFORMED;
-	}
-	return ret > 0 ? EPF_MATCH_RECENT : EPF_MATCH_ERROR;
-}
-
-static __always_inline void count(__u32 reason, __u32 bytes)
+static __always_inline void count(__u32 outcome, __u32 bytes)
 {
 	__u32 zero = 0;
-	struct epf_match_counts *counts = bpf_map_lookup_elem(&match_counts, &zero);
+	struct epf_counts *counts = bpf_map_lookup_elem(&epf_counts, &zero);
 
-	barrier_var(reason); /* compare and index must use one register */
-	if (!counts || reason >= EPF_MATCH_REASONS)
+	barrier_var(outcome); /* compare and index must use one register */
+	if (!counts || outcome >= EPF_OUTCOMES)
 		return;
-	__sync_fetch_and_add(&counts->by[reason].packets, 1);
-	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
+	__sync_fetch_and_add(&counts->by[0][outcome].packets, 1);
+	__sync_fetch_and_add(&counts->by[0][outcome].bytes, bytes);
 }
 
 /* @ask and @learn are those of the rule, as constants. */
@@ -90,11 +68,11 @@ static __always_inline int look(struct __sk_buff *skb, bool asks, __u8 learn)
 
 static __always_inline int match(struct __sk_buff *skb, bool asks, __u8 learn)
 {
-	int ret = look(skb, asks, learn);
+	__u32 outcome = epf_forget(epf_rule_outcome(asks, look(skb, asks, learn)));
 	struct xt_epf_rule r = rule;
 
-	count(epf_forget(reason_of(ret, asks)), skb->len);
-	return epf_rule_holds(&r, ret);
+	count(outcome, skb->len);
+	return epf_rule_holds(&r, outcome);
 }
 
 /* Only one of these is loaded, so the verifier reads no operation that is not used. */

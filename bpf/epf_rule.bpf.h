@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Common code of programs that look packets up by a rule, at any hook: whether the rule
- * matches a packet, and the reason it is counted under. Include it after epf_packet.bpf.h.
+ * matches a packet, and the outcome it is counted under. Include it after epf_packet.bpf.h.
  */
 #ifndef EPF_RULE_BPF_H
 #define EPF_RULE_BPF_H
@@ -12,7 +12,6 @@
 enum match {
 	MATCHED,
 	NOT_MATCHED,
-	NO_PORTS,  /* not the first fragment, of a protocol that the rule matches */
 	NOT_PLAIN, /* cannot be decided in place */
 };
 
@@ -52,8 +51,8 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 		return err;
 	if (proto >= EPF_REFLEX_PROTOS || !rule->any[proto])
 		return NOT_MATCHED;
-	if (err)
-		return err == -ENOMSG ? NO_PORTS : err;
+	if (err) /* -ENOMSG: not the first fragment, of a protocol that the rule matches */
+		return err;
 	port = sent ? found->flow.four >> 16 : found->flow.four;
 	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ? MATCHED : NOT_MATCHED;
 }
@@ -91,40 +90,24 @@ static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	return unless_control(ctx, ask, match_found(rule, found, sent || found->l3.carried, err));
 }
 
-/* The reason for an error that is neither a digest nor a verdict. */
-static __always_inline __u32 reason_of(int err)
+/* @ret: neither a digest nor an answer. Return: enum epf_outcome. */
+static __always_inline __u32 outcome_of(int ret)
 {
-	if (err <= -EPF_CONTROL)
-		return EPF_REFLEX_CONTROL;
-	switch (err) {
-	case NOT_MATCHED:
-		return EPF_REFLEX_OTHER;
-	case NO_PORTS:
-	case -ENOMSG:
-		return EPF_REFLEX_FRAGMENT;
-	case -ENODATA:
-		return EPF_REFLEX_TRUNCATED;
-	case -EBADMSG:
-		return EPF_REFLEX_MALFORMED;
-	case -ENOSPC:
-		return EPF_REFLEX_SATURATED;
-	case -ETIME:
-		return EPF_REFLEX_OVERDUE;
-	case -ENODEV:
-		return EPF_REFLEX_NO_FILTER;
-	case -EHOSTUNREACH:
-		return EPF_REFLEX_UNCOVERED;
-	default:
-		return EPF_REFLEX_ERROR;
-	}
+	return ret == NOT_MATCHED ? EPF_OUT_OTHER : epf_outcome_of(ret);
 }
 
-/* The reason for the filter's answer: absent, or 1 + the age in epochs, or an error. */
-static __always_inline __u32 reason_asked(const struct epf_reflex_rule *rule, int ret)
+/* @ret: of an insertion. */
+static __always_inline __u32 outcome_learnt(int ret)
+{
+	return ret ? epf_outcome_of(ret) : EPF_OUT_LEARNT;
+}
+
+/* @ret: of the filter: absent, or 1 + the age in epochs, or an error. */
+static __always_inline __u32 outcome_asked(const struct epf_reflex_rule *rule, int ret)
 {
 	if (ret <= 0)
-		return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
-	return rule->within && (__u32)ret > rule->within ? EPF_REFLEX_OLDER : EPF_REFLEX_RECENT;
+		return ret ? epf_outcome_of(ret) : EPF_OUT_ABSENT;
+	return rule->within && (__u32)ret > rule->within ? EPF_OUT_OLDER : EPF_OUT_RECENT;
 }
 
 #endif /* EPF_RULE_BPF_H */

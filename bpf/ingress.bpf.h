@@ -36,14 +36,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct epf_ingress_counts);
+	__type(value, struct epf_counts);
 } epf_counts SEC(".maps");
 
 /* Working data of the programs; none is NULL. */
 struct ingress {
 	const struct epf_ingress_rule *rule;
 	struct epf_ingress_shared *shared;
-	struct epf_ingress_counts *counts;
+	struct epf_counts *counts;
 };
 
 static __always_inline bool ingress_maps(struct ingress *in)
@@ -54,33 +54,6 @@ static __always_inline bool ingress_maps(struct ingress *in)
 	in->shared = bpf_map_lookup_elem(&epf_shared, &zero);
 	in->counts = bpf_map_lookup_elem(&epf_counts, &zero);
 	return in->rule && in->shared && in->counts;
-}
-
-/* enum epf_ingress_reason for an error of ingress_find() or of the filter. */
-static __always_inline __u32 ingress_reason(int err)
-{
-	if (err <= -EPF_CONTROL)
-		return EPF_INGRESS_CONTROL;
-	switch (err) {
-	case -EPROTO:
-		return EPF_INGRESS_NOT_IP;
-	case -ENOMSG:
-		return EPF_INGRESS_FRAGMENT;
-	case -ENODATA:
-		return EPF_INGRESS_TRUNCATED;
-	case -EBADMSG:
-		return EPF_INGRESS_MALFORMED;
-	case -ENOSPC:
-		return EPF_INGRESS_SATURATED;
-	case -ETIME:
-		return EPF_INGRESS_OVERDUE;
-	case -ENODEV:
-		return EPF_INGRESS_NO_FILTER;
-	case -EHOSTUNREACH:
-		return EPF_INGRESS_UNCOVERED;
-	default:
-		return EPF_INGRESS_ERROR;
-	}
 }
 
 #ifdef EPF_MODULE
@@ -224,14 +197,14 @@ static __always_inline bool ingress_token(const struct ingress *in)
 }
 
 static __always_inline void ingress_count(struct epf_ctx *ctx, struct ingress *in, bool above,
-					  __u32 reason)
+					  __u32 outcome)
 {
-	struct epf_xdp_count *count;
+	struct epf_count *count;
 
-	barrier_var(reason); /* compare and index must use one register */
-	if (reason >= EPF_INGRESS_REASONS)
+	barrier_var(outcome); /* compare and index must use one register */
+	if (outcome >= EPF_OUTCOMES)
 		return;
-	count = &in->counts->side[above][reason];
+	count = &in->counts->by[above][outcome];
 	count->packets++;
 	count->bytes += epf_ctx_len(ctx);
 }

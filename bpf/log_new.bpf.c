@@ -33,7 +33,7 @@ static __always_inline void fill(struct epf_ingress_record *r, const struct epf_
 }
 
 /* The first packet of a flow; fields that cannot be read are 0. A function of its own, to
- * save stack. Return: enum epf_ingress_reason.
+ * save stack. Return: 0; 1: there is no room for a record.
  */
 EPF_FN_APART int log_packet(struct epf_ctx *ctx)
 {
@@ -45,35 +45,33 @@ EPF_FN_APART int log_packet(struct epf_ctx *ctx)
 		epf_xdp_find(ctx, &ask, &found);
 	r = bpf_ringbuf_reserve(&epf_ring, sizeof(*r), 0);
 	if (!r)
-		return EPF_INGRESS_RING_FULL;
+		return 1;
 	fill(r, &found, epf_ctx_len(ctx));
 	bpf_ringbuf_submit(r, 0);
-	return EPF_INGRESS_NEW;
-}
-
-/* Write a record, if there is a token. @ret: the verdict. Return: enum epf_ingress_reason. */
-static __always_inline __u32 record(struct epf_ctx *ctx, struct ingress *in, int ret)
-{
-	__u32 reason = ingress_token(in) ? log_packet(ctx) : EPF_INGRESS_LEFT_OUT;
-
-	return ret && reason == EPF_INGRESS_NEW ? EPF_INGRESS_UNCOVERED : reason;
+	return 0;
 }
 
 SEC("xdp")
 int xdp_log_new(struct xdp_md *ctx)
 {
 	struct ingress in;
-	__u32 reason;
+	__u32 outcome;
 	int ret;
 
 	if (!ingress_maps(&in))
 		return XDP_PASS;
 	ret = ingress_learn(ctx, in.rule);
-	if (!ret || ret == -EHOSTUNREACH)
-		reason = record(ctx, &in, ret);
+	if (ret)
+		outcome = ret > 0 ? EPF_OUT_RECENT : epf_outcome_of(ret);
 	else
-		reason = ret > 0 ? EPF_INGRESS_RECENT : ingress_reason(ret);
-	ingress_count(ctx, &in, false, reason);
+		outcome = EPF_OUT_ABSENT;
+	if (!ret || ret == -EHOSTUNREACH) {
+		if (!ingress_token(&in))
+			outcome = EPF_OUT_LEFT_OUT;
+		else
+			in.counts->effect[EPF_EFFECT_RING_FULL] += log_packet(ctx);
+	}
+	ingress_count(ctx, &in, false, outcome);
 	return XDP_PASS;
 }
 

@@ -38,8 +38,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct epf_nf_counts);
-} nf_counts SEC(".maps");
+	__type(value, struct epf_counts);
+} epf_counts SEC(".maps");
 
 /* An IPv4 header without options and the four bytes after it, as little-endian words. */
 struct plain {
@@ -84,12 +84,12 @@ static __always_inline int find_all(struct epf_ctx *ctx, struct epf_xdp_ask *ask
 	return unless_control(ctx, ask, err ? err : MATCHED);
 }
 
-/* What the filter says, and how long ago that was. Return: enum epf_nf_reason. */
+/* What the filter says, and how long ago that was. Return: enum epf_outcome. */
 static __always_inline __u32 answer(const struct epf_nf_rule *rule, int ret)
 {
 	if (ret > 0 && !(rule->op & EPF_NF_ASK))
-		return EPF_NF_KNOWN;
-	return reason_asked(&rule->of, ret);
+		return EPF_OUT_KNOWN;
+	return outcome_asked(&rule->of, ret);
 }
 
 #ifdef EPF_MODULE
@@ -133,9 +133,7 @@ static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
 
 static __always_inline __u32 learn(struct epf_ctx *ctx, struct key *key)
 {
-	int ret = insert(ctx, key);
-
-	return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
+	return outcome_learnt(insert(ctx, key));
 }
 
 /* Look the key up, then insert it: the result is the one from before. If a key cannot be
@@ -154,7 +152,7 @@ static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_nf_rule *
 	if (op == EPF_NF_ASK || ((op & EPF_NF_IF_NEW) && ret > 0))
 		return told;
 	learnt = learn(ctx, key);
-	return learnt == EPF_REFLEX_LEARNT && (op & EPF_NF_ASK) ? told : learnt;
+	return learnt == EPF_OUT_LEARNT && (op & EPF_NF_ASK) ? told : learnt;
 }
 
 /* Any packet. Return: is it matched, or an error? */
@@ -178,7 +176,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule 
 	ask.opts = epf_pkt_opts_read(&rule->of.opts[0]);
 	ret = read_plain(ctx, &plain) ? match_plain(&plain, rule) : find(ctx, rule, &ask, &found);
 	if (ret != MATCHED)
-		return reason_of(ret);
+		return outcome_of(ret);
 	key.opts = ask.opts;
 	key.iface = epf_ctx_iface(ctx);
 	return use(ctx, rule, &key);
@@ -220,14 +218,14 @@ static __always_inline __u32 look_long(struct epf_ctx *ctx, const struct epf_nf_
 	int ret = find(ctx, rule, ask, &found);
 
 	if (ret != MATCHED)
-		return reason_of(ret);
+		return outcome_of(ret);
 	if (key->at >= EPF_BPF_SLOTS)
-		return EPF_REFLEX_NO_FILTER;
+		return EPF_OUT_NO_FILTER;
 	found.scope.iface = epf_ctx_iface(ctx);
 	found.scope.mark = ctx->skb->mark;
 	ret = epf_xdp_make(ask, &slot->hash, &found);
 	key->digest = ask->digest;
-	return ret ? reason_of(ret) : use(ctx, rule, key);
+	return ret ? outcome_of(ret) : use(ctx, rule, key);
 }
 
 /* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
@@ -244,7 +242,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule 
 	key.at = epf_inline_slot(&slot);
 	is_plain = read_plain(ctx, &plain);
 	if (is_plain && match_plain(&plain, rule) == NOT_MATCHED)
-		return EPF_REFLEX_OTHER;
+		return EPF_OUT_OTHER;
 	if (is_plain && key.at < EPF_BPF_SLOTS &&
 	    digest_plain(&plain, &ask.opts, &slot->hash, &key.digest))
 		return use(ctx, rule, &key);
@@ -252,10 +250,10 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_nf_rule 
 }
 #endif
 
-static __always_inline void count(struct epf_nf_counts *counts, __u32 reason, __u32 bytes)
+static __always_inline void count(struct epf_counts *counts, __u32 outcome, __u32 bytes)
 {
-	__sync_fetch_and_add(&counts->by[reason].packets, 1);
-	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
+	__sync_fetch_and_add(&counts->by[0][outcome].packets, 1);
+	__sync_fetch_and_add(&counts->by[0][outcome].bytes, bytes);
 }
 
 static __always_inline int done(struct epf_ctx *ctx, const struct epf_reflex_act *act)
@@ -285,23 +283,20 @@ static __always_inline bool through(const struct net_device *dev, const struct e
 SEC("netfilter")
 int nf_look(struct bpf_nf_ctx *ctx)
 {
-	__u32 zero = 0, reason;
+	__u32 zero = 0, outcome;
 	const struct epf_nf_rule *rule = bpf_map_lookup_elem(&nf_rule, &zero);
-	struct epf_nf_counts *counts = bpf_map_lookup_elem(&nf_counts, &zero);
+	struct epf_counts *counts = bpf_map_lookup_elem(&epf_counts, &zero);
 
 	if (!rule || !counts)
 		return NF_ACCEPT;
-	reason = through(ctx->state->in, &rule->in) && through(ctx->state->out, &rule->out) ?
-			 look(ctx, rule) :
-			 EPF_REFLEX_OTHER;
-	barrier_var(reason); /* compare and index must use one register */
-	if (reason >= EPF_NF_REASONS)
+	outcome = through(ctx->state->in, &rule->in) && through(ctx->state->out, &rule->out) ?
+			  look(ctx, rule) :
+			  EPF_OUT_OTHER;
+	barrier_var(outcome); /* compare and index must use one register */
+	if (outcome >= EPF_OUTCOMES)
 		return NF_ACCEPT;
-	count(counts, reason, epf_ctx_len(ctx));
-	barrier_var(reason);
-	if (reason >= EPF_REFLEX_REASONS) /* EPF_NF_KNOWN */
-		return NF_ACCEPT;
-	return done(ctx, &rule->of.act[reason]);
+	count(counts, outcome, epf_ctx_len(ctx));
+	return done(ctx, &rule->of.act[outcome]);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -5,7 +5,7 @@
  * programs of tc; the filter is pure BPF, or with EPF_MODULE the module's.
  *
  * Only packets that the rule matches are looked up. The filter's answer, or why it has
- * none, is an enum epf_reflex_reason. The rule says what is done for each reason: it is
+ * none, is an enum epf_outcome. The rule says what is done for each outcome: it is
  * data, so that one program serves every rule.
  *
  * With a cluster the answer may be to a packet that another host has sent.
@@ -40,7 +40,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct epf_reflex_counts);
+	__type(value, struct epf_counts);
 } epf_counts SEC(".maps");
 
 /* A plain packet is matched in place. */
@@ -70,14 +70,12 @@ static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_reflex_ru
 {
 #ifdef EPF_TC
 	if (side == EPF_REFLEX_LEARN) {
-		int ret = learn_filter(&epf_held, ctx, opts, sizeof(*opts));
-
-		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
+		return outcome_learnt(learn_filter(&epf_held, ctx, opts, sizeof(*opts)));
 	}
 #endif
-	return reason_asked(rule,
-			    epf_held_cluster(ask_filter(&epf_held, ctx, opts, sizeof(*opts)),
-					     ask_filter(&epf_all_held, ctx, opts, sizeof(*opts))));
+	return outcome_asked(rule,
+			     epf_held_cluster(ask_filter(&epf_held, ctx, opts, sizeof(*opts)),
+					      ask_filter(&epf_all_held, ctx, opts, sizeof(*opts))));
 }
 
 /* The module makes the key and uses it on the same contents. */
@@ -93,7 +91,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_reflex_r
 	ret = match_plain(ctx, rule, &ask.opts, sent);
 	if (ret == NOT_PLAIN)
 		ret = match(ctx, &ask, rule, &found, sent);
-	return ret == MATCHED ? use(ctx, rule, &ask.opts, side) : reason_of(ret);
+	return ret == MATCHED ? use(ctx, rule, &ask.opts, side) : outcome_of(ret);
 }
 #else
 /* The key of a plain packet. Return: false: it is not a plain flow. */
@@ -110,18 +108,16 @@ static __always_inline bool digest_plain(struct epf_ctx *ctx, const struct epf_p
 	return true;
 }
 
-/* Insert the key, or look it up. Return: enum epf_reflex_reason. */
+/* Insert the key, or look it up. Return: enum epf_outcome. */
 static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 digest, __u32 at,
 				 enum epf_reflex_side side)
 {
 	int ret;
 
-	if (side == EPF_REFLEX_LEARN) {
-		ret = epf_inline_insert(digest, at);
-		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
-	}
+	if (side == EPF_REFLEX_LEARN)
+		return outcome_learnt(epf_inline_insert(digest, at));
 	ret = epf_inline_test(digest, at);
-	return reason_asked(rule, epf_inline_cluster(digest, at, ret));
+	return outcome_asked(rule, epf_inline_cluster(digest, at, ret));
 }
 
 /* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
@@ -140,18 +136,18 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_reflex_r
 	ask.opts = epf_pkt_opts_read(&rule->opts[side]);
 	ret = match_plain(ctx, rule, &ask.opts, sent);
 	if (ret == NOT_MATCHED)
-		return EPF_REFLEX_OTHER;
+		return EPF_OUT_OTHER;
 	at = epf_inline_slot(&slot);
 	if (ret == MATCHED && at < EPF_BPF_SLOTS &&
 	    digest_plain(ctx, &ask.opts, &slot->hash, &digest))
 		return use(rule, digest, at, side);
 	ret = match(ctx, &ask, rule, &found, sent);
 	if (ret != MATCHED)
-		return reason_of(ret);
+		return outcome_of(ret);
 	if (at >= EPF_BPF_SLOTS)
-		return EPF_REFLEX_NO_FILTER;
+		return EPF_OUT_NO_FILTER;
 	ret = epf_xdp_make(&ask, &slot->hash, &found);
-	return ret ? reason_of(ret) : use(rule, ask.digest, at, side);
+	return ret ? outcome_of(ret) : use(rule, ask.digest, at, side);
 }
 
 #endif
@@ -160,19 +156,19 @@ static __always_inline __u32 look(struct epf_ctx *ctx, const struct epf_reflex_r
 static __always_inline const struct epf_reflex_act *judge(struct epf_ctx *ctx,
 							  enum epf_reflex_side side)
 {
-	__u32 zero = 0, reason;
+	__u32 zero = 0, outcome;
 	const struct epf_reflex_rule *rule = bpf_map_lookup_elem(&epf_rule, &zero);
-	struct epf_reflex_counts *counts = bpf_map_lookup_elem(&epf_counts, &zero);
+	struct epf_counts *counts = bpf_map_lookup_elem(&epf_counts, &zero);
 
 	if (!rule || !counts)
 		return NULL;
-	reason = epf_forget(look(ctx, rule, side));
-	barrier_var(reason); /* compare and index must use one register */
-	if (reason >= EPF_REFLEX_REASONS)
+	outcome = epf_forget(look(ctx, rule, side));
+	barrier_var(outcome); /* compare and index must use one register */
+	if (outcome >= EPF_OUTCOMES)
 		return NULL;
-	counts->side[side][reason].packets++;
-	counts->side[side][reason].bytes += epf_ctx_len(ctx);
-	return &rule->act[reason];
+	counts->by[side][outcome].packets++;
+	counts->by[side][outcome].bytes += epf_ctx_len(ctx);
+	return &rule->act[outcome];
 }
 
 #ifdef EPF_TC

@@ -5,7 +5,7 @@
  *
  * The verdict is the filter's; this program only acts on it. Every packet that is not
  * certainly a repeat is passed: "do not know" (saturated, gone, an error) means pass, and
- * each reason has its counter. With a cluster the verdict is that of all its hosts
+ * each outcome has its counter. With a cluster the verdict is that of all its hosts
  * (epf/cluster.h). The programs can take packets of several buffers; their
  * loader sets BPF_F_XDP_HAS_FRAGS if it wants those.
  */
@@ -32,51 +32,19 @@ struct {
 /* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other branch. */
 const volatile __u32 action = EPF_XDP_DROP;
 
-static __always_inline __u64 failed(int err)
-{
-	__u64 control = (__u64)(-(__s64)err) - (EPF_CONTROL + 1);
-
-	/* Compare and index must use one register, for the verifier. */
-	barrier_var(control);
-	if (control < EPF_CONTROL_LAST)
-		return EPF_XDP_CONTROL + control;
-	switch (err) {
-	case -EPROTO:
-		return EPF_XDP_NOT_IP;
-	case -ENODATA:
-		return EPF_XDP_TRUNCATED;
-	case -EBADMSG:
-		return EPF_XDP_MALFORMED;
-	case -ENOSPC:
-		return EPF_XDP_SATURATED;
-	case -ENODEV:
-		return EPF_XDP_NO_FILTER;
-	case -EBUSY:
-		return EPF_XDP_BUSY;
-	case -ETIME:
-		return EPF_XDP_OVERDUE;
-	case -EHOSTUNREACH:
-		return EPF_XDP_UNCOVERED;
-	case -ENOMSG:
-		return EPF_XDP_FRAGMENT;
-	default:
-		return EPF_XDP_ERROR;
-	}
-}
-
 /* Some drivers leave no room before the packet, or do not allow it. */
-static __always_inline __u32 mark(struct xdp_md *ctx, __u32 age)
+static __always_inline bool mark(struct xdp_md *ctx, __u32 age)
 {
 	struct epf_xdp_meta *meta;
 
 	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*meta)))
-		return EPF_XDP_UNMARKED;
+		return false;
 	meta = (void *)(long)ctx->data_meta;
 	if ((void *)(meta + 1) > (void *)(long)ctx->data)
-		return EPF_XDP_UNMARKED;
+		return false;
 	meta->magic = EPF_XDP_META_MAGIC;
 	meta->age = age;
-	return EPF_XDP_MARKED;
+	return true;
 }
 
 #ifdef EPF_INLINE
@@ -147,13 +115,18 @@ static __always_inline int verdict(struct xdp_md *ctx, struct epf_xdp_slot *slot
 }
 #endif
 
-static __always_inline void count(struct xdp_md *ctx, struct epf_xdp_slot *slot, __u64 outcome)
+static __always_inline void count(struct xdp_md *ctx, struct epf_xdp_slot *slot, __u32 outcome)
 {
-	slot->count[outcome].packets++;
-	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
+	struct epf_count *count;
+
+	barrier_var(outcome); /* compare and index must use one register */
+	if (outcome >= EPF_OUTCOMES)
+		return;
+	count = &slot->counts.by[0][outcome];
+	count->packets++;
+	count->bytes += bpf_xdp_get_buff_len(ctx);
 }
 
-/* The frequent outcomes come first and separately, so that they are constants. */
 static __always_inline int dedup(struct xdp_md *ctx, bool marks)
 {
 	__u32 zero = 0;
@@ -163,19 +136,15 @@ static __always_inline int dedup(struct xdp_md *ctx, bool marks)
 	if (!slot)
 		return XDP_PASS;
 	ret = verdict(ctx, slot);
-	if (!ret) {
-		count(ctx, slot, EPF_XDP_NEW);
-	} else if (ret < 0) {
-		count(ctx, slot, failed(ret));
-	} else if (marks) {
-		count(ctx, slot, mark(ctx, ret - 1));
-	} else if (action == EPF_XDP_DROP) {
-		count(ctx, slot, EPF_XDP_DROPPED);
-		return XDP_DROP;
-	} else {
-		count(ctx, slot, EPF_XDP_COUNTED);
-	}
-	return XDP_PASS;
+	count(ctx, slot,
+	      epf_forget(ret < 0 ? epf_outcome_of(ret) :
+			 ret     ? EPF_OUT_RECENT :
+				   EPF_OUT_ABSENT));
+	if (ret <= 0)
+		return XDP_PASS;
+	if (marks)
+		slot->counts.effect[EPF_EFFECT_UNMARKED] += !mark(ctx, ret - 1);
+	return !marks && action == EPF_XDP_DROP ? XDP_DROP : XDP_PASS;
 }
 
 SEC("xdp")

@@ -43,30 +43,20 @@
 
 static_assert(sizeof(struct xt_epf_info) == 64);
 
-/* The result for a packet, from the return value of epf_xt_look(). */
-enum outcome {
-	RECENT,
-	NEW,
-	INSERTED,
-	SATURATED,
-	GONE,
-	UNTIMED,
-	TRUNCATED,
-	MALFORMED,
-	FRAGMENT,
-	OUTCOMES
+static const char *const outcome_names[EPF_OUTCOMES] = {
+#define X(NAME, name, err) #name,
+	EPF_OUTCOME_LIST(X)
+#undef X
 };
 
-static const char *const outcome_names[OUTCOMES] = {
-	[RECENT] = "recent",       [NEW] = "new",
-	[INSERTED] = "inserted",   [SATURATED] = "saturated",
-	[GONE] = "gone",           [UNTIMED] = "untimed",
-	[TRUNCATED] = "truncated", [MALFORMED] = "malformed",
-	[FRAGMENT] = "fragment",
-};
+/* The outcomes that are always shown. */
+#define SHOWN                                                                                      \
+	(BIT(EPF_OUT_RECENT) | BIT(EPF_OUT_ABSENT) | BIT(EPF_OUT_LEARNT) | BIT(EPF_OUT_FRAGMENT) | \
+	 BIT(EPF_OUT_TRUNCATED) | BIT(EPF_OUT_MALFORMED) | BIT(EPF_OUT_SATURATED) |                \
+	 BIT(EPF_OUT_UNTIMED) | BIT(EPF_OUT_NO_FILTER))
 
 struct counts {
-	u64 of[OUTCOMES];
+	u64 of[EPF_OUTCOMES];
 };
 
 /**
@@ -89,27 +79,6 @@ struct epf_xt_use {
 
 static LIST_HEAD(uses); /* @lock */
 static DEFINE_MUTEX(lock);
-
-static enum outcome epf_xt_outcome_of(const struct xt_epf_rule *r, int ret)
-{
-	switch (ret) {
-	case 1:
-		return RECENT;
-	case 0:
-		return r->ask ? NEW : INSERTED;
-	case -ENOSPC:
-		return SATURATED;
-	case -ENODEV:
-		return GONE;
-	case -EOPNOTSUPP:
-		return UNTIMED;
-	case -ENODATA:
-		return TRUNCATED;
-	case -ENOMSG:
-		return FRAGMENT;
-	}
-	return MALFORMED;
-}
 
 /* ------------------------------------------------------- one packet ---- */
 
@@ -181,10 +150,12 @@ static int epf_xt_look(struct epf_filter *f, const struct sk_buff *skb, const st
 static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 {
 	const struct xt_epf_info *info = par->matchinfo;
+	u32 outcome;
 	int ret = epf_xt_look(info->use->filter, skb, &info->rule);
 
-	this_cpu_inc(info->use->counts->of[epf_xt_outcome_of(&info->rule, ret)]);
-	return epf_rule_holds(&info->rule, ret);
+	outcome = epf_rule_outcome(info->rule.ask, ret);
+	this_cpu_inc(info->use->counts->of[outcome]);
+	return epf_rule_holds(&info->rule, outcome);
 }
 
 /* ------------------------------------------------- rules and filters ---- */
@@ -408,11 +379,12 @@ static void epf_xt_show_use(struct seq_file *m, const struct epf_xt_use *use)
 	int cpu, i;
 
 	for_each_possible_cpu(cpu)
-		for (i = 0; i < OUTCOMES; i++)
+		for (i = 0; i < EPF_OUTCOMES; i++)
 			sum.of[i] += READ_ONCE(per_cpu_ptr(use->counts, cpu)->of[i]);
 	seq_printf(m, "%s id %u rules %u", use->name, use->filter->id, use->rules);
-	for (i = 0; i < OUTCOMES; i++)
-		seq_printf(m, " %s %llu", outcome_names[i], sum.of[i]);
+	for (i = 0; i < EPF_OUTCOMES; i++)
+		if (sum.of[i] || SHOWN & BIT(i))
+			seq_printf(m, " %s %llu", outcome_names[i], sum.of[i]);
 	seq_putc(m, '\n');
 }
 

@@ -14,16 +14,8 @@
 
 #define EPF_NF_NAME "nf:" /* prefix of these names; interfaces have no ':' */
 #define EPF_NF_PIN_RULE "nfrule"
-#define EPF_NF_PIN_COUNTS "nfcounts"
 #define EPF_NF_PIN_IP "nfip"   /* link of family ip, if it has one */
 #define EPF_NF_PIN_IP6 "nfip6" /* the same for ip6 */
-
-/* The result for a packet; each packet is counted once. */
-enum epf_nf_reason {
-	/* enum epf_reflex_reason: RECENT, ABSENT and OLDER for packets that are looked up */
-	EPF_NF_KNOWN = EPF_REFLEX_REASONS, /* present, and only new keys are inserted */
-	EPF_NF_REASONS
-};
 
 /* What is done with a key; at least one of the first two. */
 #define EPF_NF_ASK 1
@@ -55,17 +47,6 @@ struct epf_nf_rule {
 	__u32 dport;
 	__u32 all;
 	struct epf_nf_iface in, out;
-};
-
-/**
- * struct epf_nf_counts - the one value of the map of counts, per CPU
- * @by: by enum epf_nf_reason
- *
- * Additions are atomic: in process context the same program in softirq may interrupt a
- * program, and kernels before August 2025 may move it to another CPU.
- */
-struct epf_nf_counts {
-	struct epf_xdp_count by[EPF_NF_REASONS];
 };
 
 #endif /* EPF_NF_H */

@@ -7,6 +7,7 @@
 #define EPF_RULE_H
 
 #include "hash.h"
+#include "outcome.h"
 
 #include <linux/epochfilter_xt.h>
 
@@ -45,19 +46,35 @@ EPF_FN int epf_rule_recent(const struct xt_epf_rule *r, int ret, __u64 epoch_ns)
 	return !r->within || age <= r->within;
 }
 
-/* Does the match hold? @ret is the result of epf_rule_recent() or, for a rule that asks
- * nothing, of the insertion.
+/**
+ * epf_rule_outcome() - what a packet's key was found to be
+ * @asks: the rule asks something
+ * @ret: of epf_rule_recent() or, if it asks nothing, of the insertion
+ *
+ * Return: enum epf_outcome.
  */
-EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, int ret)
+EPF_FN __u32 epf_rule_outcome(bool asks, int ret)
 {
-	__u8 is = ret > 0 ? XT_EPF_RECENT : XT_EPF_NEW;
+	if (ret < 0)
+		return epf_outcome_of(ret);
+	return ret ? EPF_OUT_RECENT : asks ? EPF_OUT_ABSENT : EPF_OUT_LEARNT;
+}
+
+/* Does the match hold for a packet with this outcome? */
+EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, __u32 outcome)
+{
+	__u8 is = XT_EPF_NEW;
 
 	if (!r->ask)
-		return !ret;
-	if (ret == -ENODATA || ret == -EBADMSG)
-		is = r->malformed == XT_EPF_RECENT ? XT_EPF_RECENT : XT_EPF_NEW;
-	else if (ret < 0)
-		is = ret == -ENOMSG ? r->fragments : r->unknown;
+		return outcome == EPF_OUT_LEARNT;
+	if (outcome == EPF_OUT_RECENT)
+		is = XT_EPF_RECENT;
+	else if (outcome == EPF_OUT_FRAGMENT)
+		is = r->fragments;
+	else if (outcome >= EPF_OUT_UNKNOWN)
+		is = r->unknown;
+	else if (outcome >= EPF_OUT_NOT_IP && r->malformed == XT_EPF_RECENT)
+		is = XT_EPF_RECENT;
 	return is == r->ask;
 }
 

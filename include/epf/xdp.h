@@ -11,13 +11,16 @@
 #ifndef EPF_XDP_H
 #define EPF_XDP_H
 
+#include "outcome.h"
+
 #include <linux/epochfilter.h>
 
 #define EPF_XDP_BPFFS "/sys/fs/bpf"
 #define EPF_XDP_PINS EPF_XDP_BPFFS "/epochfilter"
 #define EPF_XDP_PIN_SLOT "slot"
 #define EPF_XDP_PIN_CONF "conf"
-#define EPF_XDP_PIN_MARK "mark" /* link of tc_mark, with EPF_XDP_MARK */
+#define EPF_XDP_PIN_COUNTS "counts" /* of programs that have no slot: struct epf_counts */
+#define EPF_XDP_PIN_MARK "mark"     /* link of tc_mark, with EPF_XDP_MARK */
 #define EPF_XDP_PIN_HELD "held" /* the filter, if it belongs to the module and there is no slot */
 /* The same two for the filter of all of a cluster, if it belongs to the module. */
 #define EPF_XDP_PIN_ALL_SLOT "allslot"
@@ -35,34 +38,6 @@ enum epf_xdp_action {
 	EPF_XDP_ACTIONS
 };
 
-/* The result for a packet; each packet is counted once. Only EPF_XDP_DROPPED is not passed
- * on.
- */
-enum epf_xdp_outcome {
-	EPF_XDP_NEW,       /* first occurrence in the window */
-	EPF_XDP_DROPPED,   /* repeat */
-	EPF_XDP_COUNTED,   /* repeat, action count */
-	EPF_XDP_MARKED,    /* repeat, action mark */
-	EPF_XDP_UNMARKED,  /* repeat, action mark, no room for the mark */
-	EPF_XDP_NOT_IP,    /* passed, as the options say */
-	EPF_XDP_TRUNCATED, /* ends before the bytes that the key needs */
-	EPF_XDP_MALFORMED, /* a header contradicts itself */
-	EPF_XDP_SATURATED, /* the filter fails open */
-	EPF_XDP_NO_FILTER, /* destroyed by force */
-	EPF_XDP_ERROR,     /* any other error */
-	EPF_XDP_BUSY,      /* another packet of this CPU has the slot's filter */
-	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
-	EPF_XDP_FRAGMENT,  /* not the first one, where the options need ports */
-	EPF_XDP_UNCOVERED, /* absent here, and data of a host of the cluster are missing */
-	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed because of its kind */
-	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
-};
-
-struct epf_xdp_count {
-	__u64 packets;
-	__u64 bytes;
-};
-
 /* A reference. A file that includes this and holds references defines it first. */
 #ifndef EPF_XDP_REF
 #define EPF_XDP_REF __u64 /* reads as 0 */
@@ -73,17 +48,17 @@ struct epf_xdp_count {
  * @filter: reference; not in the slot while this CPU works on a packet. For a pure BPF
  *	filter it is 0, and nothing is ever busy
  * @opts: how the key is made; here because the verifier requires it to be writable
- * @count: by enum epf_xdp_outcome
+ * @counts: of the first side; EPF_OUT_RECENT: dropped, counted or marked, as @action says
  *
  * Only its own CPU writes it, in softirq, which does not nest; the bind programs write it
  * before and after the interface has its program. If softirqs are threads and two of one
  * CPU can take packets of one interface (PREEMPT_RT), the second finds the slot empty: its
- * packet is passed as EPF_XDP_BUSY, and if both count at once, one count may be lost.
+ * packet is passed as EPF_OUT_BUSY, and if both count at once, one count may be lost.
  */
 struct epf_xdp_slot {
 	EPF_XDP_REF filter;
 	struct epf_pkt_opts opts;
-	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
+	struct epf_counts counts;
 };
 
 /**

@@ -58,9 +58,9 @@ static __always_inline int done(struct xdp_md *ctx, __u32 outcome)
 
 	if (!slot)
 		return XDP_PASS;
-	slot->count[outcome].packets++;
-	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
-	return outcome == EPF_XDP_DROPPED ? XDP_DROP : XDP_PASS;
+	slot->counts.by[0][outcome].packets++;
+	slot->counts.by[0][outcome].bytes += bpf_xdp_get_buff_len(ctx);
+	return outcome == EPF_OUT_RECENT ? XDP_DROP : XDP_PASS;
 }
 
 static __always_inline bool is_vlan(__be16 type)
@@ -87,14 +87,14 @@ static __always_inline int read_l4(void *l4, void *end, const void *ip_end, stru
 	case IPPROTO_SCTP:
 	case IPPROTO_UDPLITE:
 		if ((void *)(ports + 1) > end)
-			return EPF_XDP_TRUNCATED;
+			return EPF_OUT_TRUNCATED;
 		if ((const void *)(ports + 1) > ip_end)
-			return EPF_XDP_MALFORMED;
+			return EPF_OUT_MALFORMED;
 		key->l4 = *ports;
 		return 0;
 	case IPPROTO_ICMP:
 		if ((void *)(half + 3) > end)
-			return EPF_XDP_TRUNCATED;
+			return EPF_OUT_TRUNCATED;
 		key->l4 = *half;
 		if (icmp_id(*(__u8 *)l4))
 			key->l4 |= (__u32)half[2] << 16;
@@ -102,7 +102,7 @@ static __always_inline int read_l4(void *l4, void *end, const void *ip_end, stru
 	return 0;
 }
 
-/* Return: 0, or why there is no flow: enum epf_xdp_outcome. */
+/* Return: 0, or why there is no flow: enum epf_outcome. */
 static __always_inline int read_flow(struct xdp_md *ctx, struct peers_key *key)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -114,23 +114,23 @@ static __always_inline int read_flow(struct xdp_md *ctx, struct peers_key *key)
 	int i;
 
 	if ((void *)(eth + 1) > end)
-		return EPF_XDP_TRUNCATED;
+		return EPF_OUT_TRUNCATED;
 	type = eth->h_proto;
 #pragma unroll
 	for (i = 0; i < 4 && is_vlan(type); i++, tag += 2) {
 		if ((void *)(tag + 2) > end)
-			return EPF_XDP_TRUNCATED;
+			return EPF_OUT_TRUNCATED;
 		type = tag[1];
 	}
 	ip = (struct iphdr *)tag;
 	if (type != bpf_htons(ETH_P_IP))
-		return EPF_XDP_NOT_IP;
+		return EPF_OUT_NOT_IP;
 	if ((void *)(ip + 1) > end)
-		return EPF_XDP_TRUNCATED;
+		return EPF_OUT_TRUNCATED;
 	ihl = ip->ihl * 4;
 	total = bpf_ntohs(ip->tot_len);
 	if (ip->version != 4 || ihl < sizeof(*ip) || total < ihl)
-		return EPF_XDP_MALFORMED;
+		return EPF_OUT_MALFORMED;
 	key->saddr = ip->saddr;
 	key->daddr = ip->daddr;
 	key->l4 = 0;
@@ -152,11 +152,11 @@ static __always_inline __u32 ask_lru(struct peers_key *key)
 
 	if (!seen) {
 		bpf_map_update_elem(&lru, key, &now, BPF_ANY);
-		return EPF_XDP_NEW;
+		return EPF_OUT_ABSENT;
 	}
 	repeat = now - *seen < peers.window_ns;
 	*seen = now;
-	return repeat ? EPF_XDP_DROPPED : EPF_XDP_NEW;
+	return repeat ? EPF_OUT_RECENT : EPF_OUT_ABSENT;
 }
 
 static __always_inline __u32 ask_pair(void *new, void *old, struct peers_key *key)
@@ -164,8 +164,8 @@ static __always_inline __u32 ask_pair(void *new, void *old, struct peers_key *ke
 	__u32 outcome;
 
 	if (!bpf_map_peek_elem(new, key))
-		return EPF_XDP_DROPPED;
-	outcome = bpf_map_peek_elem(old, key) ? EPF_XDP_NEW : EPF_XDP_DROPPED;
+		return EPF_OUT_RECENT;
+	outcome = bpf_map_peek_elem(old, key) ? EPF_OUT_ABSENT : EPF_OUT_RECENT;
 	bpf_map_push_elem(new, key, BPF_ANY);
 	return outcome;
 }
@@ -190,7 +190,7 @@ static __always_inline __u64 last_word(const __u8 *p, const void *end)
 	return last;
 }
 
-/* Return: 0, or why there is no digest: enum epf_xdp_outcome. */
+/* Return: 0, or why there is no digest: enum epf_outcome. */
 static __always_inline int read_packet(struct xdp_md *ctx, struct peers_key *key)
 {
 	const __u8 *p = (void *)(long)ctx->data + PEERS_KEY_AT;
@@ -201,7 +201,7 @@ static __always_inline int read_packet(struct xdp_md *ctx, struct peers_key *key
 	for (i = 0; i < PEERS_WORDS && (void *)(p + 8) <= end; i++, p += 8)
 		hash = (hash ^ *(const __u64 *)p) * WORD_STEP;
 	if ((void *)(p + 8) <= end)
-		return EPF_XDP_ERROR;
+		return EPF_OUT_ERROR;
 	hash = (hash ^ last_word(p, end)) * WORD_STEP;
 	hash ^= hash >> 32; /* the low bits choose the bucket */
 	key->saddr = (__u32)hash;
@@ -214,7 +214,7 @@ static __always_inline int read_packet(struct xdp_md *ctx, struct peers_key *key
 SEC("xdp.frags")
 int null(struct xdp_md *ctx)
 {
-	return done(ctx, EPF_XDP_NEW);
+	return done(ctx, EPF_OUT_ABSENT);
 }
 
 /* usage: ASK(PROGRAM, READ, TABLE): reads the key of a packet and asks a table. */

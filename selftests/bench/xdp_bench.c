@@ -243,7 +243,7 @@ static int load_all(struct bench *b, const char *dir)
 }
 
 /* Return: packets counted with @outcome in slot map @slot. */
-static __u64 counted(int slot, enum epf_xdp_outcome outcome)
+static __u64 counted(int slot, enum epf_outcome outcome)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct epf_xdp_slot *slots = calloc((size_t)cpus, sizeof(*slots));
@@ -253,7 +253,7 @@ static __u64 counted(int slot, enum epf_xdp_outcome outcome)
 
 	bpf_map_lookup_elem(slot, &zero, slots);
 	for (i = 0; i < cpus; i++)
-		sum += slots[i].count[outcome].packets;
+		sum += slots[i].counts.by[0][outcome].packets;
 	free(slots);
 	return sum;
 }
@@ -300,7 +300,7 @@ static int choose(struct bench *b, int prog)
 }
 
 /* Measure one figure; @want is the outcome of nearly all packets. */
-static int measure(struct bench *b, int which, __u32 base, __u32 len, enum epf_xdp_outcome want,
+static int measure(struct bench *b, int which, __u32 base, __u32 len, enum epf_outcome want,
 		   double *ns)
 {
 	const struct pure *pure = pure_of(b, which);
@@ -335,13 +335,13 @@ static int measure_all(struct bench *b, int which, __u32 len, struct figures *f)
 	int err;
 
 	b->next_key += b->packets;
-	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW]);
+	err = measure(b, which, base, len, EPF_OUT_ABSENT, &f->ns[NEW]);
 	if (!err)
-		err = measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]);
+		err = measure(b, which, base, len, EPF_OUT_RECENT, &f->ns[REPEAT]);
 	if (!err)
 		err = pass_epoch(b, which);
 	if (!err)
-		err = measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
+		err = measure(b, which, base, len, EPF_OUT_RECENT, &f->ns[OLDER]);
 	if (!err && which >= 0) /* refill what the rotation has emptied */
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err;

@@ -19,7 +19,7 @@ import tap
 import wires
 
 SHORT = [faults.agent_killed]
-NEW, UNKNOWN = "new", ("uncovered", "overdue", "saturated")
+NEW, UNKNOWN = "absent", ("uncovered", "overdue", "saturated")
 
 
 def frame(key):

@@ -132,7 +132,7 @@ class Run:
 
     def check(self, passed):
         seen = sum(self.counters.values())
-        xdp = self.counters["dropped"]
+        xdp = self.counters["recent"]
         if seen != len(self.sent):
             self.faults.append(f"the XDP program saw {seen} of "
                                f"{len(self.sent)} packets: some were lost "
@@ -189,7 +189,7 @@ def print_traffic(run):
 def print_verdict(run):
     print("\nDuplicate removal in XDP")
     line("dropped", count(run.dropped),
-         f"the program counts {count(run.counters['dropped'])}")
+         f"the program counts {count(run.counters['recent'])}")
     line("passed", count(len(run.sent) - run.dropped),
          "captured behind the program and compared byte by byte")
     line("MISSED REPEATS", count(run.missed))

@@ -239,7 +239,7 @@ class Admit:
             fault = self.served(200)
             above = counters()["above"]
         most = NEW_BURST + NEW_RATE * (time.monotonic() - self.began)
-        if above["new"]["packets"] > most:
+        if above["absent"]["packets"] > most:
             fault = fault or f"more than {most:.0f} new ones passed: {above}"
         return fault
 

@@ -42,7 +42,7 @@ class Oracle:
 
     def judge(self, what):
         """Judge a peer's number, or a reason. Return: is it passed?"""
-        if what in ("control", "not_ip"):
+        if what in ("dhcp", "not_ip"):
             self.count("above" if self.burst < 0 else "below", what)
             return True
         self.burst -= 1
@@ -50,12 +50,12 @@ class Oracle:
         if isinstance(what, str):
             self.count("above" if above else "below", what)
             return not (above and self.drops)
-        reason = "recent" if what in self.known else "new"
-        if above and reason == "new":
+        reason = "recent" if what in self.known else "absent"
+        if above and reason == "absent":
             if not self.tokens:
                 reason = "left_out"
             self.tokens -= bool(self.tokens)
-        if reason == "new":
+        if reason == "absent":
             self.known.add(what)
         self.count("above" if above else "below", reason)
         return reason != "left_out"
@@ -113,9 +113,9 @@ def tokens():
     return net.unlike(
         first=arrived(got[0], first), second=arrived(got[1], []),
         again=arrived(got[2], first), still=arrived(got[3], []),
-        counters=((counters["new"], counters["recent"], counters["left_out"]),
+        counters=((counters["absent"], counters["recent"], counters["left_out"]),
                   (30, 30, 1000)),
-        inserted=((known["recent"], known["new"]), (30, 500)))
+        inserted=((known["recent"], known["absent"]), (30, 500)))
 
 
 def clock():
@@ -131,9 +131,9 @@ def clock():
     with Filter(), Holder():
         with attached(*admit("1000000000/1")) as on:
             below = spaced(8)
-            sides = sorted(k for k, v in on.found().items() if v.get("new"))
+            sides = sorted(k for k, v in on.found().items() if v.get("absent"))
     with Filter(), Holder(), attached(*admit("0", "1000/1")) as on:
-        tokens_of = spaced(8), on.found()["above"]["new"]
+        tokens_of = spaced(8), on.found()["above"]["absent"]
     return net.unlike(below=((below, sides), (8, ["below"])),
                       tokens=(tokens_of, (8, 8)))
 
@@ -165,10 +165,10 @@ def unknown_case(reason, verdict, spoil):
             send_in(known)
         with attached(*admit("0", unknown=["--if-unknown", verdict])) as on:
             ruin()
-            got = send_in(known + other), send_in([ingress.passed_by("control")])
+            got = send_in(known + other), send_in([ingress.passed_by("dhcp")])
             counters = on.found()["above"]
     asked = known + other if gone else known
-    want = {reason: 400 if gone else 200, "left_out": 0 if gone else 200, "control": 1,
+    want = {reason: 400 if gone else 200, "left_out": 0 if gone else 200, "dhcp": 1,
             "not_ip": bursts(known + other) + 1}
     return net.unlike(
         passed=arrived(got[0], asked if verdict == "accept" else []),
@@ -186,7 +186,7 @@ def ill_below():
         counters = on.found()["below"]
         shown = net.epfctl("status", net.B).stdout
     return net.unlike(first=arrived(first, known), second=arrived(second, known),
-                      counters=((counters["new"], counters["overdue"]), (100, 100)),
+                      counters=((counters["absent"], counters["overdue"]), (100, 100)),
                       warned=("it does not know" in shown, True))
 
 
@@ -253,7 +253,7 @@ def several_cpus():
         counters = on.found()
     return net.unlike(all=(summed(counters), total),
                       below=(sum(counters["below"].values()), 3),
-                      tokens=(counters["above"]["new"], 20))
+                      tokens=(counters["above"]["absent"], 20))
 
 
 def summed(counters):

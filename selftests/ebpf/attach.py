@@ -155,21 +155,20 @@ def nothing_left():
 def counted(want, sent):
     """Return the expected counters, including the fences."""
     want = dict(want)
-    want["new"] = want.get("new", 0) + bursts(sent)
+    want["absent"] = want.get("absent", 0) + bursts(sent)
     return want
 
 
 def repeats(*options, action="drop", seed=1):
     """Every packet twice, of every sort, against the oracle."""
     frames = mixed(seed)
-    what = {"drop": "dropped", "count": "counted"}[action]
-    want = traffic.outcomes(frames, *traffic.KEYS["packet"][1], repeat=what)
-    passed = [f for f, w in zip(frames, want) if w != "dropped"]
+    want = traffic.outcomes(frames, *traffic.KEYS["packet"][1])
+    passed = [f for f, w in zip(frames, want) if action != "drop" or w != "recent"]
     tap.may_fail(1e-12)
     with Filter(), Holder(), attached("--action", action, *options) as on:
         got = through(frames)
         counters = on.counters()
-    if traffic.tally(want).get(what, 0) < 500:
+    if traffic.tally(want).get("recent", 0) < 500:
         return "the test has too few repeats"
     return net.unlike(counters=(counters, counted(traffic.tally(want), frames)),
                       passed=arrived(got, passed))
@@ -178,8 +177,8 @@ def repeats(*options, action="drop", seed=1):
 def by_key(frames, mode, options, oracle):
     """Check one choice of key with an empty filter, and return what is wrong."""
     want = traffic.outcomes(frames, *oracle)
-    passed = [f for f, w in zip(frames, want) if w != "dropped"]
-    if traffic.tally(want).get("dropped", 0) < 100:
+    passed = [f for f, w in zip(frames, want) if w != "recent"]
+    if traffic.tally(want).get("recent", 0) < 100:
         return "the test has too few repeats"
     with attached("--mode", mode, "--no-dispatcher", *options) as on:
         got = through(frames)
@@ -264,7 +263,7 @@ def marks(*options):
         counters = on.counters()
     want = [(f, MARK * (i & 1)) for i, f in enumerate(frames)]
     return net.unlike(
-        counters=(counters, counted({"new": 300, "marked": 300}, frames)),
+        counters=(counters, counted({"absent": 300, "recent": 300}, frames)),
         marks=(got == want, True))
 
 
@@ -292,8 +291,8 @@ def holder_killed():
         first=arrived(first, plain(0)), held=(held, False),
         second=arrived(second, doubled(plain(1000))),
         third=arrived(third, []),
-        counters=(counters, {"new": 600 + 3 * bursts(doubled(plain(0))),
-                             "dropped": 900, "overdue": 300}))
+        counters=(counters, {"absent": 600 + 3 * bursts(doubled(plain(0))),
+                             "recent": 900, "overdue": 300}))
 
 
 def never_held():
@@ -317,7 +316,7 @@ def destroyed():
         got = through(plain(0, 64))
         counters = on.counters()
         named = on.status().get("filter")
-    want = {"new": 300 + bursts(plain(0)), "no_filter": 65}
+    want = {"absent": 300 + bursts(plain(0)), "no_filter": 65}
     return net.unlike(passed=arrived(got, plain(0, 64)), named=(named, None),
                       counters=(counters, want))
 
@@ -332,7 +331,7 @@ def swapped():
             return "the holder does not take over what was swapped in"
         got = through(doubled(plain(0)))
         counters = on.counters()
-    want = {"new": 600 + 2 * bursts(doubled(plain(0))), "dropped": 600}
+    want = {"absent": 600 + 2 * bursts(doubled(plain(0))), "recent": 600}
     return net.unlike(passed=arrived(got, plain(0)),
                       counters=(counters, want))
 
@@ -430,7 +429,7 @@ def destroy_refused():
         through(plain(0))
         counters = on.counters()
     return fault or net.unlike(
-        counters=(counters, {"new": 300 + bursts(plain(0))}))
+        counters=(counters, {"absent": 300 + bursts(plain(0))}))
 
 
 def twice():

@@ -19,7 +19,7 @@
 #include "drive.h"
 #include "own_cluster.h"
 
-#define NONE EPF_XDP_OUTCOMES
+#define NONE EPF_OUTCOMES
 
 /* A loaded program, with the map of its counters. */
 struct prog {
@@ -132,24 +132,24 @@ static void fill_packet(__u8 packet[64], __u32 n)
 	packet[29] = (__u8)(n >> 16);
 }
 
-static void read_counts(const struct prog *p, __u64 sum[EPF_XDP_OUTCOMES])
+static void read_counts(const struct prog *p, __u64 sum[EPF_OUTCOMES])
 {
 	int cpus = libbpf_num_possible_cpus(), i, j;
 	struct epf_xdp_slot *values = calloc((size_t)cpus, sizeof(*values));
 	__u32 zero = 0;
 
-	memset(sum, 0, EPF_XDP_OUTCOMES * sizeof(*sum));
+	memset(sum, 0, EPF_OUTCOMES * sizeof(*sum));
 	if (values && !bpf_map_lookup_elem(p->slot, &zero, values))
 		for (i = 0; i < cpus; i++)
-			for (j = 0; j < EPF_XDP_OUTCOMES; j++)
-				sum[j] += values[i].count[j].packets;
+			for (j = 0; j < EPF_OUTCOMES; j++)
+				sum[j] += values[i].counts.by[0][j].packets;
 	free(values);
 }
 
-/* Send packet @n. Return: enum epf_xdp_outcome; NONE: it was not counted once. */
+/* Send packet @n. Return: enum epf_outcome; NONE: it was not counted once. */
 static int sent(const struct prog *p, __u32 n)
 {
-	__u64 before[EPF_XDP_OUTCOMES], after[EPF_XDP_OUTCOMES];
+	__u64 before[EPF_OUTCOMES], after[EPF_OUTCOMES];
 	__u8 packet[64];
 	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet),
 		    .repeat = 1);
@@ -161,7 +161,7 @@ static int sent(const struct prog *p, __u32 n)
 		if (errno != EINTR && errno != EAGAIN)
 			return NONE;
 	read_counts(p, after);
-	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
+	for (i = 0; i < EPF_OUTCOMES; i++)
 		if (after[i] != before[i]) {
 			found = i;
 			nr += (int)(after[i] - before[i]);
@@ -214,26 +214,26 @@ static const char *const cover_names[] = { "covered", "expired", "withdrawn" };
 /* What must be counted. */
 static int due(enum local_state own, enum all_state its, enum cover_state covers)
 {
-	static const int of_local[] = { NONE, EPF_XDP_DROPPED, EPF_XDP_SATURATED, EPF_XDP_OVERDUE };
+	static const int of_local[] = { NONE, EPF_OUT_RECENT, EPF_OUT_SATURATED, EPF_OUT_OVERDUE };
 	static const int of_all[] = { NONE,
-				      EPF_XDP_DROPPED,
-				      EPF_XDP_SATURATED,
-				      EPF_XDP_OVERDUE,
-				      EPF_XDP_UNCOVERED,
-				      EPF_XDP_UNCOVERED,
-				      EPF_XDP_UNCOVERED };
+				      EPF_OUT_RECENT,
+				      EPF_OUT_SATURATED,
+				      EPF_OUT_OVERDUE,
+				      EPF_OUT_UNCOVERED,
+				      EPF_OUT_UNCOVERED,
+				      EPF_OUT_UNCOVERED };
 
 	if (own != LOCAL_ABSENT)
 		return of_local[own];
 	if (its != ALL_ABSENT)
 		return of_all[its];
-	return covers == COVERED ? EPF_XDP_NEW : EPF_XDP_UNCOVERED;
+	return covers == COVERED ? EPF_OUT_ABSENT : EPF_OUT_UNCOVERED;
 }
 
 static bool set_local(enum local_state own, __u32 n)
 {
 	fresh(local);
-	if (own != LOCAL_ABSENT && sent(&to_local, n) != EPF_XDP_NEW)
+	if (own != LOCAL_ABSENT && sent(&to_local, n) != EPF_OUT_ABSENT)
 		return false;
 	if (own == LOCAL_SATURATED)
 		epf_store_release(&ebpf_slot(local)->open_at, 0);
@@ -248,7 +248,7 @@ static bool set_all(enum all_state its, __u32 n, bool on)
 	bool inserted = its == ALL_PRESENT || its == ALL_SATURATED || its == ALL_OVERDUE;
 
 	fresh(all);
-	if (on && inserted && sent(&to_all, n) != EPF_XDP_NEW)
+	if (on && inserted && sent(&to_all, n) != EPF_OUT_ABSENT)
 		return false;
 	if (on && its == ALL_SATURATED)
 		epf_store_release(&ebpf_slot(all)->open_at, 0);
@@ -375,7 +375,7 @@ static void check_own(const char *name)
 	fresh(all);
 	good = good && try_own(&p, 1 << 20, true) && try_own(&p, (1 << 20) + 1, false);
 	if (good && strstr(name, "packet"))
-		good = sent(&to_all, (1 << 20) + 2) == EPF_XDP_NEW &&
+		good = sent(&to_all, (1 << 20) + 2) == EPF_OUT_ABSENT &&
 		       own_verdict(&p, (1 << 20) + 2, false) == 1;
 	bpf_object__close(p.obj);
 	tap_ok(good, "%s of epf.bpf.h: absent if covered, present on either host", name);
@@ -411,11 +411,11 @@ static void check_deadline(void)
 		got = sent(&judge, n++);
 		ended = monotonic();
 		if (ended < until)
-			good = got == EPF_XDP_NEW;
+			good = got == EPF_OUT_ABSENT;
 		else if (began >= until)
-			good = got == EPF_XDP_UNCOVERED && ++late;
+			good = got == EPF_OUT_UNCOVERED && ++late;
 		else
-			good = got == EPF_XDP_NEW || got == EPF_XDP_UNCOVERED;
+			good = got == EPF_OUT_ABSENT || got == EPF_OUT_UNCOVERED;
 		drive_sleep(PROMISE_NS / 16);
 	}
 	tap_ok(good, "a promise that nobody renews ends at its time");
@@ -440,15 +440,15 @@ static void check_swap(void)
 	set_cover(COVERED);
 	good = swap(all_name, other_name);
 	fresh(all);
-	good = good && sent(&judge, 1 << 17) == EPF_XDP_UNCOVERED && swap(all_name, other_name);
+	good = good && sent(&judge, 1 << 17) == EPF_OUT_UNCOVERED && swap(all_name, other_name);
 	fresh(all);
-	good = good && sent(&judge, (1 << 17) + 1) == EPF_XDP_NEW;
+	good = good && sent(&judge, (1 << 17) + 1) == EPF_OUT_ABSENT;
 	tap_ok(good, "a filter of all that is swapped does not know what is absent, until it "
 		     "has its contents again");
 
 	good = swap(local_name, foreign_name);
 	fresh(local);
-	good = good && sent(&judge, (1 << 17) + 2) == EPF_XDP_UNCOVERED &&
+	good = good && sent(&judge, (1 << 17) + 2) == EPF_OUT_UNCOVERED &&
 	       swap(local_name, foreign_name);
 	fresh(local);
 	tap_ok(good, "nor is it asked for a local filter with another key");
@@ -502,21 +502,21 @@ static bool lost_save(struct ebpf_filter *f)
 static bool lose_oldest(struct ebpf_filter *f, const struct prog *to, __u32 n)
 {
 	__u32 same = n + (1 << 10);
-	bool good = sent(to, n) == EPF_XDP_NEW && sent(to, same) == EPF_XDP_NEW &&
+	bool good = sent(to, n) == EPF_OUT_ABSENT && sent(to, same) == EPF_OUT_ABSENT &&
 		    !ebpf_rotate_now(f, EPF_LIVE_EPOCHS, NULL);
 
 	grow_both(); /* both are of the oldest epoch, which began a window and a half epoch ago */
-	return good && sent(&judge, same) == EPF_XDP_DROPPED && !ebpf_rotate_now(f, 1, NULL);
+	return good && sent(&judge, same) == EPF_OUT_RECENT && !ebpf_rotate_now(f, 1, NULL);
 }
 
 static bool lose_all(struct ebpf_filter *f, const struct prog *to, __u32 n)
 {
-	return sent(to, n) == EPF_XDP_NEW && !ebpf_rotate_now(f, EPF_LANES, NULL);
+	return sent(to, n) == EPF_OUT_ABSENT && !ebpf_rotate_now(f, EPF_LANES, NULL);
 }
 
 static bool lose_by_swap(struct ebpf_filter *f, const struct prog *to, __u32 n)
 {
-	return sent(to, n) == EPF_XDP_NEW && swap(f->name, other_name);
+	return sent(to, n) == EPF_OUT_ABSENT && swap(f->name, other_name);
 }
 
 static bool lose_in_between(struct ebpf_filter *f, const struct prog *to, __u32 n)
@@ -524,12 +524,12 @@ static bool lose_in_between(struct ebpf_filter *f, const struct prog *to, __u32 
 	bool good = swap(f->name, other_name);
 
 	fresh(f);
-	return good && sent(to, n) == EPF_XDP_NEW && swap(f->name, other_name);
+	return good && sent(to, n) == EPF_OUT_ABSENT && swap(f->name, other_name);
 }
 
 static bool lose_by_restore(struct ebpf_filter *f, const struct prog *to, __u32 n)
 {
-	return lost_save(f) && sent(to, n) == EPF_XDP_NEW && !ebpf_restore(f, &lost_snapshot);
+	return lost_save(f) && sent(to, n) == EPF_OUT_ABSENT && !ebpf_restore(f, &lost_snapshot);
 }
 
 static const struct lost {
@@ -559,7 +559,8 @@ static bool try_loss(const struct lost *lost, struct ebpf_filter *f, const struc
 	got = sent(&judge, n);
 	grow_both();
 	again = sent(&judge, n + 2);
-	if (good && control == EPF_XDP_NEW && got == EPF_XDP_UNCOVERED && again == EPF_XDP_NEW)
+	if (good && control == EPF_OUT_ABSENT && got == EPF_OUT_UNCOVERED &&
+	    again == EPF_OUT_ABSENT)
 		return true;
 	printf("# %s of %s: %d; before: %d; outcome %d; a window later: %d\n", lost->what, f->name,
 	       good, control, got, again);
@@ -590,7 +591,7 @@ static void check_destroyed(void)
 	bool good = !ebpf_destroy(all_name, true);
 
 	set_cover(COVERED);
-	tap_ok(good && sent(&judge, 1 << 18) == EPF_XDP_UNCOVERED,
+	tap_ok(good && sent(&judge, 1 << 18) == EPF_OUT_UNCOVERED,
 	       "a filter of all that is destroyed does not know what is absent");
 }
 
@@ -625,7 +626,7 @@ static void check_renewed(const struct epf_cluster_cover *of)
 	if (good) {
 		good = id_of(fd) != id && !again->until_ns && !cover->until_ns;
 		cover_map_promise(again, ~0ULL);
-		good &= sent(&judge, 1 << 19) == EPF_XDP_UNCOVERED;
+		good &= sent(&judge, 1 << 19) == EPF_OUT_UNCOVERED;
 		cover_map_close(again, fd);
 	}
 	tap_ok(good, "with other contents it makes another map, and programs of the first know "

@@ -117,9 +117,9 @@ def dedup(*options):
         with attached("--no-dispatcher", filter=TWIN):
             ingress.send_in(seen)
         with joined(*options) as on:
-            return judged(on, seen, new, {"seen": "dropped", "covered": "new",
+            return judged(on, seen, new, {"seen": "recent", "covered": "absent",
                                           "expired": "uncovered",
-                                          "seen, uncovered": "dropped"})
+                                          "seen, uncovered": "recent"})
 
 
 def reflexive(*options):
@@ -172,7 +172,7 @@ def log_new():
         with attached("--log-new", "--key", "flow", filter=TWIN):
             ingress.send_in(seen)
         with joined("--log-new", "--key", "flow") as on:
-            return judged(on, seen, new, {"seen": "recent", "covered": "recorded",
+            return judged(on, seen, new, {"seen": "recent", "covered": "absent",
                                           "expired": "uncovered",
                                           "seen, uncovered": "recent"})
 
@@ -183,7 +183,7 @@ def loses(on, event):
     """
     block = next(BLOCKS)
     known = ingress.frames(block, 50)
-    while "new" not in run_in(on, ingress.frames(block + 50 + next(ONES), 1))[1]:
+    while "absent" not in run_in(on, ingress.frames(block + 50 + next(ONES), 1))[1]:
         time.sleep(0.1)
     began = time.monotonic()
     first = run_in(on, known)[1]
@@ -212,14 +212,14 @@ def lost():
                 while (told := loses(on, event)) is None:
                     pass
                 seen[name] = told
-    return net.unlike(none=(seen.pop("none"), ({"new": 50}, {"dropped": 50})),
-                      **{name: (told, ({"new": 50}, {told_as(told[1]): 50}))
+    return net.unlike(none=(seen.pop("none"), ({"absent": 50}, {"recent": 50})),
+                      **{name: (told, ({"absent": 50}, {told_as(told[1]): 50}))
                          for name, told in seen.items()})
 
 
 def told_as(counts):
     """One of the two that are allowed."""
-    return "dropped" if "dropped" in counts else "uncovered"
+    return "recent" if "recent" in counts else "uncovered"
 
 
 def declared(text):
@@ -260,7 +260,7 @@ def shown():
         declared=(same, ("nothing to do", "")), without=(differs == same, False),
         told=(f"cluster '{CLUSTER}': data of a host are missing" in open_text, True),
         gone=((gone, other), ("gone", "replaced")), still=(still, {"uncovered": 100}),
-        again=(again, {"new": 100}))
+        again=(again, {"absent": 100}))
 
 
 def refusals():

@@ -52,7 +52,7 @@ def frames(first, count=100, **how):
 
 def passed_by(kind):
     """Return a frame that no rule judges: control, or not IP."""
-    if kind == "control":
+    if kind == "dhcp":
         body = struct.pack(">HHHH", 68, 67, 8, 0)
         return packets.ether(KIND[4], packets.ip4(UDP, body, peer(1), packets.B[4]),
                              False)
@@ -97,7 +97,7 @@ def mixture(rng, count=900, peers=200):
     out = []
     for n in range(count):
         if n % 9 == 0:
-            what = rng.choice(("control", "not_ip"))
+            what = rng.choice(("dhcp", "not_ip"))
             out.append((passed_by(what), what))
         elif n % 9 == 1:
             what = rng.choice(("malformed", "truncated"))

@@ -73,10 +73,10 @@ frames() {
 
 # usage: count PATTERN: prints the packets on v0 whose outcome matches
 count() {
-	use status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
+	use status v0 | awk -v what="$1" '$1 ~ what && $4 == "packets" { n += $3 } END { print n + 0 }'
 }
 
-# Of 100 frames, each sent twice, 100 have $outcome on v0: dropped, unless it is set.
+# Of 100 frames, each sent twice, 100 have $outcome on v0: recent, unless it is set.
 drops() {
 	frames || return
 	SECONDS=0
@@ -85,5 +85,5 @@ drops() {
 		sleep .05
 	done
 	use status v0
-	[ "$(count "^${outcome:-dropped}\$") $(count '^new$')" = '100 100' ]
+	[ "$(count "^${outcome:-recent}\$") $(count '^absent$')" = '100 100' ]
 }

@@ -97,11 +97,11 @@ def mixture(rng, count):
     sent, records, seen = [], [], set()
     reasons = collections.Counter()
     for n in range(count):
-        what = rng.choice(("control", "not_ip", "malformed", "truncated"))
+        what = rng.choice(("dhcp", "not_ip", "malformed", "truncated"))
         if n % 9 == 0:
             make = ingress.wrong if n % 2 else ingress.passed_by
             what = what if (what in ("malformed", "truncated")) == bool(n % 2) else \
-                ("malformed" if n % 2 else "control")
+                ("malformed" if n % 2 else "dhcp")
             sent.append(make(what))
             reasons[what] += 1
             continue
@@ -110,7 +110,7 @@ def mixture(rng, count):
         how = rng.choice(("plain", "options", "tagged", "twice"))
         sent.append(f.answer(how))
         key = f.version, f.proto, f.a, f.port
-        reasons["recent" if key in seen else "recorded"] += 1
+        reasons["recent" if key in seen else "absent"] += 1
         if key not in seen:
             records.append(told(f, how, len(sent[-1])))
         seen.add(key)
@@ -144,7 +144,7 @@ def left_out():
     missing = sum(l["left_out"] for l in reader.lines() if "left_out" in l)
     return net.unlike(passed=arrived(got[0] + got[1], 2 * sent),
                       records=(len(records), 50), missing=(missing, 250),
-                      counters=((found["recorded"], found["left_out"],
+                      counters=((found["absent"], found["left_out"],
                                  found["recent"]), (50, 250, 300)))
 
 
@@ -158,17 +158,17 @@ def ring_full():
     with Filter("--time", "1h", "--rate", "100", "-b", "1e-9"), Holder(), \
             attached(*LOG) as on:
         got = send_in(sent)
-        first = on.found()
+        first, full = on.found(), on.status()["effects"]["ring_full"]
         records, missing = log()
         send_in(more)
         again = log()[0]
         found = on.found()
-    all_of = first["recorded"], first["ring_full"]
+    all_of = first["absent"] - full, full
     return net.unlike(passed=arrived(got, sent), sum=(sum(all_of), count),
                       kept=(abs(all_of[0] - RING) < 8, True),
                       read=(len(records), all_of[0]), missing=(missing, []),
                       again=(len(again), 20),
-                      counters=(found["recorded"], all_of[0] + 20))
+                      counters=(found["absent"], count + 20))
 
 
 def one_reader():
@@ -220,10 +220,10 @@ def unknown_case(reason, spoil):
         got = send_in(known + other)
         found = on.found()
         records = len(log()[0])
-    want = {"recorded": 100 if gone else 200, reason: 200 if gone else 100,
+    want = {"absent": 100 if gone else 200, reason: 200 if gone else 100,
             "not_ip": bursts(known) + bursts(known + other)}
     return net.unlike(passed=arrived(got, known + other), counters=(found, want),
-                      records=(records, want["recorded"]))
+                      records=(records, want["absent"]))
 
 
 def reload():

@@ -177,8 +177,8 @@ def controls():
             for frame in kind + like:
                 tx.send(frame)
             settles(lambda: sum(asks.counts().values()), len(kind + like))
-            seen.append([on.counts().get(reason, 0) for on, reason in (
-                (asks, "control"), (learns, "control"), (learns, "learnt"))])
+            seen.append([packets.control_of(asks.counts()), packets.control_of(learns.counts()),
+                         learns.counts().get("learnt", 0)])
     n = len(kind)
     return net.unlike(counts=(seen, 2 * [[n, n, len(like)], [0, 0, n + len(like)]]))
 
@@ -689,7 +689,7 @@ def ours():
     """Programs, maps and links that only these attachments have."""
     count = collections.Counter(bpfobjects.names(bpfobjects.PROG, bpfobjects.MAP))
     count["link"] = bpfobjects.link_types().count(bpfobjects.LINK_NETFILTER)
-    return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "epf_held", "link")}
+    return {n: count[n] for n in ("nf_look", "nf_rule", "epf_counts", "epf_held", "link")}
 
 
 def cycles():

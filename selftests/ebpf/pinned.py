@@ -176,11 +176,11 @@ def unknown(verdict, how):
     program, version = front_ends()[0]
     with Filter("--time", "700s", "--rate", 1, "-b", "1e-6", held=how != "never held") as f:
         between = {
-            "gone": lambda: run(EPFCTL, "destroy", "--force", NAME),
+            "no_filter": lambda: run(EPFCTL, "destroy", "--force", NAME),
             "never held": lambda: None,
             "saturated": lambda: run(EPFCTL, "insert", NAME, *range(5000)),
         }[how]
-        if how == "gone":
+        if how == "no_filter":
             f.let_go()
         reason = "overdue" if how == "never held" else how
         got = answered(program, version, verdict, between, reason=reason)
@@ -217,9 +217,9 @@ def parity():
             keys, told = xt.expected(short + long, *kind)
             there = peers.present(sorted(keys))
             inserts, reasons = insertions(peers)
-        extra = inserts - told["inserted"]
+        extra = inserts - told["learnt"]
         more = {k: reasons.get(k, 0) - v for k, v in told.items() if k != "rules"}
-        if there != len(keys) or more.pop("inserted") != extra or any(more.values()) or \
+        if there != len(keys) or more.pop("learnt") != extra or any(more.values()) or \
                 not 0 <= extra < 20:
             return f"{what}: {there} of {len(keys)} keys, {extra} insertions more, " \
                    f"{reasons}, wanted {told}"
@@ -257,8 +257,8 @@ def asks():
             for line in text.splitlines() if " pinned " in line]
     return unlike(hits=([n for n, _ in hits], [1, 1, 2]),
                   ages=(list(ages.values()), ["1", "4"]),
-                  reasons=(reasons, [{"recent": 3, "new": 1}] * 2 +
-                           [{"recent": 2, "new": 2}]), sums=(sums, hits))
+                  reasons=(reasons, [{"recent": 3, "absent": 1}] * 2 +
+                           [{"recent": 2, "absent": 2}]), sums=(sums, hits))
 
 
 def saved():
@@ -338,7 +338,7 @@ def told():
         rule=(o["rule"], {"ask": "new", "within_epochs": 3, "learn": "new",
                           "unknown": "drop", "if_malformed": "pass", "frags": "accept"}),
         verdicts=({k: c["verdict"] for k, c in o["counters"].items()}, dict(
-            {k: "match" for k in ("new", "saturated", "overdue", "gone", "error")},
+            {k: "match" for k in ("absent", "saturated", "overdue", "no_filter", "error")},
             recent="no-match", fragment="no-match", truncated="no-match",
             malformed="no-match")),
         all=(sorted(names), sorted(map(path, RULES))), near=(json.loads(near), o))
@@ -434,7 +434,7 @@ def of_kernel():
     """What a kernel can change: how rules reach the program, and what it is handed."""
     for end in front_ends():
         yield f"{end[0]}: answers come in, nothing else", xt.of(reflexive, *end)
-    yield "gone: --unknown drop", xt.of(unknown, "drop", "gone")
+    yield "no_filter: --unknown drop", xt.of(unknown, "drop", "no_filter")
     yield "keys are those of the model, in pages too", parity
     yield "learning is never lost to a softirq of the same CPU", race
 
@@ -445,7 +445,7 @@ def cases():
         return
     for end in front_ends():
         yield f"{end[0]}: answers come in, nothing else", xt.of(reflexive, *end)
-    for how in "gone", "never held", "saturated":
+    for how in "no_filter", "never held", "saturated":
         for verdict in "accept", "drop":
             yield f"{how}: --unknown {verdict}", xt.of(unknown, verdict, how)
     yield "keys are those of the model, in pages too", parity

@@ -283,10 +283,9 @@ def controls(*options):
         with Filter(), Holder(), attached(*options, *more, match=["--match", "udp"]) as on:
             send_out(packets.controls(True)[0])
             got = send_in(kind + like, IP if options else ALL)
-            seen.append((len(got), *[on.side(side).get(reason, 0)
-                                     for side, reason in (("ask", "control"), ("ask", "absent"),
-                                                          ("learn", "control"),
-                                                          ("learn", "learnt"))]))
+            ask, learn = on.side("ask"), on.side("learn")
+            seen.append((len(got), packets.control_of(ask), ask.get("absent", 0),
+                         packets.control_of(learn), learn.get("learnt", 0)))
     n, passed = len(kind), 4 if options else len(kind)
     return net.unlike(control=(seen[0], (passed, n, len(like), n, 0)),
                       judged=(seen[1], (0, 0, n + len(like), 0, n)))

@@ -225,6 +225,14 @@ def others():
         "truncated"
 
 
+CONTROL = ("reserved_mac", "nd", "group_member", "dhcp", "bfd", "ospf", "vrrp", "local_group")
+
+
+def control_of(counters):
+    """Return how many packets are counted as control packets of any kind."""
+    return sum(counters.get(kind, 0) for kind in CONTROL)
+
+
 def controls(out):
     """Return frames that 'udp' matches: control packets, and packets that only come from
     their ports.

@@ -6,9 +6,9 @@
 #ifndef FUZZ_OPTIONS_ATTACH_H
 #define FUZZ_OPTIONS_ATTACH_H
 
-static bool drops(const struct epf_reflex_rule *rule, int reason)
+static bool drops(const struct epf_reflex_rule *rule, enum epf_outcome outcome)
 {
-	return rule->act[reason].verdict == EPF_REFLEX_DROP;
+	return rule->act[outcome].verdict == EPF_REFLEX_DROP;
 }
 
 /* A rule printed as options gives the same rule again. */
@@ -22,8 +22,8 @@ static void rule_again(const struct xdp_want *want)
 
 	for (side = 0; side < EPF_REFLEX_SIDES; side++)
 		law(!epf_pkt_opts_check(&rule->opts[side]), "reflexive: keys");
-	law(!drops(rule, EPF_REFLEX_RECENT) && !drops(rule, EPF_REFLEX_OTHER) &&
-		    !drops(rule, EPF_REFLEX_CONTROL),
+	law(!drops(rule, EPF_OUT_RECENT) && !drops(rule, EPF_OUT_OTHER) &&
+		    !drops(rule, EPF_OUT_CONTROL) && !drops(rule, EPF_OUT_LOCAL_GROUP),
 	    "reflexive: answers, control packets and what is not matched are passed");
 	law(rule->within <= EPF_EPOCHS && rule->within != 1, "reflexive: ages");
 	sink_clear();

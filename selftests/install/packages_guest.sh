@@ -36,7 +36,7 @@ drops_the_duplicate() {
 		case $line in
 		*' status '*) send_twice || return
 			epfctl -j status eth0 | tee /tmp/status
-			grep -qE '"dropped": *\{"packets": *1,' /tmp/status || return ;;
+			grep -qE '"recent": *\{"verdict": *"drop", *"packets": *1,' /tmp/status || return ;;
 		esac
 		eval "$line" || { echo "exit $?: $line"; return 1; }
 	done <<< "$EPF_README"

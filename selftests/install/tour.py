@@ -89,7 +89,7 @@ SHOWN = [
       "nothing to do: 2 declared, all there", "eth0: filter declared .*"]),
     ("a repeat is counted where the filter is attached",
      f"perl send.pl {FRAME.hex()} $(cat /sys/class/net/peer0/ifindex) && epfctl -j status eth0",
-     [r'.*"counted":\{"packets":1,.*']),
+     [r'.*"recent":\{"verdict":"pass","packets":1,.*']),
     ("states: saved, restored, exported, read again",
      "epfctl insert declared k 2> /dev/null; epfctl apply --save declared.conf && epfctl detach eth0 &&"
      "epfctl destroy declared && epfctl apply --restore declared.conf && epfctl test declared k;"

@@ -108,7 +108,7 @@ def beside(mode, prio, after_ours, before):
                     seen, counters = other.count(), on.counters()
     return net.unlike(passed=(got, FRAMES[:100]),
                       other=(seen, 100 if after_ours else 300),
-                      ours=(counters, {"new": 100, "dropped": 200}))
+                      ours=(counters, {"absent": 100, "recent": 200}))
 
 
 def auto_joins():
@@ -146,7 +146,7 @@ def xdp_filter_beside():
     finally:
         net.in_b("xdp-filter", "unload", net.B)
     return net.unlike(passed=(len(got), 100),
-                      ours=(counters, {"new": 100, "dropped": 200}))
+                      ours=(counters, {"absent": 100, "recent": 200}))
 
 
 def alone_refused():
@@ -287,7 +287,7 @@ def destroy_forced():
         counters = on.counters()
         named = on.status().get("filter")
     return net.unlike(passed=(len(got), 300), named=(named, None),
-                      counters=(counters, {"new": 100, "dropped": 200,
+                      counters=(counters, {"absent": 100, "recent": 200,
                                            "no_filter": 300}))
 
 
@@ -300,7 +300,7 @@ def swapped():
             got = net.through(FRAMES)
             counters = on.counters()
     return net.unlike(passed=(len(got), 100),
-                      counters=(counters, {"new": 200, "dropped": 400}))
+                      counters=(counters, {"absent": 200, "recent": 400}))
 
 
 def interface_gone(*options):
@@ -321,7 +321,7 @@ def interface_gone(*options):
             net.send(FRAMES)
             counters = on.counters()
         fault = fault or net.unlike(
-            counters=(counters, {"new": 100, "dropped": 200}),
+            counters=(counters, {"absent": 100, "recent": 200}),
             given_back=(users(), 0))
     return fault
 
@@ -371,7 +371,7 @@ def vlan_device():
         net.in_b("ip", "link", "del", dev)
     return fault or net.unlike(
         mode=(mode, "generic"), passed=(got.frames, FRAMES[:100]),
-        counters=(counters, {"new": 100, "dropped": 200}))
+        counters=(counters, {"absent": 100, "recent": 200}))
 
 
 def under_traffic(*options):
@@ -392,7 +392,7 @@ def under_traffic(*options):
                     net.eventually(on.counters)
                     counters = on.counters()
                 held = users()
-                if held or not counters or set(counters) - {"new", "dropped"}:
+                if held or not counters or set(counters) - {"absent", "recent"}:
                     return f"{held} references after {counters}"
         finally:
             os.killpg(flood.pid, signal.SIGTERM)
@@ -548,10 +548,10 @@ def vlans_told_apart():
     try:
         for mode in "native", "generic":
             fault = net.unlike(apart=(two_vlans(mode, "--vlan-offload", "off"),
-                                      {"new": 2, "dropped": 2}))
+                                      {"absent": 2, "recent": 2}))
             if not fault and (mode == "native" or THOROUGH):
                 fault = net.unlike(alike=(two_vlans(mode, "--no-vlan"),
-                                          {"new": 1, "dropped": 3}))
+                                          {"absent": 1, "recent": 3}))
             if fault:
                 return f"{mode}: {fault}"
     finally:

@@ -83,7 +83,7 @@ enum way { MODEL, IOCTL, KFUNC, CUT, DEDUP, WAYS };
 struct tally {
 	unsigned int frames, verdicts, repeats, refused;
 	unsigned int cut, large;
-	unsigned int outcomes[EPF_XDP_OUTCOMES];
+	unsigned int outcomes[EPF_OUTCOMES];
 	unsigned int bad[WAYS];
 };
 
@@ -99,24 +99,11 @@ static void differs(struct tally *t, enum way way, const struct record *r, long 
 		       r->opts.max_bytes, names[way], got, want);
 }
 
-static enum epf_xdp_outcome outcome(int verdict)
+static __u32 outcome(int verdict)
 {
-	if (verdict < -EPF_CONTROL)
-		return EPF_XDP_CONTROL - 1 - EPF_CONTROL - verdict;
-	switch (verdict) {
-	case 0:
-		return EPF_XDP_NEW;
-	case -ENODATA:
-		return EPF_XDP_TRUNCATED;
-	case -EBADMSG:
-		return EPF_XDP_MALFORMED;
-	case -EPROTO:
-		return EPF_XDP_NOT_IP;
-	case -ENOMSG:
-		return EPF_XDP_FRAGMENT;
-	default:
-		return verdict > 0 ? EPF_XDP_DROPPED : EPF_XDP_ERROR;
-	}
+	if (verdict < 0)
+		return epf_outcome_of(verdict);
+	return verdict ? EPF_OUT_RECENT : EPF_OUT_ABSENT;
 }
 
 /* Return: verdict or refusal; *@digest is set if there is a verdict. Frames that the
@@ -212,18 +199,18 @@ static void ask_cut(struct ways *w, struct tally *t, const struct record *r, con
 }
 
 /* Read the packets with each outcome so far, on all CPUs. */
-static void counters(const struct ways *w, __u64 count[EPF_XDP_OUTCOMES])
+static void counters(const struct ways *w, __u64 count[EPF_OUTCOMES])
 {
 	static struct epf_xdp_slot slots[1024];
 	int cpus = libbpf_num_possible_cpus(), i, k;
 	__u32 zero = 0;
 
-	memset(count, 0, EPF_XDP_OUTCOMES * sizeof(*count));
+	memset(count, 0, EPF_OUTCOMES * sizeof(*count));
 	if (cpus > 1024 || bpf_map_lookup_elem(w->slot, &zero, slots))
 		return;
 	for (i = 0; i < cpus; i++)
-		for (k = 0; k < EPF_XDP_OUTCOMES; k++)
-			count[k] += slots[i].count[k].packets;
+		for (k = 0; k < EPF_OUTCOMES; k++)
+			count[k] += slots[i].counts.by[0][k].packets;
 }
 
 /* The program drops repeats, and passes everything else. */
@@ -286,12 +273,12 @@ static bool ask_file(struct ways *w, struct tally *t, FILE *f)
 
 static bool counters_agree(const struct ways *w, const struct tally *t)
 {
-	__u64 count[EPF_XDP_OUTCOMES];
+	__u64 count[EPF_OUTCOMES];
 	bool good = true;
 	int k;
 
 	counters(w, count);
-	for (k = 0; k < EPF_XDP_OUTCOMES; k++) {
+	for (k = 0; k < EPF_OUTCOMES; k++) {
 		if (count[k] == t->outcomes[k])
 			continue;
 		printf("# outcome %d: counted %llu, expected %u\n", k, count[k], t->outcomes[k]);
@@ -388,7 +375,7 @@ static bool passes_when_busy(const struct ways *w, const struct tally *t)
 	if (bpf_prog_test_run_opts(w->unbind, &none) || none.retval ||
 	    run_xdp(w->dedup, frame, sizeof(frame)) != 2)
 		return false;
-	more.outcomes[EPF_XDP_BUSY]++;
+	more.outcomes[EPF_OUT_BUSY]++;
 	return counters_agree(w, &more);
 }
 

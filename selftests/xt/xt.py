@@ -77,7 +77,7 @@ def reflexive(program, version):
     return unlike(early=(early, None), asked=(asked, b"query"),
                   answer=(answer, b"answer"), spoofed=(spoofed, None),
                   error=(error, "refused"),
-                  told=(told, {"rules": 3, "recent": 2, "new": 2, "inserted": 2}))
+                  told=(told, {"rules": 3, "recent": 2, "absent": 2, "learnt": 2}))
 
 
 def survives(program, version, verdict, make_unknown, reason, **filter_):
@@ -94,8 +94,8 @@ def survives(program, version, verdict, make_unknown, reason, **filter_):
         told = rules.counters("peers")
         fault = unlike(
             answer=(answer, b"answer" if verdict == "accept" else None),
-            told=(told, {"rules": 2, "inserted": 1, reason: 1}))
-        if reason == "gone":
+            told=(told, {"rules": 2, "learnt": 1, reason: 1}))
+        if reason == "no_filter":
             run(rules.EPFCTL, "create", "peers", "-W", 100)  # recreated for the cleanup
         return fault
 
@@ -126,7 +126,7 @@ def times(program, version):
             client.sendto(b"query", (ADDRESS[A, version], 53))
             run(rules.EPFCTL, "rotate", "peers")
         told = rules.counters("peers")
-    return unlike(told=(told, {"rules": 1, "recent": 3, "new": 2}))
+    return unlike(told=(told, {"rules": 1, "recent": 3, "absent": 2}))
 
 
 SMALL = ("--time", "700s", "--rate", 1, "--lines", 68, "--lines-per-key", 4,
@@ -144,7 +144,7 @@ def learns_on(program, version):
         after = peers.show()["stats"]["inserts"]
         told = rules.counters("peers")
     return unlike(inserted=(after - before, 1),
-                  told=(told, {"rules": 1, "new": 1, "saturated": 1}))
+                  told=(told, {"rules": 1, "absent": 1, "saturated": 1}))
 
 
 def later_rules(program, version):
@@ -197,9 +197,9 @@ def asks(program, version):
                        check=False).stdout.split("\t")[-1].strip()
                 for n in ("refreshed", "once", "tested")}
     return unlike(
-        refreshed=(told["refreshed"], {"rules": 1, "recent": 3, "new": 1}),
-        once=(told["once"], {"rules": 2, "recent": 3 + 2, "new": 1 + 2}),
-        tested=(told["tested"], {"rules": 1, "new": 4})) or \
+        refreshed=(told["refreshed"], {"rules": 1, "recent": 3, "absent": 1}),
+        once=(told["once"], {"rules": 2, "recent": 3 + 2, "absent": 1 + 2}),
+        tested=(told["tested"], {"rules": 1, "absent": 4})) or \
         (None if ages["refreshed"] != ages["once"] else f"ages: {ages}")
 
 
@@ -281,7 +281,7 @@ def expected(all_, key, flags, max_bytes):
     for data in all_:
         try:
             keys.add(packets.canonical(data, key, packets.IP, flags, max_bytes))
-            outcome = "inserted"
+            outcome = "learnt"
         except tuple(names) as fault:
             outcome = names[type(fault)]
         told[outcome] = told.get(outcome, 0) + 1
@@ -311,7 +311,7 @@ def parity():
             there = Filter(name).present(sorted(keys))
             # neighbour discovery and the like may add packets
             more = {k: seen.get(k, 0) - v for k, v in told.items()}
-            extra = more.pop("inserted")
+            extra = more.pop("learnt")
             if there != len(keys) or any(more.values()) or not 0 <= extra < 20:
                 return f"{kind}: {there} of {len(keys)} keys, {seen}, wanted {told}"
     finally:
@@ -513,10 +513,10 @@ def race():
         there = peers.present(sent_under_flood(nr))
         told = rules.counters("peers")
         inserted = peers.show()["stats"]["inserts"]
-    print(f"# {nr} sent, {told['inserted'] - nr} of the flood")
-    return unlike(learnt=(there, nr), counted=(inserted, told["inserted"]),
-                  outcomes=(set(told), {"rules", "inserted"}),
-                  flooded=(told["inserted"] > nr + nr // 20, True))
+    print(f"# {nr} sent, {told['learnt'] - nr} of the flood")
+    return unlike(learnt=(there, nr), counted=(inserted, told["learnt"]),
+                  outcomes=(set(told), {"rules", "learnt"}),
+                  flooded=(told["learnt"] > nr + nr // 20, True))
 
 
 def rps(dev):
@@ -596,8 +596,8 @@ def status():
     return unlike(
         here=(here, []), nr=(len(told), 1), hook=(told[0]["hook"], "iptables"),
         filter=(told[0]["filter"], "peers"), rules=(told[0]["rules"], 2),
-        inserted=(told[0]["counters"]["inserted"], {"packets": 1}),
-        text=(" ".join(text.split()), "iptables: filter peers, 2 rules inserted 1 packets"),
+        inserted=(told[0]["counters"]["learnt"], {"packets": 1}),
+        text=(" ".join(text.split()), "iptables: filter peers, 2 rules learnt 1 packets"),
         keys=((keys["kind"], keys["key"]), ("packets", "flow")),
         pin=((pin.returncode, "'-m epf --name peers'" in pin.stderr), (2, True)))
 
@@ -641,10 +641,10 @@ def cases():
     for end in four:
         yield f"{end[0]}: a rule holds its filter and the modules", of(holds, *end)
         yield f"{end[0]}: destroyed by force: the said verdict, counted", \
-            of(survives, *end, "accept", gone, "gone")
+            of(survives, *end, "accept", gone, "no_filter")
         yield f"{end[0]}: rules beside one of a filter that is gone", of(later_rules, *end)
     for end in four[:1]:
-        yield "destroyed by force: --unknown drop", of(survives, *end, "drop", gone, "gone")
+        yield "destroyed by force: --unknown drop", of(survives, *end, "drop", gone, "no_filter")
         for verdict in ("accept", "drop") if in_full() else ("accept",):
             yield f"saturated: --unknown {verdict}", \
                 of(survives, *end, verdict, saturated, "saturated", options=SMALL)

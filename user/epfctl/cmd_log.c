@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "ingress.h"
 #include "log.h"
+#include "outcome.h"
 
 enum { OPT_NO_WAIT = OPT_LONG, OPT_LOG_FORMAT };
 
@@ -39,7 +40,7 @@ struct logging {
 	struct ring_buffer *ring;
 	struct log_ipfix *ipfix;
 	__u64 left;
-	struct epf_ingress_counts told;
+	struct epf_counts told;
 	__u64 check_ns;
 	int code;
 	bool done;
@@ -93,13 +94,6 @@ static bool attached_yet(const struct logging *l)
 	return is;
 }
 
-static __u64 grown(const struct logging *l, const struct epf_ingress_counts *now,
-		   enum epf_ingress_reason reason)
-{
-	return now->side[EPF_INGRESS_BELOW][reason].packets -
-	       l->told.side[EPF_INGRESS_BELOW][reason].packets;
-}
-
 /* Report what got no record since the last report. */
 static void tell_missing(struct logging *l)
 {
@@ -108,9 +102,11 @@ static void tell_missing(struct logging *l)
 
 	if (xdp_read(l->from.ifname, &state))
 		return;
-	left_out = grown(l, &state.ingress_counts, EPF_INGRESS_LEFT_OUT);
-	ring_full = grown(l, &state.ingress_counts, EPF_INGRESS_RING_FULL);
-	l->told = state.ingress_counts;
+	left_out = state.counts.by[0][EPF_OUT_LEFT_OUT].packets -
+		   l->told.by[0][EPF_OUT_LEFT_OUT].packets;
+	ring_full = state.counts.effect[EPF_EFFECT_RING_FULL] -
+		    l->told.effect[EPF_EFFECT_RING_FULL];
+	l->told = state.counts;
 	if (!left_out && !ring_full)
 		return;
 	if (l->ipfix)
@@ -185,7 +181,7 @@ static bool log_find(struct logging *l, const char *ifname)
 	l->from.ifname = ifname;
 	l->from.ifindex = state.conf.ifindex;
 	l->from.key = state.conf.opts;
-	l->told = state.ingress_counts;
+	l->told = state.counts;
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include "epf/rule.h"
 #include "pin.h"
 #include "common/pktopts.h"
+#include "outcome.h"
 
 /* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
 __asm__(".pushsection .rodata\n"
@@ -239,7 +240,7 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog, struct p
 
 	want->prog = bpf_program__fd(prog);
 	want->rule = pin_map_fd(obj, ".rodata");
-	want->counts = pin_map_fd(obj, "match_counts");
+	want->counts = pin_map_fd(obj, outcome_map.name);
 	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
 		return fail_errno(errno, "cannot read the number of the program: %m");
 	want->conf.prog_id = info.id;

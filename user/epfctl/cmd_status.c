@@ -28,48 +28,6 @@ static const struct spec spec = {
 	.longs = longs,
 };
 
-static void status_print(const char *ifname, const struct xdp_state *s)
-{
-	int i;
-
-	xdp_show(ifname, s);
-	if (s->conf.action == EPF_XDP_REFLEX) {
-		reflex_show_counts(s);
-		return;
-	}
-	if (ingress_is(s->conf.action)) {
-		ingress_show_counts(s);
-		return;
-	}
-	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
-		if (s->count[i].packets)
-			printf("  %-12s %12llu packets %16llu bytes\n", xdp_outcome_names[i],
-			       s->count[i].packets, s->count[i].bytes);
-}
-
-static json_t *status_json(const char *ifname, const struct xdp_state *s)
-{
-	json_t *o = xdp_json(ifname, s), *all;
-	int i;
-
-	if (s->conf.action == EPF_XDP_REFLEX) {
-		json_object_set_new(o, "counters", reflex_json_counts(s));
-		return o;
-	}
-	if (ingress_is(s->conf.action)) {
-		json_object_set_new(o, "counters", ingress_json_counts(s));
-		return o;
-	}
-	all = json_object();
-	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
-		json_object_set_new(all, xdp_outcome_names[i],
-				    json_pack("{s:I, s:I}", "packets",
-					      (json_int_t)s->count[i].packets, "bytes",
-					      (json_int_t)s->count[i].bytes));
-	json_object_set_new(o, "counters", all);
-	return o;
-}
-
 /* Say in one line why it cannot be read. */
 static void status_why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
@@ -109,11 +67,11 @@ static int interface_status(const char *ifname, json_t *list)
 	if (err)
 		return err;
 	if (list)
-		json_array_append_new(list, status_json(ifname, &state));
+		json_array_append_new(list, xdp_json(ifname, &state));
 	else if (out_mode == OUT_TEXT)
-		status_print(ifname, &state);
+		xdp_show(ifname, &state);
 	else
-		out_json(status_json(ifname, &state));
+		out_json(xdp_json(ifname, &state));
 	return !state.live;
 }
 

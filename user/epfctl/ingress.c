@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Attach --admit and --log-new to one interface, and read them back. */
 #include "ingress.h"
+#include "outcome.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,8 +18,8 @@ static const struct xdp_map maps[] = {
 		   sizeof(struct epf_ingress_rule) },
 	[SHARED] = { "epf_shared", EPF_INGRESS_PIN_SHARED, BPF_MAP_TYPE_ARRAY,
 		     sizeof(struct epf_ingress_shared) },
-	[COUNTS] = { "epf_counts", EPF_INGRESS_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
-		     sizeof(struct epf_ingress_counts) },
+	[COUNTS] = { "epf_counts", EPF_XDP_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
+		     sizeof(struct epf_counts) },
 	[RING] = { "epf_ring", EPF_INGRESS_PIN_RING, BPF_MAP_TYPE_RINGBUF, EPF_INGRESS_RING_BYTES },
 };
 
@@ -108,8 +109,7 @@ void ingress_disarm(const char *ifname)
 int ingress_read(const char *ifname, struct xdp_state *state)
 {
 	int err = xdp_map_read(ifname, EPF_INGRESS_PIN_RULE, &state->ingress) ?:
-			  xdp_map_count(ifname, &maps[COUNTS], state->ingress_counts.side[0],
-					EPF_INGRESS_SIDES * EPF_INGRESS_REASONS);
+			  outcome_read(ifname, &state->counts);
 
 	state->here = !strchr(ifname, '@');
 	state->live = !err && state->here && xdp_prog_live(&state->conf);

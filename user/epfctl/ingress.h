@@ -73,9 +73,8 @@ bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts);
 void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule);
 json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule);
 
-/* ingress_show.c: counters, and whether the rate is exceeded */
-void ingress_show_counts(const struct xdp_state *s);
-json_t *ingress_json_counts(const struct xdp_state *s);
+/* ingress_show.c */
+struct outcome_view ingress_counts(const struct xdp_state *s);
 
 /* ingress.c: attach, detach, read; @conf describes the attachment */
 

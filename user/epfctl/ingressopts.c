@@ -40,14 +40,14 @@ static bool parse_bucket(const char *what, const char *arg, struct epf_bucket *b
 	return epf_bucket_init(b, rate, burst) || bad_rate(what, arg);
 }
 
-/* "drop" puts @reasons into @drops, @pass takes them out. */
-static bool parse_drop(const char *what, const char *arg, const char *pass, __u32 reasons,
+/* "drop" puts @outcomes into @drops, @pass takes them out. */
+static bool parse_drop(const char *what, const char *arg, const char *pass, __u32 outcomes,
 		       __u32 *drops)
 {
-	*drops &= ~reasons;
+	*drops &= ~outcomes;
 	if (!strcmp(arg, pass))
 		return true;
-	*drops |= reasons;
+	*drops |= outcomes;
 	if (!strcmp(arg, "drop"))
 		return true;
 	fail("%s '%s': not drop or %s", what, arg, pass);
@@ -71,9 +71,9 @@ bool ingress_option(struct ingress_want *want, int opt, const char *arg)
 	case OPT_LOG_RATE:
 		return parse_bucket("--log-rate", arg, &rule->fresh);
 	case OPT_INGRESS_UNKNOWN:
-		return parse_drop("--if-unknown", arg, "accept", EPF_INGRESS_UNKNOWN, &rule->drops);
+		return parse_drop("--if-unknown", arg, "accept", EPF_OUT_SET_UNKNOWN, &rule->drops);
 	case OPT_INGRESS_MALFORMED:
-		return parse_drop("--if-malformed", arg, "pass", EPF_INGRESS_HIDDEN, &rule->drops);
+		return parse_drop("--if-malformed", arg, "pass", EPF_OUT_SET_HIDDEN, &rule->drops);
 	}
 	return false;
 }
@@ -136,9 +136,9 @@ bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
 	if (!want->action)
 		return true;
 	if (want->action == EPF_XDP_ADMIT) {
-		want->rule.drops |= 1u << EPF_INGRESS_LEFT_OUT;
+		want->rule.drops |= 1u << EPF_OUT_LEFT_OUT;
 		if (!ingressopts_said(want, OPT_INGRESS_MALFORMED))
-			want->rule.drops |= EPF_INGRESS_HIDDEN;
+			want->rule.drops |= EPF_OUT_SET_HIDDEN;
 	}
 	if (want->action == EPF_XDP_LOG && !ingressopts_said(want, OPT_LOG_RATE))
 		epf_bucket_init(&want->rule.fresh, LOG_RATE, LOG_RATE / 10);
@@ -154,12 +154,12 @@ static void put_bucket(FILE *out, const char *option, const struct epf_bucket *b
 
 static const char *unknown_text(const struct epf_ingress_rule *rule)
 {
-	return rule->drops & EPF_INGRESS_UNKNOWN ? "drop" : "accept";
+	return rule->drops & EPF_OUT_SET_UNKNOWN ? "drop" : "accept";
 }
 
 static const char *malformed_text(const struct epf_ingress_rule *rule)
 {
-	return rule->drops & EPF_INGRESS_HIDDEN ? "drop" : "pass";
+	return rule->drops & EPF_OUT_SET_HIDDEN ? "drop" : "pass";
 }
 
 void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule)
@@ -172,7 +172,7 @@ void ingress_print(FILE *out, __u32 action, const struct epf_ingress_rule *rule)
 	put_bucket(out, "--admit", &rule->rate);
 	put_bucket(out, "--new-rate", &rule->fresh);
 	fprintf(out, " --if-unknown %s", unknown_text(rule));
-	if (!(rule->drops & EPF_INGRESS_HIDDEN))
+	if (!(rule->drops & EPF_OUT_SET_HIDDEN))
 		fprintf(out, " --if-malformed %s", malformed_text(rule));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Attach a program to one netfilter hook, detach it, and read it back. */
 #include "nf.h"
+#include "outcome.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -64,10 +65,6 @@ static bool has_netfilter(void)
 static const struct xdp_map rule_map = { "nf_rule", EPF_NF_PIN_RULE, BPF_MAP_TYPE_ARRAY,
 					 sizeof(struct epf_nf_rule) };
 
-static const struct xdp_map counts_map = { "nf_counts", EPF_NF_PIN_COUNTS,
-					   BPF_MAP_TYPE_PERCPU_ARRAY,
-					   sizeof(struct epf_nf_counts) };
-
 static int nf_make_maps(const struct xdp_want *want, const struct nf_want *nf,
 			const struct epf_xdp_conf *conf)
 {
@@ -76,7 +73,7 @@ static int nf_make_maps(const struct xdp_want *want, const struct nf_want *nf,
 
 	err = xdp_map_pin(hook, &rule_map, &nf->rule);
 	if (!err)
-		err = xdp_map_pin(hook, &counts_map, NULL);
+		err = xdp_map_pin(hook, &outcome_map, NULL);
 	if (!err)
 		err = xdp_conf_pin(hook, conf);
 	return err ? err : xdp_hold(want);
@@ -97,7 +94,7 @@ static int nf_load(const struct xdp_want *want, struct bpf_object **obj)
 	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)ATTACH_NETFILTER);
 	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE);
 	if (!err)
-		err = xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS);
+		err = xdp_map_reuse(*obj, outcome_map.name, want->ifname, outcome_map.pin);
 	if (!err)
 		err = xdp_use(want, *obj);
 	if (!err)
@@ -290,7 +287,7 @@ int nf_read(const char *name, struct nf_state *state)
 	if (!err)
 		err = xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule);
 	if (!err)
-		err = xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
+		err = outcome_read(name, &state->counts);
 	if (err)
 		return err;
 	state->here = !strchr(name, '@');

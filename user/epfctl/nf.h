@@ -91,14 +91,14 @@ struct nf_want {
  * struct nf_state - what is attached to a hook, read back
  * @conf: as attached
  * @rule: as attached
- * @count: summed over CPUs
+ * @counts: summed over CPUs
  * @here: the hook belongs to this network namespace
  * @live: by family: there is a link
  */
 struct nf_state {
 	struct epf_xdp_conf conf;
 	struct epf_nf_rule rule;
-	struct epf_xdp_count count[EPF_NF_REASONS];
+	struct epf_counts counts;
 	bool here;
 	bool live[NF_FAMILIES];
 };

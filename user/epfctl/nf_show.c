@@ -1,50 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is attached to a netfilter hook, and its counters, as text and as JSON. */
 #include "nf.h"
+#include "outcome.h"
 
-static const char *reason_name(int reason)
+static const char *nf_show_verdict(const void *of, unsigned int side, enum epf_outcome outcome)
 {
-	return reason == EPF_NF_KNOWN ? "known" : reflex_reason_names[reason];
+	const struct nf_state *s = of;
+
+	(void)side;
+	return reflex_verdict(&s->rule.of, outcome);
 }
 
-/* Packets with a reason that only hooks have are accepted. */
-static const char *nf_show_verdict(const struct epf_nf_rule *rule, int reason)
+static struct outcome_view nf_counts(const struct nf_state *s)
 {
-	if (reason >= EPF_REFLEX_REASONS)
-		return "accept";
-	switch (rule->of.act[reason].verdict) {
-	case EPF_REFLEX_DROP:
-		return "drop";
-	case EPF_REFLEX_MARK:
-		return "mark";
-	default:
-		return "accept";
-	}
-}
+	bool asks = s->rule.op & EPF_NF_ASK;
+	__u32 set = outcome_possible(asks, reflex_passes_control(&s->rule.of), s->conf.cluster[0]) |
+		    OUTCOME(OTHER);
 
-/* Can a packet have this reason? */
-static bool nf_show_possible(const struct epf_nf_rule *rule, bool clustered, int reason)
-{
-	bool asks = rule->op & EPF_NF_ASK;
-
-	switch (reason) {
-	case EPF_REFLEX_LEARNT:
-		return !asks;
-	case EPF_NF_KNOWN:
-		return !asks && (rule->op & EPF_NF_IF_NEW);
-	case EPF_REFLEX_CONTROL:
-		return reflex_passes_control(&rule->of);
-	case EPF_REFLEX_OLDER:
-		return asks && rule->of.within;
-	case EPF_REFLEX_RECENT:
-	case EPF_REFLEX_ABSENT:
-	case EPF_REFLEX_SATURATED:
-	case EPF_REFLEX_OVERDUE:
-		return asks;
-	case EPF_REFLEX_UNCOVERED:
-		return asks && clustered;
-	}
-	return true;
+	if (!asks)
+		set |= OUTCOME(LEARNT) | (s->rule.op & EPF_NF_IF_NEW ? OUTCOME(KNOWN) : 0);
+	else if (s->rule.of.within)
+		set |= OUTCOME(OLDER) | OUTCOME(UNTIMED);
+	return (struct outcome_view){
+		.counts = &s->counts,
+		.possible = { set },
+		.verdict = nf_show_verdict,
+		.of = s,
+	};
 }
 
 static bool nf_show_any_live(const struct nf_state *s)
@@ -52,20 +34,10 @@ static bool nf_show_any_live(const struct nf_state *s)
 	return s->live[0] || s->live[1];
 }
 
-static void show_counts(const struct nf_state *s)
-{
-	int i;
-
-	for (i = 0; i < EPF_NF_REASONS; i++)
-		if (s->count[i].packets)
-			printf("  %-9s %-6s %12llu packets %16llu bytes\n", reason_name(i),
-			       nf_show_verdict(&s->rule, i), s->count[i].packets,
-			       s->count[i].bytes);
-}
-
 static void nf_show_link(const char *name, const struct nf_state *s)
 {
 	const struct epf_xdp_conf *c = &s->conf;
+	struct outcome_view counts = nf_counts(s);
 	struct epf_pkt_opts key = c->opts;
 	char filter[EPF_NAME_LEN];
 	int i;
@@ -92,27 +64,13 @@ static void nf_show_link(const char *name, const struct nf_state *s)
 		       "run 'epfctl hold %s'\n",
 		       filter, filter);
 	cluster_show(name, c);
-	show_counts(s);
-}
-
-static json_t *nf_show_json_counts(const struct nf_state *s)
-{
-	json_t *all = json_object();
-	int i;
-
-	for (i = 0; i < EPF_NF_REASONS; i++)
-		if (nf_show_possible(&s->rule, s->conf.cluster[0], i))
-			json_object_set_new(all, reason_name(i),
-					    json_pack("{s:s, s:I, s:I}", "verdict",
-						      nf_show_verdict(&s->rule, i), "packets",
-						      (json_int_t)s->count[i].packets, "bytes",
-						      (json_int_t)s->count[i].bytes));
-	return all;
+	outcome_print(&counts);
 }
 
 static json_t *nf_show_json_of(const char *name, const struct nf_state *s)
 {
 	const struct epf_xdp_conf *c = &s->conf;
+	struct outcome_view counts = nf_counts(s);
 	char filter[EPF_NAME_LEN];
 	json_t *families = json_array();
 	bool bpf = c->backend == EPF_XDP_BPF;
@@ -128,7 +86,7 @@ static json_t *nf_show_json_of(const char *name, const struct nf_state *s)
 		      "filter", filter[0] ? filter : NULL, "filter_id", (json_int_t)c->id, "key",
 		      pkt_json(&c->opts), "action", "netfilter", "netfilter", nf_json(&s->rule),
 		      "program", (json_int_t)c->prog_id, "backend", bpf ? "bpf" : "module",
-		      "counters", nf_show_json_counts(s));
+		      "counters", outcome_json(&counts));
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(c)));
 	cluster_json(c, o);

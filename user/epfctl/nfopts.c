@@ -175,8 +175,8 @@ static const char *nfopts_misfit(const struct nf_want *want, const struct reflex
 {
 	const struct epf_nf_rule *rule = &want->rule;
 	bool asks = rule->op & EPF_NF_ASK;
-	bool drops = rule->of.act[EPF_REFLEX_RECENT].verdict == EPF_REFLEX_DROP ||
-		     rule->of.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
+	bool drops = rule->of.act[EPF_OUT_RECENT].verdict == EPF_REFLEX_DROP ||
+		     rule->of.act[EPF_OUT_ABSENT].verdict == EPF_REFLEX_DROP;
 
 	if (opts->key < EPF_PKT_FLOW)
 		return "--hook needs --key flow, conversation, peer or peer-port";
@@ -229,7 +229,7 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex, struct epf_pk
 	if (!want->on)
 		return !want->said;
 	rule->of = reflex->rule;
-	rule->of.act[EPF_REFLEX_RECENT] = want->recent;
+	rule->of.act[EPF_OUT_RECENT] = want->recent;
 	if (!reflex_said(reflex, OPT_IF_MALFORMED))
 		reflex_set_malformed(&rule->of, reflex_malformed(&rule->of));
 	rule->op = op_of(want, reflex);
@@ -277,9 +277,9 @@ static const char *sep(const struct epf_nf_rule *rule)
 	return rule->dport ? ":dport=" : ":sport=";
 }
 
-static struct text act(const struct epf_nf_rule *rule, int reason, const char *pass)
+static struct text act(const struct epf_nf_rule *rule, enum epf_outcome outcome, const char *pass)
 {
-	return reflex_act_text(&rule->of.act[reason], pass);
+	return reflex_act_text(&rule->of.act[outcome], pass);
 }
 
 static const char *iface_name(const struct epf_nf_iface *iface)
@@ -303,13 +303,13 @@ void nf_print(FILE *out, const struct epf_nf_rule *rule)
 		fputs(" --no-control", out);
 	if (!(rule->op & EPF_NF_ASK))
 		return;
-	fprintf(out, " --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
+	fprintf(out, " --if-recent %s", act(rule, EPF_OUT_RECENT, "accept").s);
 	reflex_print_within(out, &rule->of);
-	fprintf(out, " --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
-	fprintf(out, " --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
+	fprintf(out, " --else %s", act(rule, EPF_OUT_ABSENT, "accept").s);
+	fprintf(out, " --if-unknown %s", act(rule, EPF_OUT_ERROR, "accept").s);
 	reflex_print_malformed(out, &rule->of);
 	if (!rule->all || rule->of.opts[0].key != EPF_PKT_PEER)
-		fprintf(out, " --fragments %s", act(rule, EPF_REFLEX_FRAGMENT, "pass").s);
+		fprintf(out, " --fragments %s", act(rule, EPF_OUT_FRAGMENT, "pass").s);
 }
 
 json_t *nf_json(const struct epf_nf_rule *rule)
@@ -326,10 +326,10 @@ json_t *nf_json(const struct epf_nf_rule *rule)
 		return o;
 	reflex_json_within(&rule->of, o);
 	json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:s}", "if_recent",
-					    act(rule, EPF_REFLEX_RECENT, "accept").s, "else",
-					    act(rule, EPF_REFLEX_ABSENT, "accept").s, "if_unknown",
-					    act(rule, EPF_REFLEX_ERROR, "accept").s, "if_malformed",
-					    act(rule, EPF_REFLEX_MALFORMED, "pass").s, "fragments",
-					    act(rule, EPF_REFLEX_FRAGMENT, "pass").s));
+					    act(rule, EPF_OUT_RECENT, "accept").s, "else",
+					    act(rule, EPF_OUT_ABSENT, "accept").s, "if_unknown",
+					    act(rule, EPF_OUT_ERROR, "accept").s, "if_malformed",
+					    act(rule, EPF_OUT_MALFORMED, "pass").s, "fragments",
+					    act(rule, EPF_OUT_FRAGMENT, "pass").s));
 	return o;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Records of pinned programs: their filter, rule and path. */
 #include "pin.h"
+#include "outcome.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -121,7 +122,7 @@ static int pin_pin(const char *name, const struct pin_want *want)
 	if (!err)
 		err = xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE);
 	if (!err)
-		err = xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS);
+		err = xdp_pin_fd(want->counts, name, outcome_map.pin);
 	if (!err)
 		err = pin_make_link(name, want->path);
 	if (!err && bpf_obj_pin(want->prog, want->path))
@@ -203,10 +204,6 @@ void pin_sweep(void)
 		close(lock);
 }
 
-static const struct xdp_map counts_map = { "match_counts", EPF_MATCH_PIN_COUNTS,
-					   BPF_MAP_TYPE_PERCPU_ARRAY,
-					   sizeof(struct epf_match_counts) };
-
 int pin_read(const char *name, struct pin_state *state)
 {
 	int err;
@@ -218,7 +215,7 @@ int pin_read(const char *name, struct pin_state *state)
 	if (!err)
 		err = xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule);
 	if (!err)
-		err = xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+		err = outcome_read(name, &state->counts);
 	return err;
 }
 

@@ -19,13 +19,13 @@
  * @path: where it is pinned
  * @conf: filter and program
  * @rule: its rule
- * @count: summed over CPUs
+ * @counts: summed over CPUs
  */
 struct pin_state {
 	char path[PATH_MAX];
 	struct epf_xdp_conf conf;
 	struct xt_epf_rule rule;
-	struct epf_xdp_count count[EPF_MATCH_REASONS];
+	struct epf_counts counts;
 };
 
 static inline bool pin_is_name(const char *name)

@@ -10,46 +10,31 @@
 #include "epf/keydesc.h"
 #include "epf/rule.h"
 #include "common/pktopts.h"
+#include "outcome.h"
 
-/* The reason for each value that look() of bpf/epf_match.bpf.c returns. */
-static const struct {
-	const char *name;
-	int ret;
-} reasons[EPF_MATCH_REASONS] = {
-	[EPF_MATCH_RECENT] = { "recent", 1 },
-	[EPF_MATCH_NEW] = { "new", 0 },
-	[EPF_MATCH_INSERTED] = { "inserted", 0 },
-	[EPF_MATCH_SATURATED] = { "saturated", -ENOSPC },
-	[EPF_MATCH_OVERDUE] = { "overdue", -ETIME },
-	[EPF_MATCH_GONE] = { "gone", -ENODEV },
-	[EPF_MATCH_FRAGMENT] = { "fragment", -ENOMSG },
-	[EPF_MATCH_TRUNCATED] = { "truncated", -ENODATA },
-	[EPF_MATCH_MALFORMED] = { "malformed", -EBADMSG },
-	[EPF_MATCH_ERROR] = { "error", -EINVAL },
-};
-
-static const char *pin_show_verdict(const struct xt_epf_rule *r, int reason)
+static const char *pin_show_verdict(const void *of, unsigned int side, enum epf_outcome outcome)
 {
-	return epf_rule_holds(r, reasons[reason].ret) ? "match" : "no-match";
+	const struct pin_state *s = of;
+
+	(void)side;
+	return epf_rule_holds(&s->rule, outcome) ? "match" : "no-match";
 }
 
-/* Can a packet have this reason? An insertion does not check how full the filter is, nor
- * who ends its epochs.
- */
-static bool pin_show_possible(const struct xt_epf_rule *r, int reason)
+/* An insertion does not check how full the filter is, nor who ends its epochs. */
+static struct outcome_view pin_counts(const struct pin_state *s)
 {
-	switch (reason) {
-	case EPF_MATCH_INSERTED:
-		return !r->ask;
-	case EPF_MATCH_FRAGMENT:
-		return r->key.flags & EPF_PKT_FIRST;
-	case EPF_MATCH_RECENT:
-	case EPF_MATCH_NEW:
-	case EPF_MATCH_SATURATED:
-	case EPF_MATCH_OVERDUE:
-		return r->ask;
-	}
-	return true;
+	__u32 set = outcome_possible(s->rule.ask, false, false);
+
+	if (!s->rule.ask)
+		set |= OUTCOME(LEARNT);
+	if (!(s->rule.key.flags & EPF_PKT_FIRST))
+		set &= ~OUTCOME(FRAGMENT);
+	return (struct outcome_view){
+		.counts = &s->counts,
+		.possible = { set },
+		.verdict = pin_show_verdict,
+		.of = s,
+	};
 }
 
 static const char *is_text(__u8 is)
@@ -128,8 +113,8 @@ int pin_options(const char *name, char filter[EPF_NAME_LEN], char **text)
 
 static void pin_show_one(const struct pin_state *s)
 {
+	struct outcome_view counts = pin_counts(s);
 	char filter[EPF_NAME_LEN];
-	int i;
 
 	xdp_filter_name(&s->conf, filter);
 	if (filter[0])
@@ -142,11 +127,7 @@ static void pin_show_one(const struct pin_state *s)
 		printf("  nobody ends the epochs of '%s', so it does not know: "
 		       "run 'epfctl hold %s'\n",
 		       filter, filter);
-	for (i = 0; i < EPF_MATCH_REASONS; i++)
-		if (s->count[i].packets)
-			printf("  %-9s %-8s %12llu packets %16llu bytes\n", reasons[i].name,
-			       pin_show_verdict(&s->rule, i), s->count[i].packets,
-			       s->count[i].bytes);
+	outcome_print(&counts);
 }
 
 static json_t *json_rule(const struct xt_epf_rule *r)
@@ -165,23 +146,9 @@ static json_t *json_rule(const struct xt_epf_rule *r)
 	return o;
 }
 
-static json_t *pin_show_json_counts(const struct pin_state *s)
-{
-	json_t *all = json_object();
-	int i;
-
-	for (i = 0; i < EPF_MATCH_REASONS; i++)
-		if (pin_show_possible(&s->rule, i))
-			json_object_set_new(all, reasons[i].name,
-					    json_pack("{s:s, s:I, s:I}", "verdict",
-						      pin_show_verdict(&s->rule, i), "packets",
-						      (json_int_t)s->count[i].packets, "bytes",
-						      (json_int_t)s->count[i].bytes));
-	return all;
-}
-
 static json_t *pin_show_json_of(const struct pin_state *s)
 {
+	struct outcome_view counts = pin_counts(s);
 	struct epf_pkt_opts key = key_of(&s->rule);
 	char filter[EPF_NAME_LEN];
 	json_t *of_key = pkt_json(&key);
@@ -193,7 +160,7 @@ static json_t *pin_show_json_of(const struct pin_state *s)
 			 "filter_id", (json_int_t)s->conf.id, "key", of_key, "action", "match",
 			 "rule", json_rule(&s->rule), "program", (json_int_t)s->conf.prog_id,
 			 "backend", "bpf", "held", xdp_held(&s->conf), "counters",
-			 pin_show_json_counts(s));
+			 outcome_json(&counts));
 }
 
 int pin_status(const char *name, json_t *list)

@@ -10,20 +10,17 @@
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
+#include "outcome.h"
 
 static const struct xdp_map rule_map = { "epf_rule", EPF_REFLEX_PIN_RULE, BPF_MAP_TYPE_ARRAY,
 					 sizeof(struct epf_reflex_rule) };
-
-static const struct xdp_map counts_map = { "epf_counts", EPF_REFLEX_PIN_COUNTS,
-					   BPF_MAP_TYPE_PERCPU_ARRAY,
-					   sizeof(struct epf_reflex_counts) };
 
 int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
 	int err = xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE);
 
 	if (!err)
-		err = xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS);
+		err = xdp_map_reuse(obj, outcome_map.name, want->ifname, outcome_map.pin);
 	return err ? err : xdp_use(want, obj);
 }
 
@@ -34,7 +31,7 @@ static int reflex_make_maps(const struct xdp_want *want, const struct epf_xdp_co
 
 	err = xdp_map_pin(ifname, &rule_map, &want->reflex->rule);
 	if (!err)
-		err = xdp_map_pin(ifname, &counts_map, NULL);
+		err = xdp_map_pin(ifname, &outcome_map, NULL);
 	if (!err)
 		err = xdp_conf_pin(ifname, conf);
 	return err ? err : xdp_hold(want);
@@ -187,8 +184,7 @@ int reflex_read(const char *ifname, struct xdp_state *state)
 {
 	const struct epf_xdp_conf *conf = &state->conf;
 	int err = xdp_map_read(ifname, EPF_REFLEX_PIN_RULE, &state->rule) ?:
-			  xdp_map_count(ifname, &counts_map, state->counts.side[0],
-					EPF_REFLEX_SIDES * EPF_REFLEX_REASONS);
+			  outcome_read(ifname, &state->counts);
 
 	state->here = !strchr(ifname, '@');
 	if (!err && state->here) {

@@ -130,16 +130,14 @@ void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o);
 /* "--match udp:sport=53 --else drop --if-unknown accept --fragments pass" */
 void reflex_print(FILE *out, const struct epf_reflex_rule *rule);
 json_t *reflex_json(const struct epf_reflex_rule *rule);
-/* What happens to packets with @reason at ingress: "pass", "drop" or "mark". */
-const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_reflex_reason reason);
-extern const char *const reflex_reason_names[EPF_REFLEX_REASONS];
+/* What happens to packets with @outcome at ingress: "pass", "drop" or "mark". */
+const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_outcome outcome);
 
 /* reflex_show.c: parts of what xdp_show() and xdp_json() print, and counters */
 void reflex_show(const struct xdp_state *s);
 void reflex_show_faults(const char *ifname, const struct xdp_state *s);
-void reflex_show_counts(const struct xdp_state *s);
 json_t *reflex_json_sides(const struct xdp_state *s);
-json_t *reflex_json_counts(const struct xdp_state *s);
+struct outcome_view reflex_counts(const struct xdp_state *s);
 
 /* reflex.c: attach, detach, read; @conf describes the attachment */
 int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf);

@@ -1,74 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The counters of a reflexive attachment, as text and as JSON. */
+/* Which programs a reflexive attachment has, and its counters, as text and as JSON. */
 #include "reflex.h"
+#include "outcome.h"
 
 static const char *const side_names[EPF_REFLEX_SIDES] = {
 	[EPF_REFLEX_ASK] = "ask",
 	[EPF_REFLEX_LEARN] = "learn",
 };
 
-/* Can a packet of @side have this reason? */
-static bool reflex_show_possible(const struct xdp_state *s, int side, int reason)
-{
-	switch (reason) {
-	case EPF_REFLEX_LEARNT:
-		return side == EPF_REFLEX_LEARN;
-	case EPF_REFLEX_CONTROL:
-		return reflex_passes_control(&s->rule);
-	case EPF_REFLEX_OLDER:
-		return side == EPF_REFLEX_ASK && s->rule.within;
-	case EPF_REFLEX_RECENT:
-	case EPF_REFLEX_ABSENT:
-	case EPF_REFLEX_SATURATED:
-	case EPF_REFLEX_OVERDUE:
-		return side == EPF_REFLEX_ASK;
-	case EPF_REFLEX_UNCOVERED:
-		return side == EPF_REFLEX_ASK && s->conf.cluster[0];
-	}
-	return true;
-}
-
 /* Packets that are sent are passed in any case. */
-static const char *reflex_show_verdict(const struct xdp_state *s, int side, int reason)
+static const char *reflex_show_verdict(const void *of, unsigned int side, enum epf_outcome outcome)
 {
-	return side == EPF_REFLEX_ASK ? reflex_verdict(&s->rule, (enum epf_reflex_reason)reason) :
-					"pass";
+	const struct xdp_state *s = of;
+
+	return side == EPF_REFLEX_ASK ? reflex_verdict(&s->rule, outcome) : "pass";
 }
 
-void reflex_show_counts(const struct xdp_state *s)
+struct outcome_view reflex_counts(const struct xdp_state *s)
 {
-	int side, i;
+	bool control = reflex_passes_control(&s->rule);
+	__u32 learn = outcome_possible(false, control, false) | OUTCOME(OTHER);
+	__u32 ask = outcome_possible(true, control, s->conf.cluster[0]) | OUTCOME(OTHER);
 
-	for (side = 0; side < EPF_REFLEX_SIDES; side++)
-		for (i = 0; i < EPF_REFLEX_REASONS; i++)
-			if (s->counts.side[side][i].packets)
-				printf("  %-5s %-9s %s %12llu packets %16llu "
-				       "bytes\n",
-				       side_names[side], reflex_reason_names[i],
-				       reflex_show_verdict(s, side, i),
-				       s->counts.side[side][i].packets,
-				       s->counts.side[side][i].bytes);
-}
-
-json_t *reflex_json_counts(const struct xdp_state *s)
-{
-	json_t *all = json_object(), *o;
-	int side, i;
-
-	for (side = 0; side < EPF_REFLEX_SIDES; side++) {
-		o = json_object();
-		for (i = 0; i < EPF_REFLEX_REASONS; i++)
-			if (reflex_show_possible(s, side, i))
-				json_object_set_new(
-					o, reflex_reason_names[i],
-					json_pack("{s:s, s:I, s:I}", "verdict",
-						  reflex_show_verdict(s, side, i), "packets",
-						  (json_int_t)s->counts.side[side][i].packets,
-						  "bytes",
-						  (json_int_t)s->counts.side[side][i].bytes));
-		json_object_set_new(all, side_names[side], o);
-	}
-	return all;
+	if (s->rule.within)
+		ask |= OUTCOME(OLDER) | OUTCOME(UNTIMED);
+	return (struct outcome_view){
+		.counts = &s->counts,
+		.side = side_names,
+		.possible = { [EPF_REFLEX_ASK] = ask,
+			      [EPF_REFLEX_LEARN] = learn | OUTCOME(LEARNT) },
+		.verdict = reflex_show_verdict,
+		.of = s,
+	};
 }
 
 static const char *how(const struct epf_xdp_tc *tc)

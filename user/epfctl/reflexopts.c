@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
-	[EPF_REFLEX_RECENT] = "recent",       [EPF_REFLEX_ABSENT] = "absent",
-	[EPF_REFLEX_OLDER] = "older",         [EPF_REFLEX_LEARNT] = "learnt",
-	[EPF_REFLEX_OTHER] = "other",         [EPF_REFLEX_CONTROL] = "control",
-	[EPF_REFLEX_FRAGMENT] = "fragment",   [EPF_REFLEX_TRUNCATED] = "truncated",
-	[EPF_REFLEX_MALFORMED] = "malformed", [EPF_REFLEX_SATURATED] = "saturated",
-	[EPF_REFLEX_OVERDUE] = "overdue",     [EPF_REFLEX_NO_FILTER] = "no_filter",
-	[EPF_REFLEX_ERROR] = "error",         [EPF_REFLEX_UNCOVERED] = "uncovered",
-};
-
 #define PORTS 65536u
 #define BIT(opt) (1u << ((opt)-OPT_REFLEXIVE))
 
@@ -142,14 +132,15 @@ static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
 
 	if (!reflex_parse_act("--if-unknown", arg, &act))
 		return false;
-	for (i = EPF_REFLEX_UNKNOWN; i < EPF_REFLEX_REASONS; i++)
+	for (i = EPF_OUT_UNKNOWN; i < EPF_OUTCOMES; i++)
 		rule->act[i] = act;
 	return true;
 }
 
 void reflex_set_malformed(struct epf_reflex_rule *rule, struct epf_reflex_act act)
 {
-	rule->act[EPF_REFLEX_TRUNCATED] = rule->act[EPF_REFLEX_MALFORMED] = act;
+	rule->act[EPF_OUT_NOT_IP] = rule->act[EPF_OUT_TRUNCATED] = act;
+	rule->act[EPF_OUT_MALFORMED] = act;
 }
 
 static bool reflexopts_parse_malformed(struct epf_reflex_rule *rule, const char *arg)
@@ -163,9 +154,9 @@ static bool reflexopts_parse_malformed(struct epf_reflex_rule *rule, const char 
 
 struct epf_reflex_act reflex_malformed(const struct epf_reflex_rule *rule)
 {
-	const struct epf_reflex_act *recent = &rule->act[EPF_REFLEX_RECENT];
+	const struct epf_reflex_act *recent = &rule->act[EPF_OUT_RECENT];
 
-	return recent->verdict == EPF_REFLEX_DROP ? *recent : rule->act[EPF_REFLEX_ABSENT];
+	return recent->verdict == EPF_REFLEX_DROP ? *recent : rule->act[EPF_OUT_ABSENT];
 }
 
 /* Parse one of two words. */
@@ -195,9 +186,9 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_MATCH:
 		return parse_match(want, arg);
 	case OPT_ELSE:
-		if (!reflex_parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]))
+		if (!reflex_parse_act("--else", arg, &acts[EPF_OUT_ABSENT]))
 			return false;
-		acts[EPF_REFLEX_OLDER] = acts[EPF_REFLEX_ABSENT];
+		acts[EPF_OUT_OLDER] = acts[EPF_OUT_ABSENT];
 		return true;
 	case OPT_WITHIN:
 		want->within = arg;
@@ -209,7 +200,7 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_FRAGMENTS:
 		if (!parse_either("--fragments", arg, "pass", "drop", &drop))
 			return false;
-		acts[EPF_REFLEX_FRAGMENT].verdict = drop ? EPF_REFLEX_DROP : EPF_REFLEX_PASS;
+		acts[EPF_OUT_FRAGMENT].verdict = drop ? EPF_REFLEX_DROP : EPF_REFLEX_PASS;
 		return true;
 	case OPT_ASK:
 		return parse_either("--ask", arg, "xdp", "tc", &want->ask_tc);
@@ -231,7 +222,7 @@ bool reflex_marks(const struct epf_reflex_rule *rule)
 {
 	int i;
 
-	for (i = 0; i < EPF_REFLEX_REASONS; i++)
+	for (i = 0; i < EPF_OUTCOMES; i++)
 		if (rule->act[i].verdict == EPF_REFLEX_MARK)
 			return true;
 	return false;
@@ -261,7 +252,7 @@ static void set_keys(struct epf_reflex_rule *rule, const struct epf_pkt_opts *op
 
 bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 {
-	bool drops = want->rule.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
+	bool drops = want->rule.act[EPF_OUT_ABSENT].verdict == EPF_REFLEX_DROP;
 
 	if (!reflex_said(want, OPT_IF_MALFORMED))
 		reflex_set_malformed(&want->rule, reflex_malformed(&want->rule));
@@ -368,7 +359,7 @@ void reflex_print_within(FILE *out, const struct epf_reflex_rule *rule)
 
 void reflex_print_malformed(FILE *out, const struct epf_reflex_rule *rule)
 {
-	const struct epf_reflex_act *act = &rule->act[EPF_REFLEX_MALFORMED];
+	const struct epf_reflex_act *act = &rule->act[EPF_OUT_MALFORMED];
 	struct epf_reflex_act usual = reflex_malformed(rule);
 
 	if (memcmp(act, &usual, sizeof(usual)))
@@ -384,10 +375,10 @@ void reflex_print(FILE *out, const struct epf_reflex_rule *rule)
 {
 	reflex_print_match(out, rule, ":sport=");
 	reflex_print_within(out, rule);
-	fprintf(out, " --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
-	fprintf(out, " --if-unknown %s", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	fprintf(out, " --else %s", reflex_act_text(&rule->act[EPF_OUT_ABSENT], "accept").s);
+	fprintf(out, " --if-unknown %s", reflex_act_text(&rule->act[EPF_OUT_ERROR], "accept").s);
 	reflex_print_malformed(out, rule);
-	fprintf(out, " --fragments %s", reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	fprintf(out, " --fragments %s", reflex_act_text(&rule->act[EPF_OUT_FRAGMENT], "pass").s);
 	if (!reflex_passes_control(rule))
 		fputs(" --no-control", out);
 }
@@ -433,20 +424,19 @@ json_t *reflex_json(const struct epf_reflex_rule *rule)
 {
 	json_t *o =
 		json_pack("{s:o, s:s, s:s, s:s, s:s}", "match", reflex_json_match(rule, ":sport="),
-			  "else", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
-			  "if_unknown", reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
-			  "if_malformed",
-			  reflex_act_text(&rule->act[EPF_REFLEX_MALFORMED], "pass").s, "fragments",
-			  reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+			  "else", reflex_act_text(&rule->act[EPF_OUT_ABSENT], "accept").s,
+			  "if_unknown", reflex_act_text(&rule->act[EPF_OUT_ERROR], "accept").s,
+			  "if_malformed", reflex_act_text(&rule->act[EPF_OUT_MALFORMED], "pass").s,
+			  "fragments", reflex_act_text(&rule->act[EPF_OUT_FRAGMENT], "pass").s);
 
 	json_object_set_new(o, "no_control", json_boolean(!reflex_passes_control(rule)));
 	reflex_json_within(rule, o);
 	return o;
 }
 
-const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_reflex_reason reason)
+const char *reflex_verdict(const struct epf_reflex_rule *rule, enum epf_outcome outcome)
 {
-	switch (rule->act[reason].verdict) {
+	switch (rule->act[outcome].verdict) {
 	case EPF_REFLEX_DROP:
 		return "drop";
 	case EPF_REFLEX_MARK:

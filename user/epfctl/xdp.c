@@ -16,6 +16,7 @@
 
 #include "cmd.h"
 #include "ebpf/ebpf.h"
+#include "outcome.h"
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
 
@@ -589,28 +590,6 @@ int xdp_detach(const char *ifname)
 	return err;
 }
 
-static int read_counts(int slot, struct xdp_state *state)
-{
-	int cpus = libbpf_num_possible_cpus();
-	struct epf_xdp_slot *values;
-	__u32 zero = 0;
-	int i, j, err;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
-	err = bpf_map_lookup_elem(slot, &zero, values);
-	for (i = 0; !err && i < cpus; i++)
-		for (j = 0; j < EPF_XDP_OUTCOMES; j++) {
-			state->count[j].packets += values[i].count[j].packets;
-			state->count[j].bytes += values[i].count[j].bytes;
-		}
-	free(values);
-	return err;
-}
-
 static bool blind(const char *ifname, const struct epf_xdp_conf *conf)
 {
 	__u32 on;
@@ -644,7 +623,9 @@ int xdp_read(const char *ifname, struct xdp_state *state)
 	if (ingress_is(state->conf.action))
 		return ingress_read(ifname, state);
 	slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
-	err = slot < 0 ? slot : read_counts(slot, state);
+	err = slot < 0 ? slot :
+			 outcome_sum(slot, sizeof(struct epf_xdp_slot),
+				     offsetof(struct epf_xdp_slot, counts), &state->counts);
 	if (!err) {
 		state->here = !strchr(ifname, '@');
 		state->live = state->here && xdp_prog_live(&state->conf);

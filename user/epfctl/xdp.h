@@ -84,26 +84,22 @@ struct xdp_want {
  * @here: the interface is in this network namespace
  * @live: it is @here and has the program
  * @blind: the card takes off VLAN tags that are part of the key
- * @count: summed over CPUs
- * @rule: with EPF_XDP_REFLEX, like @counts
  * @counts: summed over CPUs
+ * @rule: with EPF_XDP_REFLEX
  * @asks: the asking program is where it was attached; @live: both programs are
  * @learns: the learning program is
- * @ingress: the rule, with EPF_XDP_ADMIT and EPF_XDP_LOG, like @ingress_counts
- * @ingress_counts: summed over CPUs
+ * @ingress: the rule, with EPF_XDP_ADMIT and EPF_XDP_LOG
  */
 struct xdp_state {
 	struct epf_xdp_conf conf;
 	bool here;
 	bool live;
 	bool blind;
-	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
+	struct epf_counts counts;
 	struct epf_reflex_rule rule;
-	struct epf_reflex_counts counts;
 	bool asks;
 	bool learns;
 	struct epf_ingress_rule ingress;
-	struct epf_ingress_counts ingress_counts;
 };
 
 /* xdp.c */
@@ -134,11 +130,12 @@ int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg)
  */
 bool xdp_denied(int err, bool tc);
 
-/* xdp_show.c: an attachment in one line, without its counters */
+/* xdp_show.c: an attachment in one line, then its counters */
 void xdp_show(const char *ifname, const struct xdp_state *state);
 json_t *xdp_json(const char *ifname, const struct xdp_state *state);
-extern const char *const xdp_outcome_names[EPF_XDP_OUTCOMES];
 
+/* Are control packets passed and not judged? Reflexive rules know themselves. */
+bool xdp_passes_control(const struct epf_xdp_conf *conf);
 /* Is the filter of an attachment held? A filter of the module always is. */
 bool xdp_held(const struct epf_xdp_conf *conf);
 /* Its name; "": it is gone or cannot be asked. */
@@ -177,12 +174,9 @@ struct xdp_map {
 
 /* Make and pin it, with @value in it if that is not NULL. Prints errors. */
 int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value);
-/* Use the pinned map in place of map @name. This and the next two print no errors. */
+/* Use the pinned map in place of map @name. This and the next one print no errors. */
 int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname, const char *pin);
 int xdp_map_read(const char *ifname, const char *pin, void *value);
-/* Sum over all CPUs the first @nr counts of the values of @m. */
-int xdp_map_count(const char *ifname, const struct xdp_map *m, struct epf_xdp_count *sum,
-		  size_t nr);
 /* Make the conf map, which describes the attachment. Prints errors. */
 int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf);
 /* Note there what is attached so far: if this process ends in between, detach removes it. */

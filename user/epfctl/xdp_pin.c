@@ -17,12 +17,11 @@
 #include "cmd.h"
 
 static const char *const pins[] = {
-	EPF_XDP_PIN_MARK,     EPF_XDP_PIN_CONF,       EPF_XDP_PIN_SLOT,       EPF_REFLEX_PIN_ASK,
-	EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,    EPF_REFLEX_PIN_COUNTS,  EPF_XDP_PIN_HELD,
-	EPF_NF_PIN_IP,        EPF_NF_PIN_IP6,         EPF_NF_PIN_RULE,        EPF_NF_PIN_COUNTS,
-	EPF_INGRESS_PIN_RULE, EPF_INGRESS_PIN_COUNTS, EPF_INGRESS_PIN_SHARED, EPF_INGRESS_PIN_RING,
-	EPF_MATCH_PIN_RULE,   EPF_MATCH_PIN_COUNTS,   EPF_MATCH_PIN_PROGRAM,  EPF_XDP_PIN_ALL_SLOT,
-	EPF_XDP_PIN_ALL_HELD
+	EPF_XDP_PIN_MARK,     EPF_XDP_PIN_CONF,       EPF_XDP_PIN_SLOT,   EPF_REFLEX_PIN_ASK,
+	EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,    EPF_XDP_PIN_COUNTS, EPF_XDP_PIN_HELD,
+	EPF_NF_PIN_IP,        EPF_NF_PIN_IP6,         EPF_NF_PIN_RULE,    EPF_INGRESS_PIN_RULE,
+	EPF_INGRESS_PIN_RING, EPF_INGRESS_PIN_SHARED, EPF_MATCH_PIN_RULE, EPF_MATCH_PIN_PROGRAM,
+	EPF_XDP_PIN_ALL_SLOT, EPF_XDP_PIN_ALL_HELD
 };
 
 /* "@INODE" of our network namespace; "" for that of process 1, or if that is unknown. */
@@ -69,13 +68,10 @@ static int check_bytes(int fd, const char *name)
 		{ EPF_XDP_PIN_SLOT, sizeof(struct epf_xdp_slot) },
 		{ EPF_XDP_PIN_ALL_SLOT, sizeof(struct epf_xdp_slot) },
 		{ EPF_REFLEX_PIN_RULE, sizeof(struct epf_reflex_rule) },
-		{ EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts) },
+		{ EPF_XDP_PIN_COUNTS, sizeof(struct epf_counts) },
 		{ EPF_NF_PIN_RULE, sizeof(struct epf_nf_rule) },
-		{ EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts) },
 		{ EPF_INGRESS_PIN_RULE, sizeof(struct epf_ingress_rule) },
-		{ EPF_INGRESS_PIN_COUNTS, sizeof(struct epf_ingress_counts) },
 		{ EPF_MATCH_PIN_RULE, sizeof(struct xt_epf_rule) },
-		{ EPF_MATCH_PIN_COUNTS, sizeof(struct epf_match_counts) },
 	};
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);

@@ -5,8 +5,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -58,30 +56,6 @@ int xdp_map_read(const char *ifname, const char *pin, void *value)
 		return fd;
 	err = bpf_map_lookup_elem(fd, &zero, value);
 	close(fd);
-	return err;
-}
-
-int xdp_map_count(const char *ifname, const struct xdp_map *m, struct epf_xdp_count *sum, size_t nr)
-{
-	int cpus = libbpf_num_possible_cpus(), i, err;
-	char *values;
-	size_t j;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, m->bytes);
-	if (!values)
-		return -ENOMEM;
-	err = xdp_map_read(ifname, m->pin, values);
-	for (i = 0; !err && i < cpus; i++) {
-		const struct epf_xdp_count *of = (void *)(values + (size_t)i * m->bytes);
-
-		for (j = 0; j < nr; j++) {
-			sum[j].packets += of[j].packets;
-			sum[j].bytes += of[j].bytes;
-		}
-	}
-	free(values);
 	return err;
 }
 

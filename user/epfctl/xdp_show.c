@@ -8,34 +8,8 @@
 #include "ebpf/ebpf.h"
 #include "ingress.h"
 #include "common/pktopts.h"
+#include "outcome.h"
 #include "reflex.h"
-
-const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
-	[EPF_XDP_NEW] = "new",
-	[EPF_XDP_DROPPED] = "dropped",
-	[EPF_XDP_COUNTED] = "counted",
-	[EPF_XDP_MARKED] = "marked",
-	[EPF_XDP_UNMARKED] = "unmarked",
-	[EPF_XDP_NOT_IP] = "not_ip",
-	[EPF_XDP_TRUNCATED] = "truncated",
-	[EPF_XDP_MALFORMED] = "malformed",
-	[EPF_XDP_SATURATED] = "saturated",
-	[EPF_XDP_NO_FILTER] = "no_filter",
-	[EPF_XDP_ERROR] = "error",
-	[EPF_XDP_BUSY] = "busy",
-	[EPF_XDP_OVERDUE] = "overdue",
-	[EPF_XDP_FRAGMENT] = "fragment",
-	[EPF_XDP_UNCOVERED] = "uncovered",
-#define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
-	CONTROL(RESERVED_MAC) = "reserved_mac",
-	CONTROL(ND) = "nd",
-	CONTROL(GROUP_MEMBER) = "group_member",
-	CONTROL(DHCP) = "dhcp",
-	CONTROL(BFD) = "bfd",
-	CONTROL(OSPF) = "ospf",
-	CONTROL(VRRP) = "vrrp",
-	CONTROL(LOCAL_GROUP) = "local_group",
-};
 
 static const char *action_name(__u32 action)
 {
@@ -110,13 +84,46 @@ static const char *vlan_tags(const struct xdp_state *s)
 	return s->blind ? "hidden" : "counted";
 }
 
+bool xdp_passes_control(const struct epf_xdp_conf *conf)
+{
+	return conf->opts.flags & EPF_PKT_PASS_CONTROL;
+}
+
 static bool mirror(const struct epf_xdp_conf *conf)
 {
-	return conf->action != EPF_XDP_REFLEX && !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
+	return conf->action != EPF_XDP_REFLEX && !xdp_passes_control(conf);
+}
+
+/* What happens to repeats; all else is passed. */
+static const char *xdp_show_verdict(const void *of, unsigned int side, enum epf_outcome outcome)
+{
+	const struct xdp_state *s = of;
+
+	(void)side;
+	if (outcome != EPF_OUT_RECENT || s->conf.action == EPF_XDP_COUNT)
+		return "pass";
+	return action_name(s->conf.action);
+}
+
+static struct outcome_view xdp_show_counts(const struct xdp_state *s)
+{
+	if (s->conf.action == EPF_XDP_REFLEX)
+		return reflex_counts(s);
+	if (ingress_is(s->conf.action))
+		return ingress_counts(s);
+	return (struct outcome_view){
+		.counts = &s->counts,
+		.possible = { outcome_possible(true, xdp_passes_control(&s->conf),
+					       s->conf.cluster[0]) |
+			      OUTCOME(NOT_IP) | OUTCOME(BUSY) },
+		.verdict = xdp_show_verdict,
+		.of = s,
+	};
 }
 
 json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 {
+	struct outcome_view counts = xdp_show_counts(s);
 	bool bpf = s->conf.backend == EPF_XDP_BPF;
 	char filter[EPF_NAME_LEN];
 	json_t *o;
@@ -140,6 +147,8 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(&s->conf)));
 	cluster_json(&s->conf, o);
+	json_object_set_new(o, "counters", outcome_json(&counts));
+	json_object_set_new(o, "effects", outcome_effects(&s->counts));
 	return o;
 }
 
@@ -160,6 +169,7 @@ static void show_place(const struct xdp_state *s)
 
 void xdp_show(const char *ifname, const struct xdp_state *s)
 {
+	struct outcome_view counts = xdp_show_counts(s);
 	const struct epf_xdp_conf *c = &s->conf;
 	char filter[EPF_NAME_LEN];
 
@@ -197,4 +207,5 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 		printf("  warning: the card takes VLAN tags off, so they do not "
 		       "count: run 'ethtool -K %s rxvlan off'\n",
 		       ifname);
+	outcome_print(&counts);
 }
