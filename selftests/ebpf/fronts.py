@@ -50,7 +50,7 @@ def marks():
         marks=(seen, {"whole": 600 + fences, "strange": 0}),
         counts=((counts["recent"], counts["absent"]), (200, 200)),
         verdicts=([rule["counters"][r]["verdict"] for r in ("recent", "absent", "other")],
-                  ["mark", "mark", "accept"]),
+                  ["mark", "mark", "pass"]),
         told=((rule["netfilter"]["if_recent"], rule["netfilter"]["else"]),
               ("mark=0x2000000/0x3000000", "mark=0x1000000/0x3000000")))
 

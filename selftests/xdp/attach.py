@@ -425,13 +425,12 @@ def says_so():
                                      net.FILTER).stdout)
         state = json.loads(net.epfctl("-j", "status", net.B).stdout)
         net.epfctl("detach", net.B)
-    counters = state.pop("counters")
     return net.unlike(
         text=(text.stdout.splitlines() + [text.stderr], [shown[0], ""]),
         key=(", key packet, drop, native mode" in text.stdout, True),
         json=(told, state), mirror=(state["mirror"], False),
         vlan_tags=(state["vlan_tags"], "counted"),
-        nothing=({c["packets"] for c in counters.values()}, {0}))
+        nothing=({c["packets"] for c in state["counters"].values()}, {0}))
 
 
 def flow_warned():
