@@ -148,8 +148,12 @@ static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *ke
 		return -EINVAL;
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
-	if (likely(t))
-		ret = epf_kfunc_do_digest(t, data_race(epf_digest(&t->hash, key, len)), op);
+	if (likely(t)) {
+		/* The key may be in a map that others write: any digest will do. */
+		u64 digest = data_race(epf_digest(&t->hash, key, len));
+
+		ret = epf_kfunc_do_digest(t, digest, op);
+	}
 	rcu_read_unlock();
 	return ret;
 }
@@ -378,6 +382,7 @@ __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key, u32 ke
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (t)
+		/* The key may be in a map that others write. */
 		*digest = data_race(epf_digest(&t->hash, key, key__sz));
 	rcu_read_unlock();
 	return t ? 0 : -ENODEV;
