@@ -113,7 +113,7 @@ class Reader:
 # How a block is known, and: before the line that contains this, or at the block's end, this
 # happens to the host; what the block prints.
 STEPS = {
-    "create repeats": (" status ", Reader.repeats, r"\bdropped +1 packets"),
+    "create repeats": (" status ", Reader.repeats, r"\brecent +drop +1 packets"),
     "attach eth1": ("", None, "eth1: .* drop, "),
     "dedup in.pcap": ("", None, " 1 removed"),
     "create seen ": ("", None, "seen within the hour"),
