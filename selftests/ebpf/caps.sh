@@ -131,24 +131,24 @@ ktap_check 'detach without CAP_NET_ADMIN: named' says 'needs CAP_NET_ADMIN:' epf
 ktap_check 'detach, with it alone' epf net_admin detach v0
 ktap_check 'nothing is attached' eval '! ip link show v0 | grep -q xdp'
 
-# usage: attaches OPTION...: succeeds with the two; repeats have the outcome $outcome, and no
+# usage: attaches OPTION...: succeeds with the two; repeats have the verdict $verdict, and no
 # other packet has
 attaches() {
 	epf '' clear a && with_two attach v0 --filter a --no-dispatcher "$@" && drops && epf net_admin detach v0
 }
-outcome=dropped
+verdict=drop
 ktap_check 'with the two, --key frame' attaches --key frame --mirror --vlan-offload off
 ktap_check '--key packet --no-mac --bytes 40' attaches --no-mac --no-vlan --bytes 40
 ktap_check '--key flow' attaches --key flow
-outcome=counted
+verdict=pass
 ktap_check '--action count' attaches --no-vlan --action count
-outcome=marked
+verdict=mark
 if [ "$(printf '%s\n' 6.6 "$(uname -r)" | sort -V | head -n 1)" = 6.6 ]; then
 	ktap_check '--action mark' attaches --no-vlan --action mark
 else
 	ktap_skip '--action mark' 'Linux 6.6 is needed'
 fi
-outcome=dropped
+verdict=drop
 
 # Root of a user namespace has all capabilities there, and none of them counts for BPF.
 inside() { # usage: inside COMMAND...: as that user, root of a user namespace

@@ -71,12 +71,12 @@ frames() {
 	END
 }
 
-# usage: count PATTERN: prints the packets on v0 whose outcome matches
+# usage: count PATTERN: prints the packets on v0 whose outcome and verdict match
 count() {
-	use status v0 | awk -v what="$1" '$1 ~ what && $4 == "packets" { n += $3 } END { print n + 0 }'
+	use status v0 | awk -v what="$1" '$1 " " $2 ~ what && $4 == "packets" { n += $3 } END { print n + 0 }'
 }
 
-# Of 100 frames, each sent twice, 100 have $outcome on v0: recent, unless it is set.
+# Of 100 frames, each sent twice, 100 are recent on v0, with $verdict: drop, unless it is set.
 drops() {
 	frames || return
 	SECONDS=0
@@ -85,5 +85,5 @@ drops() {
 		sleep .05
 	done
 	use status v0
-	[ "$(count "^${outcome:-recent}\$") $(count '^absent$')" = '100 100' ]
+	[ "$(count "^recent ${verdict:-drop}\$") $(count '^absent pass$')" = '100 100' ]
 }
