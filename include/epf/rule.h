@@ -60,7 +60,16 @@ EPF_FN __u32 epf_rule_outcome(bool asks, int ret)
 	return ret ? EPF_OUT_RECENT : asks ? EPF_OUT_ABSENT : EPF_OUT_LEARNT;
 }
 
-/* Does the match hold for a packet with this outcome? */
+/**
+ * epf_rule_holds() - does the match hold for a packet?
+ * @r: rule
+ * @outcome: enum epf_outcome, of epf_rule_outcome()
+ *
+ * What the packet hides counts as @r->malformed says, by default as not found, since its sender
+ * chooses it; what the filter does not know counts as @r->unknown says.
+ *
+ * Return: does it hold?
+ */
 EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, __u32 outcome)
 {
 	__u8 is = XT_EPF_NEW;
